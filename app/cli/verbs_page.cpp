@@ -45,7 +45,7 @@ constexpr const char* kJson =
     "`std`, `histogram` |\n"
     "| `export-hdf5` | `output`, `tensors`, `left_out` |\n"
     "| `explain` | `hypotheses` by rank, with `wrong`, `confidence`, `text`, `decide`, `command`; "
-    "`parsed.messages` |\n";
+    "`parsed.messages`, where told with `loader`, `expected` and `found` |\n";
 
 std::string in_cell(std::string_view text) {
   std::string out;

@@ -19,6 +19,9 @@ struct ErrorMessage {
   Extents saved, current;  // shapes, if the message has both
   // Further numbers, by their name in the pattern: "saved_world" 4.
   std::vector<std::pair<std::string_view, std::int64_t>> numbers = {};
+  // The values of "expected X, got Y", if the message has no shapes or numbers of a pattern.
+  std::string expected = {}, found = {};
+  std::string_view speaker = {};  // the program that printed it, if the text shows it
   friend bool operator==(const ErrorMessage&, const ErrorMessage&) = default;
 };
 

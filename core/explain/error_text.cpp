@@ -11,6 +11,8 @@
 #include "core/explain/message_condition.h"
 #include "core/explain/message_kinds.h"
 #include "core/explain/message_reader.h"
+#include "core/explain/speaker.h"
+#include "core/explain/stated_values.h"
 
 namespace shw {
 namespace {
@@ -42,13 +44,21 @@ bool is_program(std::string_view name) {
   return (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') || next == '_';
 }
 
+// `KeyError(f"...` is a source line too.
+bool is_string_prefix(const PastedText& pasted, const FoundMessage& found) {
+  const std::string& name = found.message.name;
+  const bool is_prefix = name == "f" || name == "r" || name == "rf" || name == "fr";
+  return is_prefix && found.end < pasted.text.size() &&
+         (pasted.text[found.end] == '"' || pasted.text[found.end] == '\'');
+}
+
 std::optional<FoundMessage> message_at(const PastedText& pasted, std::size_t at,
                                        const std::vector<PatternEntry>& entries) {
   for (const PatternEntry& entry : entries) {
     auto found = read_message(pasted, at, entry.pattern);
     if (!found) continue;
     found->message.kind = entry.kind;
-    if (is_program(found->message.name)) continue;
+    if (is_program(found->message.name) || is_string_prefix(pasted, *found)) continue;
     if (entry.kind->condition != nullptr && !is_satisfied(*entry.kind->condition, found->message))
       continue;
     return found;
@@ -107,8 +117,15 @@ bool is_of_python_alone(const std::vector<ErrorMessage>& messages) {
   return id == "error-in-key" || id == "attribute-of-class" || id == "nothing-where-something";
 }
 
+// "KeyError: 'Key a.b not found in the files'": a sentence, not a key.
+bool is_sentence_as_key(const std::vector<ErrorMessage>& messages) {
+  return messages.size() == 1 && messages[0].kind->id == "error-in-key" &&
+         messages[0].name.find(' ') != std::string::npos;
+}
+
 // "ERROR 12-09 00:49:29 engine.py:366] 'layers.0.mlp.down_proj.weight.absmax'": servers log only
-// the key of a KeyError. Returns the text with "KeyError: " inserted; empty if it is not one.
+// the key of a KeyError, and ComfyUI writes it after "!!! ". Returns the text with "KeyError: "
+// inserted; empty if it is not one.
 std::string with_key_error(const PastedText& pasted) {
   const std::string_view text = pasted.text;
   for (char quote : {'\'', '"'}) {
@@ -119,22 +136,34 @@ std::string with_key_error(const PastedText& pasted) {
     const std::string_view name = text.substr(first + 1, last - first - 1);
     const bool is_name = name.find('.') != name.npos && name.find_first_of(" \n/(") == name.npos;
     const std::string_view before = text.substr(0, first);
-    if (is_name && (before.empty() || before.ends_with("] ") || before.ends_with("\n")))
+    const bool is_alone = before.empty() || before.ends_with("] ") || before.ends_with("\n") ||
+                          before.ends_with("!!! ");
+    if (is_name && is_alone)
       return "KeyError: " + std::string(text.substr(first, last - first + 1));
   }
   return {};
 }
 
-}  // namespace
+// Adds what the text shows beside the kinds: the program, and the two values of a sentence.
+void add_speaker_and_values(const PastedText& pasted, std::vector<ErrorMessage>& messages) {
+  const std::string_view program = speaker_of(pasted.lower);
+  for (ErrorMessage& message : messages)
+    message.speaker = message.kind->loader.empty() ? program : message.kind->loader;
+  if (messages.size() != 1 || !messages[0].saved.empty() || !messages[0].numbers.empty()) return;
+  if (auto values = stated_values(last_error_sentence(pasted))) {
+    messages[0].expected = std::move(values->expected);
+    messages[0].found = std::move(values->found);
+  }
+}
 
-ErrorText parse_error_text(std::string_view text) {
+ErrorText read_messages(std::string_view text) {
   static const PatternIndex index = make_index();
   ErrorText result;
   if (text.size() > kMaxErrorText) {
     text.remove_prefix(text.size() - kMaxErrorText);  // a traceback ends with its error
     result.cut = true;
   }
-  PastedText pasted = pasted_text(text);
+  const PastedText pasted = pasted_text(text);
   Collector collector{result};
   for (std::size_t at = 0; at + kLetters <= pasted.lower.size();) {
     auto entries = index.find(std::string_view(pasted.lower).substr(at, kLetters));
@@ -152,15 +181,27 @@ ErrorText parse_error_text(std::string_view text) {
     at = std::max(found->end, at + 1);
   }
   drop_vague(result.messages);
-  if (is_of_python_alone(result.messages)) {
+  if (is_sentence_as_key(result.messages)) {
+    if (auto read = read_general(pasted, kMaxMessages); !read.empty()) result.messages = read;
+  } else if (is_of_python_alone(result.messages)) {
     if (const MessageKind* kind = traceback_kind(pasted.lower))
       result.messages = {ErrorMessage{kind, result.messages.front().name, {}, {}}};
   }
   if (!result.messages.empty()) return result;
-  if (const std::string key = with_key_error(pasted); !key.empty()) return parse_error_text(key);
+  if (const std::string key = with_key_error(pasted); !key.empty()) return read_messages(key);
   // For unknown prose, single words are not enough evidence.
   for (ErrorMessage& message : read_general(pasted, kMaxMessages))
     collector.add(std::move(message));
+  return result;
+}
+
+}  // namespace
+
+ErrorText parse_error_text(std::string_view text) {
+  ErrorText result = read_messages(text);
+  if (result.messages.empty()) return result;
+  if (text.size() > kMaxErrorText) text.remove_prefix(text.size() - kMaxErrorText);
+  add_speaker_and_values(pasted_text(text), result.messages);
   return result;
 }
 

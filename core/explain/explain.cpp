@@ -112,6 +112,7 @@ void add_hypotheses_from_shapes(const ErrorMessage& message, std::optional<World
   add_hypothesis_adapter_rank(shapes, all);
   add_hypothesis_diffusion_width(shapes, all);
   add_hypothesis_gated(shapes, all);
+  add_hypothesis_window(shapes, all);
   add_hypothesis_different_model(shapes, all);
   if (shapes.traits.diffusion || saves_whole_arrays(message.kind->loader))
     all.erase(std::remove_if(all.begin(), all.end(), is_about_ranks), all.end());

@@ -15,17 +15,35 @@ std::vector<const MessageKind*> rows_of_words(bool of_traceback) {
   return rows;
 }
 
+// A row that says only that something failed comes after all others.
 const MessageKind* first_that_fits(const std::vector<const MessageKind*>& rows,
                                    std::string_view text) {
   auto has_one = [&](const std::vector<std::string_view>& words) {
     return std::any_of(words.begin(), words.end(),
                        [&](std::string_view word) { return text.find(word) != text.npos; });
   };
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](const MessageKind* kind) {
+  const MessageKind* vague = nullptr;
+  for (const MessageKind* kind : rows) {
     const MessageWords& words = *kind->words;
-    return std::all_of(words.all.begin(), words.all.end(), has_one) && !has_one(words.none);
-  });
-  return found == rows.end() ? nullptr : *found;
+    const bool is_certain = kind->certainty == MessageCertainty::kWhat;
+    if (!is_certain && vague != nullptr) continue;
+    if (!std::all_of(words.all.begin(), words.all.end(), has_one) || has_one(words.none)) continue;
+    if (is_certain) return kind;
+    vague = kind;
+  }
+  return vague;
+}
+
+// The two lines above the last error, where a traceback was pasted without its "file" lines. Empty
+// if they are not code.
+std::string_view code_above_error(std::string_view text) {
+  const std::size_t error = text.rfind("error");
+  const std::size_t end = error == text.npos ? error : text.substr(0, error).rfind('\n');
+  if (end == text.npos || end == 0) return {};
+  const std::size_t line = text.rfind('\n', end - 1);
+  const std::size_t begin = line == text.npos || line == 0 ? text.npos : text.rfind('\n', line - 1);
+  const std::string_view code = text.substr(0, end).substr(begin == text.npos ? 0 : begin + 1);
+  return code.find_first_of("([=") == code.npos ? std::string_view() : code;
 }
 
 }  // namespace
@@ -39,6 +57,10 @@ const MessageKind* match_general_kind(std::string_view sentence) {
 
 const MessageKind* traceback_kind(std::string_view text) {
   static const std::vector<const MessageKind*> rows = rows_of_words(true);
+  if (text.find("file \"") == text.npos) {
+    const std::string_view code = code_above_error(text);
+    return code.empty() ? nullptr : first_that_fits(rows, code);
+  }
   // A place is a line `file "/x/y.py", line 7, in f` and the line of code after it.
   for (std::size_t end = text.size(); end != 0;) {
     const std::size_t at = text.substr(0, end).rfind("file ");

@@ -176,7 +176,11 @@ std::vector<GeneralName> names_in(std::string_view text) {
                          word.ends_with(".inv_freq");
     const bool has_path = std::count(word.begin(), word.end(), '.') >= 2 && !is_digit(word[0]);
     const bool is_object = at > 0 && text[at - 1] == '<';  // "<a.b.Handler object at 0x7f>"
-    if (word.size() <= kLongest && !is_code(word) && !is_object && (ends_so || has_path))
+    // "https://docs.a.io/b": a part of an address or of a path.
+    const bool is_in_path =
+        (at > 0 && text[at - 1] == '/') || (end < text.size() && text[end] == '/');
+    if (word.size() <= kLongest && !is_code(word) && !is_object &&
+        (ends_so || (has_path && !is_in_path)))
       names.push_back({std::string(word), at});
     at = std::max(end, at) + 1;
   }
@@ -271,6 +275,27 @@ std::string_view bare_assertion(std::string_view text) {
   return text.substr(begin, text.substr(begin).find('\n'));
 }
 
+// Where the class of an error begins: "filenotfounderror: ". "valueerror" has a word of its own
+// that says nothing, so its sentence begins after "value".
+std::size_t error_begin(std::string_view text, std::size_t at) {
+  std::size_t begin = at;
+  while (begin > 0 && text[begin - 1] >= 'a' && text[begin - 1] <= 'z') --begin;
+  return text.substr(begin).starts_with("valueerror") ? at : begin;
+}
+
+// Position of the last `word` that begins a sentence, with its class: not the "error: " of "last
+// error: ".
+std::size_t last_error_word(std::string_view text, std::string_view word) {
+  for (std::size_t end = text.size(); end != 0;) {
+    const std::size_t at = text.substr(0, end).rfind(word);
+    if (at == text.npos) break;
+    const bool is_word_alone = at >= 2 && text[at - 1] == ' ';
+    if (!is_word_alone || !is_name_part(text[at - 2])) return error_begin(text, at);
+    end = at;
+  }
+  return text.npos;
+}
+
 // The sentences of errors, the last first: each text from an "...Error:" on. Without one, from the
 // last warning, otherwise the last lines: earlier words of a log mean nothing.
 std::vector<std::string_view> error_sentences(std::string_view text) {
@@ -281,7 +306,7 @@ std::vector<std::string_view> error_sentences(std::string_view text) {
   for (std::size_t end = text.size(); end != 0 && sentences.size() < kMostSentences;) {
     std::size_t begin = text.npos;
     for (std::string_view word : {"error: ", "exception: "}) {
-      const std::size_t at = text.substr(0, end).rfind(word);
+      const std::size_t at = last_error_word(text.substr(0, end), word);
       if (at != text.npos) begin = begin == text.npos ? at : std::max(begin, at);
     }
     if (begin == text.npos) break;
@@ -323,7 +348,8 @@ std::optional<ErrorMessage> general_shapes(const PastedText& pasted) {
   for (std::size_t i = 0; i + 1 < shapes.size(); ++i) {
     Side one = side_of(pasted.lower, shapes[i], i == 0 ? 0 : shapes[i - 1].end);
     Side two = side_of(pasted.lower, shapes[i + 1], shapes[i].end);
-    if (shapes.size() == 2 && one != two) complete(one, two);
+    const bool names_file = general_find(pasted.lower, kFileWords) != std::string::npos;
+    if (shapes.size() == 2 && one != two && names_file) complete(one, two);
     if (one == two || one == Side::kUnknown || two == Side::kUnknown) continue;
     const bool file_first = one == Side::kFile;
     return ErrorMessage{&kGeneralShapes, first_name(pasted.text),
@@ -398,6 +424,12 @@ const MessageKind* meaning_of_vague(std::string_view text, std::string_view sent
 }
 
 }  // namespace
+
+std::string_view last_error_sentence(const PastedText& pasted) {
+  const std::string_view sentence = error_sentences(pasted.lower).front();
+  return std::string_view(pasted.text)
+      .substr(static_cast<std::size_t>(sentence.data() - pasted.lower.data()), sentence.size());
+}
 
 std::vector<ErrorMessage> read_general(const PastedText& pasted, std::size_t most) {
   PastedText end = pasted;

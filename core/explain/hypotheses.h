@@ -59,6 +59,7 @@ void add_hypothesis_key_heads(const ShapeCase& shapes, std::vector<Hypothesis>& 
 void add_hypothesis_ggml_block(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-G
 void add_hypothesis_diffusion_width(const ShapeCase& shapes, std::vector<Hypothesis>& all);  // H-D
 void add_hypothesis_gated(const ShapeCase& shapes, std::vector<Hypothesis>& all);            // H-GU
+void add_hypothesis_window(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-CW
 void add_hypothesis_buffer(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-B
 void add_hypothesis_different_model(const ShapeCase& shapes, std::vector<Hypothesis>& all);  // H-M
 

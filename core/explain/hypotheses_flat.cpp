@@ -58,6 +58,31 @@ void add_placeholder(const ShapeCase& shapes, const Sides& both, std::vector<Hyp
   all.push_back(std::move(one));
 }
 
+// One side has no elements, but its dims: not the [0] of a placeholder. A rank without a part of an
+// optimizer's state saves such a shape too.
+void add_empty_side(const ShapeCase& shapes, const Sides& both, std::vector<Hypothesis>& all) {
+  auto has_zero = [](const Extents& shape) {
+    return std::find(shape.begin(), shape.end(), 0) != shape.end();
+  };
+  if (shapes.traits.state || both.odd.size() < 2 || !has_zero(both.odd) || has_zero(both.whole))
+    return;
+  const bool saved = both.wrong == FaultSide::kCheckpoint;
+  Hypothesis one{"empty-side", nullptr, both.wrong};
+  one.confidence = 0.85;
+  one.title = saved ? "the file holds a tensor without elements"
+                    : "the model that loads was built with nothing along one axis";
+  one.text = saved ? "The run that saved built the model with a count of 0 there (images, classes, "
+                     "speakers, tokens that were added), or a rank without a part saved. The "
+                     "values of the model are not in this file."
+                   : "A count that the model takes from its data or its config (images, classes, "
+                     "speakers, experts) was 0 when it was built: the data was not found, or an "
+                     "option was left out. The checkpoint is good. Build the model as the run that "
+                     "saved did.";
+  one.decide = "The count that gives this axis, in the config and the data of both runs.";
+  one.command = "shardwright ls CHECKPOINT";
+  all.push_back(std::move(one));
+}
+
 // How a flat vector of n elements can derive from a parameter of `volume` elements.
 struct Flat {
   double weight = 0;
@@ -151,6 +176,7 @@ void add_packed(const Sides& both, std::string_view name, std::vector<Hypothesis
 }  // namespace
 
 void add_hypothesis_placeholder(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  for (bool saved : {true, false}) add_empty_side(shapes, sides(shapes, saved), all);
   for (bool saved : {true, false}) add_placeholder(shapes, sides(shapes, saved), all);
 }
 

@@ -214,12 +214,14 @@ void add_hypothesis_tensor_parallel(const ShapeCase& shapes, std::vector<Hypothe
   // Of weights alone, only powers of two are sizes that tensor parallelism has.
   const bool is_odd =
       traits.known && !shapes.worlds && !traits.state && !traits.expert && (k & (k - 1)) != 0;
-  one.confidence = traits.replicated || is_odd ? 0.08
-                   : traits.state              ? 0.3
-                   : traits.expert && dim == 0 ? 0.35
-                   : !traits.known             ? 0.4
-                   : !traits.cut_by_ranks      ? 0.2
-                                               : 0.55;
+  // A convolution's window (the dims after the channels) is never cut.
+  const bool is_window = shapes.message.saved.size() >= 4 && dim >= 2 && !traits.expert;
+  one.confidence = traits.replicated || is_odd || is_window ? 0.08
+                   : traits.state                           ? 0.3
+                   : traits.expert && dim == 0              ? 0.35
+                   : !traits.known                          ? 0.4
+                   : !traits.cut_by_ranks                   ? 0.2
+                                                            : 0.55;
   one.title = wrong == FaultSide::kCheckpoint ? "the tensor-parallel axis was left out at save"
                                               : "the loader leaves the tensor-parallel axis out";
   one.text = wrong == FaultSide::kCheckpoint

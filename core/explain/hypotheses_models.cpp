@@ -1,5 +1,5 @@
 // Hypotheses in which both sides are whole and of two kinds of model: another text encoder, other
-// image channels, a gated layer against a plain one.
+// image channels, another window, a gated layer against a plain one.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -93,6 +93,24 @@ void add_hypothesis_diffusion_width(const ShapeCase& shapes, std::vector<Hypothe
     one.decide = "in_channels in the config of both.";
     all.push_back(std::move(one));
   }
+}
+
+// The sizes of a convolution behind its two channels: its window.
+void add_hypothesis_window(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  const ErrorMessage& message = shapes.message;
+  if (shapes.traits.state || shapes.traits.expert || shapes.differing.empty()) return;
+  if (message.saved.size() < 4 || message.saved.size() > 5 || shapes.differing.front() < 2) return;
+  const bool is_weight = message.name.ends_with("weight") || message.name.ends_with("kernel");
+  if (!is_weight) return;
+  Hypothesis one{"H-CW", &kShapeMismatch, FaultSide::kRequest, 0.8};
+  one.title = "the convolution has another window in the model than in the file";
+  one.text =
+      "The channels agree and the window does not: another patch size, kernel size or number of "
+      "frames per patch. The model was built with another setting, or is another variant of the "
+      "same kind. Nothing is damaged.";
+  one.decide = "patch_size, kernel_size or t_patch_size in the configuration of both.";
+  one.command = "shardwright ls CHECKPOINT";
+  all.push_back(std::move(one));
 }
 
 void add_hypothesis_gated(const ShapeCase& shapes, std::vector<Hypothesis>& all) {

@@ -38,6 +38,14 @@ bool is_tensor_name(const ErrorMessage& message) {
          name.find('.', dot + 1) != name.npos;
 }
 
+// "LOCAL_RANK": a variable of the environment.
+bool is_in_capitals(const ErrorMessage& message) {
+  return message.name.find('_') != std::string::npos &&
+         message.name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+             std::string::npos &&
+         message.name.find_first_not_of("0123456789_") == 0;
+}
+
 bool has_two_shapes(const ErrorMessage& message) {
   return !message.saved.empty();
 }
@@ -88,17 +96,12 @@ struct NamedTest {
   bool (*passes)(const ErrorMessage&);
 };
 constexpr NamedTest kTests[] = {
-    {"scale-name", has_scale_name},
-    {"tensor-name", is_tensor_name},
-    {"whole-number", is_whole_number},
-    {"identifier", is_identifier},
-    {"two-shapes", has_two_shapes},
-    {"packed-in-file", is_packed_in_file},
-    {"found-more-bytes", found_more_bytes},
-    {"not-multiples", are_not_multiples},
-    {"one-empty", is_one_empty},
-    {"clip-length", has_clip_length},
-    {"device-count", is_device_count},
+    {"scale-name", has_scale_name},        {"tensor-name", is_tensor_name},
+    {"whole-number", is_whole_number},     {"identifier", is_identifier},
+    {"capitals", is_in_capitals},          {"two-shapes", has_two_shapes},
+    {"packed-in-file", is_packed_in_file}, {"found-more-bytes", found_more_bytes},
+    {"not-multiples", are_not_multiples},  {"one-empty", is_one_empty},
+    {"clip-length", has_clip_length},      {"device-count", is_device_count},
 };
 
 bool passes(const NameTest& test, std::string_view name) {

@@ -44,10 +44,19 @@ bool read_literal(std::string_view text, std::size_t& at, std::string_view words
   return true;
 }
 
-std::optional<std::int64_t> read_number(std::string_view text, std::size_t& at) {
+// Shapes have commas between their numbers, so a line break inside one is a wrap: "40\n96".
+enum class Wraps : bool { kEndNumber, kAreSkipped };
+
+std::optional<std::int64_t> read_number(std::string_view text, std::size_t& at,
+                                        Wraps wraps = Wraps::kEndNumber) {
   if (at >= text.size() || !is_digit(text[at])) return std::nullopt;
+  auto is_wrap = [&] {
+    return wraps == Wraps::kAreSkipped && text[at] == '\n' && at + 1 < text.size() &&
+           is_digit(text[at + 1]);
+  };
   std::int64_t value = 0;
-  for (; at < text.size() && is_digit(text[at]); ++at) {
+  for (; at < text.size() && (is_digit(text[at]) || is_wrap()); ++at) {
+    if (text[at] == '\n') continue;
     auto tenfold = checked_mul<std::int64_t>(value, 10);
     if (!tenfold) return std::nullopt;
     auto next = checked_add<std::int64_t>(*tenfold, text[at] - '0');
@@ -72,7 +81,7 @@ std::optional<Extents> read_shape(std::string_view text, std::size_t& at) {
   if (depth == 0) return std::nullopt;
   Extents extents;
   while (here < text.size() && is_digit(text[here])) {
-    auto extent = read_number(text, here);
+    auto extent = read_number(text, here, Wraps::kAreSkipped);
     if (!extent || extents.size() == kMaxDims) return std::nullopt;
     extents.push_back(*extent);
     skip_gaps(text, here);

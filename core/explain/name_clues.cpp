@@ -138,6 +138,17 @@ constexpr NameClue kClues[] = {
       .decide = "quantization_config in config.json.",
       .command = "shardwright ls CHECKPOINT"}},
     {NameList::kMissing,
+     {"g_idx"},
+     {.id = "older-format",
+      .wrong = kLoader,
+      .weight = 0.9,
+      .title = "the checkpoint is GPTQ without its order of columns",
+      .text = "g_idx numbers the group of each column. The first GPTQ programs did not write it, "
+              "nor do some without act-order, and then the columns are in their plain order. Take "
+              "a loader that fills it in (or strict=False where it does), or a newer copy.",
+      .decide = "Whether every missing name is a g_idx, and desc_act in quantize_config.json.",
+      .command = "shardwright ls CHECKPOINT qzeros"}},
+    {NameList::kMissing,
      kScaleWords,
      {.id = "quantised",
       .wrong = kLoader,

@@ -42,7 +42,10 @@ std::string message_text(const ErrorMessage& message) {
   for (const auto& [key, number] : message.numbers)
     out += fmt::format("   {} {}", as_words(key), number);
   if (!message.name.empty()) out += "   " + printable(message.name);
-  if (!message.kind->loader.empty()) out += fmt::format("   ({})", message.kind->loader);
+  if (!message.found.empty())
+    out += fmt::format("   expected {}   found {}", printable(message.expected),
+                       printable(message.found));
+  if (!message.speaker.empty()) out += fmt::format("   ({})", message.speaker);
   return out;
 }
 
@@ -143,7 +146,11 @@ Json json_of_message(const ErrorMessage& message) {
     json["saved"] = json_of(ExtentsView(message.saved));
     json["current"] = json_of(ExtentsView(message.current));
   }
-  if (!message.kind->loader.empty()) json["loader"] = message.kind->loader;
+  if (!message.speaker.empty()) json["loader"] = message.speaker;
+  if (!message.found.empty()) {
+    json["expected"] = message.expected;
+    json["found"] = message.found;
+  }
   Json numbers = Json::object();
   for (const auto& [key, number] : message.numbers) numbers[std::string(key)] = number;
   if (!numbers.empty()) json["numbers"] = std::move(numbers);

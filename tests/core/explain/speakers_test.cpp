@@ -177,6 +177,8 @@ TEST_CASE("explain: sizes that a name decides are not read as ranks") {
   CHECK(table.hypotheses[0].text.find("1 + 14 x 14") != std::string::npos);
   CHECK(first(explain(sentence({2048}, {2048, 1}, "a.weight_scale"))) == "H-1 either");
   CHECK(first(explain(sentence({64, 36}, {64, 64}, "blk.0.attn_q.weight"))) == "H-G request");
+  CHECK(first(explain(sentence({96, 3, 4, 4}, {96, 3, 8, 8}, "patch_embed.proj.weight"))) ==
+        "H-CW request");
 }
 
 TEST_CASE("explain: a sentence of an unknown program is recognised by its words") {

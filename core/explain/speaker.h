@@ -1,0 +1,12 @@
+// Which program printed a pasted text.
+#pragma once
+
+#include <string_view>
+
+namespace shw {
+
+// "vLLM", by the last file of a traceback or the last word in lower-case `text` that only one
+// program prints; empty if it has none.
+std::string_view speaker_of(std::string_view text);
+
+}  // namespace shw
