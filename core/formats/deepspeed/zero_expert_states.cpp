@@ -3,16 +3,19 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/natural_order.h"
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/read_note.h"
+#include "core/formats/one_file.h"
 
 namespace shw {
 namespace {
 
 constexpr std::size_t kMostParameters = 1 << 20;
+constexpr std::size_t kMostExpertRanks = 1 << 14;
 constexpr std::string_view kOptimizer = "optimizer.";
 
 struct NamedShape {
@@ -29,21 +32,30 @@ struct ExpertStates {
   // Numbers of parameters, in the order of the groups.
   std::vector<std::int64_t> dense = {}, of_experts = {};
   std::vector<std::vector<std::int64_t>> groups = {};
-  bool is_known = true;  // false: experts of several expert-parallel sizes
+  std::size_t expert_ranks = 0;  // N of the largest group "ep_size_N"
+  bool is_known = true;          // false: several groups, whose order no file records
 };
+
+// 2 of "ep_size_2"; 0 for other names.
+std::size_t expert_ranks_of(std::string_view group) {
+  constexpr std::string_view kBegin = "ep_size_";
+  if (!group.starts_with(kBegin)) return 0;
+  group.remove_prefix(kBegin.size());
+  return std::min<std::size_t>(consume_number(group).value_or(0), kMostExpertRanks);
+}
 
 ExpertStates read_expert_states(const ZeroFile& file, std::uint32_t rank, ZeroNotes& notes) {
   ExpertStates out{.rank = rank, .path = file.path()};
   const NodeId optimizer = file.find(file.root(), "optimizer");
   const NodeId inner = file.find(optimizer, "optimizer_state_dict");
   const NodeId base = inner == NodeId::kAbsent ? optimizer : inner;
-  std::string experts;  // the name of the groups of experts
-  std::size_t count = 0;
+  std::size_t count = 0, dense_groups = 0, expert_groups = 0;
   for (NodeId group : file.list(file.find(base, "param_groups"))) {
     const bool is_of_experts = file.integer(file.find(group, "moe")).value_or(0) != 0;
-    const std::string name = file.text(file.find(group, "name"));
-    if (is_of_experts && !experts.empty() && name != experts) out.is_known = false;
-    if (is_of_experts) experts = name;
+    if (++(is_of_experts ? expert_groups : dense_groups) > 1) out.is_known = false;
+    if (is_of_experts)
+      out.expert_ranks =
+          std::max(out.expert_ranks, expert_ranks_of(file.text(file.find(group, "name"))));
     std::vector<std::int64_t> numbers;
     for (NodeId item : file.list(file.find(group, "params"))) {
       numbers.push_back(file.integer(item).value_or(-1));
@@ -64,10 +76,10 @@ ExpertStates read_expert_states(const ZeroFile& file, std::uint32_t rank, ZeroNo
 
 // Parameters of the module without its buffers.
 std::vector<NamedShape> dense_parameters(const ZeroModel& model) {
+  const std::set<std::string_view> buffers(model.buffers.begin(), model.buffers.end());
   std::vector<NamedShape> out;
   for (const NamedZeroTensor& one : model.module) {
-    if (std::ranges::find(model.buffers, one.fqn) == model.buffers.end())
-      out.push_back({one.fqn, one.tensor.sizes});
+    if (!buffers.contains(one.fqn)) out.push_back({one.fqn, one.tensor.sizes});
   }
   return out;
 }
@@ -109,7 +121,7 @@ std::map<std::int64_t, const NamedShape*> parameters_by_number(
   return out;
 }
 
-// "0" and "exp_avg" of "state.0.exp_avg"; parts are views into the name.
+// "0" and "exp_avg" of "state.0.exp_avg".
 struct StateName {
   std::int64_t number = 0;
   std::string kind;
@@ -161,13 +173,13 @@ class ExpertStatesWriter {
       : builder_(builder), storages_(storages), prefix_(prefix) {}
 
   void add(ExpertStates states, const std::vector<std::string>& names) {
-    const std::string own = prefix_ + fmt::format("expp_rank_{}.", states.rank);
+    const std::string own = fmt::format("{}expp_rank_{}.", prefix_, states.rank);
     for (std::size_t i = 0; i < states.tensors.size(); ++i) {
       const NamedZeroTensor& one = states.tensors[i];
       if (names.empty())
         storages_.add_whole(own + std::string(kOptimizer) + one.fqn, one.tensor);
       else
-        add_named(prefix_ + names[i], one.tensor, own);
+        add_named(names[i], one.tensor, own);
     }
     for (NamedZeroValue& value : states.values) {
       value.fqn = own + std::string(kOptimizer) + value.fqn;
@@ -177,7 +189,8 @@ class ExpertStatesWriter {
 
  private:
   // The states of parameters that are no experts' are copies.
-  void add_named(const std::string& fqn, const ZeroTensor& tensor, const std::string& own) {
+  void add_named(const std::string& name, const ZeroTensor& tensor, const std::string& own) {
+    const std::string fqn = prefix_ + name;
     const auto known = added_.find(fqn);
     if (known == added_.end()) {
       const ChunkId chunk{builder_.chunk_count()};
@@ -191,7 +204,7 @@ class ExpertStatesWriter {
       builder_.add_replica(
           {chunk, storages_.storage(tensor.place, tensor.big_endian), std::nullopt});
     else
-      storages_.add_whole(own + fqn, tensor);
+      storages_.add_whole(own + name, tensor);
   }
 
   CheckpointBuilder& builder_;
@@ -210,21 +223,45 @@ Finding by_number_finding(const std::vector<std::string>& paths) {
   return finding;
 }
 
+Finding by_order_finding(const std::vector<std::string>& paths) {
+  Finding finding = how_read_finding(
+      paths.front(),
+      fmt::format("The optimizer states in {} have the names of the module's parameters in its "
+                  "order. No file records these names: only the shapes are compared.",
+                  short_list_text(paths)));
+  finding.subjects = paths;
+  return finding;
+}
+
+// Adds missing files of expert-parallel ranks below `count`.
+void add_missing_expert_ranks(CheckpointBuilder& builder,
+                              const std::map<std::uint32_t, std::string>& files,
+                              std::size_t count) {
+  count = std::max(count,
+                   std::min<std::size_t>(std::size_t{files.rbegin()->first} + 1, kMostExpertRanks));
+  const std::string& path = files.begin()->second;
+  const std::string end = path.substr(path.find("_mp_rank_"));
+  for (std::uint32_t rank = 0; rank < count; ++rank)
+    if (!files.contains(rank)) builder.file(fmt::format("expp_rank_{}{}", rank, end));
+}
+
 }  // namespace
 
 void add_expert_states(CheckpointBuilder& builder, ZeroStorages& storages,
                        const Directory& directory, const ZeroFiles& files,
                        const std::optional<ZeroModel>& model, std::vector<ZeroExpertFile> experts,
                        const std::string& prefix, ZeroNotes& notes) {
+  if (files.expert_optimizers.empty()) return;
   std::ranges::sort(experts, [](const ZeroExpertFile& a, const ZeroExpertFile& b) {
     return natural_less(a.path, b.path);
   });
   const std::vector<NamedShape> dense =
       model ? dense_parameters(*model) : std::vector<NamedShape>{};
   const std::size_t ranks = files.expert_optimizers.size();
-  const bool has_all = ranks > 0 && files.expert_optimizers.rbegin()->first == ranks - 1;
+  const bool has_all = files.expert_optimizers.rbegin()->first == ranks - 1;
   ExpertStatesWriter writer(builder, storages, prefix);
-  std::vector<std::string> by_number;
+  std::vector<std::string> by_number, by_order;
+  std::size_t needed = 0;
   for (const auto& [rank, path] : files.expert_optimizers) {
     auto file = ZeroFile::open(builder, directory, path, notes);
     if (!file) {
@@ -238,9 +275,14 @@ void add_expert_states(CheckpointBuilder& builder, ZeroStorages& storages,
     const std::vector<NamedShape> own =
         has_all ? expert_parameters(experts, rank, ranks) : std::vector<NamedShape>{};
     const auto names = state_names(states, parameters_by_number(states, dense, own));
-    if (names.empty() && !states.tensors.empty()) by_number.push_back(path);
+    if (!states.tensors.empty()) (names.empty() ? by_number : by_order).push_back(path);
+    needed = std::max(needed, states.expert_ranks);
     writer.add(std::move(states), names);
   }
+  // Of several model-parallel ranks each may have the experts of some expert-parallel ranks.
+  if (prefix.empty() && !is_one_file(directory))
+    add_missing_expert_ranks(builder, files.expert_optimizers, needed);
+  if (!by_order.empty()) notes.findings.push_back(by_order_finding(by_order));
   if (!by_number.empty()) notes.findings.push_back(by_number_finding(by_number));
 }
 

@@ -93,11 +93,19 @@ Finding without_weights(const ZeroWorld& world) {
   return finding;
 }
 
+// A file that cannot be read as a whole without the model states file; "" if there is none.
+std::string path_without_model(const ZeroWorld& world, const ZeroFiles& files) {
+  if (!world.optimizers.empty()) return world.optimizers.begin()->second.path;
+  if (!files.expert_optimizers.empty()) return files.expert_optimizers.begin()->second;
+  return files.parts.empty() ? std::string() : files.parts.front().first;
+}
+
 void note_world(const ZeroWorld& world, const ZeroFiles& files, bool alone, ZeroNotes& notes) {
   if (!world.model) {
-    if (!world.optimizers.empty() && files.rank_models.empty() && !files.model) {
+    const std::string path = path_without_model(world, files);
+    if (!path.empty() && !alone && files.rank_models.empty() && !files.model) {
       notes.findings.push_back(
-          bad_record(world.optimizers.begin()->second.path,
+          bad_record(path,
                      "The model states file is missing (mp_rank_MM_model_states.pt): it holds the "
                      "weights and says which parameters are in the optimizer's partitions."));
     }
@@ -123,6 +131,33 @@ std::size_t add_missing_ranks(CheckpointBuilder& builder, const ZeroStep& step,
       builder.file(fmt::format("mp_rank_{:02}_model_states.pt", rank));
   }
   return std::max(step.by_mp_rank.size(), static_cast<std::size_t>(mp_ranks));
+}
+
+// Limits, above any real model: larger numbers are damage.
+constexpr std::int64_t kMostExpertsOfLayer = 1 << 14;
+constexpr std::int64_t kMostExperts = 1 << 17;
+
+// Adds missing files of experts. Each expert has a file of at least one model-parallel rank: of
+// all, if the experts are split too.
+void add_missing_experts(CheckpointBuilder& builder, const ZeroStep& step,
+                         const std::vector<std::int64_t>& counts) {
+  std::set<std::string_view> there;
+  for (const auto& [rank, files] : step.by_mp_rank) {
+    for (const auto& [path, before] : files.parts)
+      there.insert(std::string_view(path).substr(0, path.find("_mp_rank_")));
+  }
+  const std::uint32_t rank = step.by_mp_rank.begin()->first;
+  std::int64_t all = 0;
+  for (std::size_t layer = 0; layer < counts.size(); ++layer) {
+    const std::int64_t count = std::clamp<std::int64_t>(counts[layer], 0, kMostExpertsOfLayer);
+    all += count;
+    if (all > kMostExperts) return;
+    for (std::int64_t expert = 0; expert < count; ++expert) {
+      const std::string name = fmt::format("layer_{}_expert_{}", layer, expert);
+      if (!there.contains(name))
+        builder.file(fmt::format("{}_mp_rank_{:02}_model_states.pt", name, rank));
+    }
+  }
 }
 
 Finding layers_finding(const ZeroStep& step, std::size_t ranks) {
@@ -179,7 +214,7 @@ OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress*
   ZeroNotes notes;
   std::optional<Error> error;
   RecordedLayers layers;
-  bool is_read = false;
+  bool is_read = false, are_experts_counted = false;
   std::size_t mp_ranks = step.by_mp_rank.size();
   for (const auto& [mp_rank, files] : step.by_mp_rank) {
     SHW_TRY(ZeroWorld world, read_zero_world(builder, *directory, files, notes, progress));
@@ -187,6 +222,12 @@ OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress*
       mp_ranks = add_missing_ranks(
           builder, step, std::clamp<std::int64_t>(world.model->mp_ranks, 1, kMostModelRanks));
     if (world.model) record_layers(*world.model, layers);
+    // At stage 3 experts have no files of their own. A stage of a pipeline counts its own experts.
+    if (world.model && files.model && world.stage != 3 && !alone && !are_experts_counted &&
+        step.layers.empty()) {
+      add_missing_experts(builder, step, world.model->experts);
+      are_experts_counted = true;
+    }
     if (!error && world.error) error = std::move(world.error);
     is_read = is_read || world.model || !world.optimizers.empty() || !files.parts.empty() ||
               !files.expert_optimizers.empty();

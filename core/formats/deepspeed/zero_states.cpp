@@ -166,6 +166,8 @@ Result<ZeroModel> read_zero_model(const ZeroFile& file, bool whole, ZeroNotes& n
       file.integer(file.find(config, "use_data_before_expert_parallelism")).value_or(0) != 0;
   model.step = file.integer(file.find(root, "global_steps"));
   model.blocks = file.integer(file.find(file.find(root, "args"), "num_layers"));
+  for (NodeId count : file.list(file.find(root, "num_experts")))
+    model.experts.push_back(file.integer(count).value_or(0));
   if (!whole) return model;
   const NodeId module = file.find(root, "module");
   for (NodeId name : file.list(file.find(root, "buffer_names")))

@@ -38,6 +38,7 @@ struct ZeroModel {
   bool data_first = false;                  // use_data_before_expert_parallelism in ds_config
   std::optional<std::int64_t> step = {};    // global_steps
   std::optional<std::int64_t> blocks = {};  // args.num_layers of GPT-NeoX
+  std::vector<std::int64_t> experts = {};   // num_experts: of each layer with experts
   std::vector<NamedZeroTensor> more_tensors =
       {};  // tensors of the optimizer and of the trainer's own additions
   std::vector<NamedZeroValue> values = {};

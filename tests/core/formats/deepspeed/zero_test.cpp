@@ -444,12 +444,41 @@ TEST_CASE("deepspeed: at stage 0 states keep their numbers where no order gives 
     ZeroFiles files = zero_files("experts_stage0_fp32");
     erase_named(files, lost);
     const auto opened = zero_opened(std::move(files));
+    CHECK_FALSE(causes_of(files).empty());
     const std::string rank = lost == "expp_rank_0" ? "1" : "0";
     const auto tensor = opened->find("expp_rank_" + rank + ".optimizer.state.0.exp_avg");
     REQUIRE(tensor.has_value());
     CHECK(read_tensor(*opened, *tensor).has_value());
     CHECK_FALSE(opened->find("optimizer.state.inp.weight.exp_avg").has_value());
   }
+}
+
+TEST_CASE("deepspeed: each missing file of experts and of their states is reported") {
+  for (const auto& [kind, lost] : std::vector<std::pair<std::string, std::string>>{
+           {"experts_stage0_fp32", "expp_rank_0_mp_rank_00_optim_states.pt"},
+           {"experts_stage0_fp32", "expp_rank_1_mp_rank_00_optim_states.pt"},
+           {"experts_stage0_bf16", "expp_rank_1_mp_rank_00_optim_states.pt"},
+           {"experts_stage0_fp32", "layer_0_expert_1_mp_rank_00_model_states.pt"},
+           {"experts_stage0_fp32", "layer_0_expert_3_mp_rank_00_model_states.pt"},
+           {"experts_stage0_fp32", "mp_rank_MM_model_states.pt"},
+           {"experts", "layer_0_expert_1_mp_rank_00_model_states.pt"},
+           {"experts_data_first", "layer_0_expert_1_mp_rank_00_model_states.pt"}}) {
+    CAPTURE(kind);
+    CAPTURE(lost);
+    ZeroFiles files = zero_files(kind);
+    if (lost.starts_with("mp_rank"))
+      std::erase_if(files, [](const auto& file) { return file.first.starts_with("mp_rank_"); });
+    else
+      erase_named(files, lost);
+    CHECK(causes_of(std::move(files)).find(lost) != std::string::npos);
+  }
+}
+
+TEST_CASE("deepspeed: names of states that follow from the module's order are a note") {
+  const auto opened = zero_opened(zero_files("experts_stage0_fp32"));
+  std::string causes;
+  for (const Finding& finding : opened->opening_findings()) causes += finding.cause + "\n";
+  CHECK(causes.find("No file records these names") != std::string::npos);
 }
 
 TEST_CASE("deepspeed: a changed byte of expert states does no harm") {
