@@ -16,6 +16,8 @@ Result<Bytes> read_box_as_dtype(const Checkpoint& checkpoint, TensorId tensor, c
   auto unread = [&](const char* why) {
     return fail(ErrorKind::kDamaged, why, Place{.file = {}, .tensor = fqn});
   };
+  if (!is_inside(box.offsets, box.sizes, checkpoint.shape(tensor)))
+    return unread("is smaller than what is read of it");
   auto pieces = pieces_of(checkpoint, tensor, dtype);
   if (!pieces) return unread("has gaps or cannot be read");
   const std::size_t element = size_of(pieces->dtype);
