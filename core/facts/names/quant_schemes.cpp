@@ -138,6 +138,7 @@ constexpr QuantCompanion kTwoLevelsParameter[] = {
 constexpr QuantCompanion kTorchao[] = {
     {"_scale|.scale", kAsOthers, true, nullptr},
     {"_zero_point|.zero_point", kAsOthers, false, nullptr},
+    {"_act_pre_scale|.act_pre_scale", kOptional, true, nullptr},
 };
 constexpr QuantCompanion kTorchaoMxFp8[] = {{"_scale|.scale", kAlways, false, scale_of_mxfp8}};
 constexpr QuantCompanion kTorchaoMxFp4[] = {{"_scale|.scale", kAlways, false, scale_of_mxfp4}};
@@ -150,11 +151,11 @@ constexpr QuantCompanion kTorchaoNvFp4[] = {
 constexpr QuantCompanion kTorchaoInt4[] = {
     {"_scale|.scale", kAlways, true, one_per_group_and_row},
     {"_zero_point|.zero_point", kAlways, false, one_per_group_and_row},
-    {"_act_pre_scale|.act_pre_scale", kAsOthers, true, nullptr},
+    {"_act_pre_scale|.act_pre_scale", kOptional, true, nullptr},
 };
 constexpr QuantCompanion kTorchaoTiles[] = {
     {"_scale_and_zero|.scale_and_zero", kAlways, false, scale_and_zero_of_tiles},
-    {"_act_pre_scale|.act_pre_scale", kAsOthers, true, nullptr},
+    {"_act_pre_scale|.act_pre_scale", kOptional, true, nullptr},
 };
 // quanto splits NAME.weight into NAME.weight._data and companions; input_scale and output_scale are
 // of activations.

@@ -10,12 +10,6 @@
 namespace shw {
 namespace {
 
-// Multiplies the activations too, so that the weight alone is not what the model computes with.
-bool has_input_scale(const QuantSource& from) {
-  const Checkpoint& c = from.c();
-  return c.find(from.pair.stem + "_act_pre_scale") || c.find(from.pair.stem + ".act_pre_scale");
-}
-
 struct Int4Rows {
   TensorId weight{}, scale{}, zero{};
   std::size_t rows = 0, columns = 0, groups = 0;  // of one matrix
@@ -124,8 +118,6 @@ Result<DecodedWeight> int4_form(const QuantSource& from) {
   const Checkpoint& c = from.c();
   const ExtentsView shape = from.weight();
   const auto scale = from.beside(0), zero = from.beside(1);
-  if (has_input_scale(from))
-    return from.unread("has an act_pre_scale, with which the model multiplies its inputs");
   const bool has_words = c.dtype(from.pair.weight) == Dtype::kInt32;
   if (!scale || !zero || shape.size() < 2 || shape.size() > 3 || (has_words && shape.size() != 2))
     return from.unread("is not a matrix of int4, or several, with scales and zero points");
@@ -161,8 +153,6 @@ Result<DecodedWeight> int4_tiles_form(const QuantSource& from) {
   const Checkpoint& c = from.c();
   const auto tiles = int4_tiles(from.weight());
   const auto both = from.beside(0);
-  if (has_input_scale(from))
-    return from.unread("has an act_pre_scale, with which the model multiplies its inputs");
   if (!tiles || !both) return from.unread("has no scale_and_zero next to it");
   const Extents& padded = tiles->elements;
   const std::size_t at = padded.size() - 2;

@@ -63,6 +63,10 @@ std::optional<QuantForm> form_of_class(std::string_view type, QuantForm found) {
 }  // namespace
 
 Result<DecodedWeight> torchao_form(const QuantSource& from, QuantForm form) {
+  // The model multiplies its inputs too, so that the weight alone is not what it computes with.
+  if (from.c().find(from.pair.stem + "_act_pre_scale") ||
+      from.c().find(from.pair.stem + ".act_pre_scale"))
+    return from.unread("has an act_pre_scale, with which the model multiplies its inputs");
   const std::string type = from.of_class == nullptr ? std::string() : from.of_class->type;
   const auto of_class = form_of_class(type, form);
   if (!of_class)

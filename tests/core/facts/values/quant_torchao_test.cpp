@@ -204,6 +204,21 @@ TEST_CASE("quant_torchao: parts of other shapes, or missing ones, leave the weig
   }
 }
 
+TEST_CASE("quant_torchao: a weight whose inputs are scaled too stays as it is") {
+  for (const std::string weight : {"int8", "a", "tiles"}) {
+    CAPTURE(weight);
+    const auto stored = with_header("int4", [&](json& header) {
+      header[weight + "._weight_act_pre_scale"] = header["norm.weight"];
+      header.erase("norm.weight");
+    });
+    auto made = dequantised(stored, nullptr);
+    REQUIRE(made.has_value());
+    CHECK((*made)->find(weight + "._weight_qdata").has_value());
+    REQUIRE((*made)->opening_findings().size() == 1);
+    CHECK((*made)->opening_findings()[0].cause.find("act_pre_scale") != std::string::npos);
+  }
+}
+
 TEST_CASE("quant_torchao: a class that does not fit the parts leaves the weight as it is") {
   const std::string fitting = R"({"_type": "Int4TilePackedTo4dTensor", "_tensor_data_names": [],
                                  "_data": {"shape": [10, 96]}})";
