@@ -32,8 +32,11 @@ bool is_padded(ExtentsView companion, ExtentsView exact) {
   if (companion.size() != exact.size() || exact.size() < 2) return false;
   Extents padded(exact.begin(), exact.end());
   std::int64_t &rows = padded[padded.size() - 2], &groups = padded.back();
-  rows = ceil_div(rows, 128) * 128;
-  groups = ceil_div(groups, 4) * 4;
+  const auto padded_rows = checked_mul(ceil_div(rows, 128), std::int64_t{128});
+  const auto padded_groups = checked_mul(ceil_div(groups, 4), std::int64_t{4});
+  if (!padded_rows || !padded_groups) return false;
+  rows = *padded_rows;
+  groups = *padded_groups;
   return same(companion, padded);
 }
 
@@ -195,8 +198,10 @@ bool is_swizzled(ExtentsView scale, ExtentsView exact) {
   if (exact.size() < 2) return false;
   Extents tiles(exact.begin(), exact.end());
   std::int64_t &rows = tiles[tiles.size() - 2], &groups = tiles.back();
-  rows = ceil_div(rows, kSwizzledRows) * 32;
-  groups = ceil_div(groups, kSwizzledGroups) * 16;
+  rows = ceil_div(rows, kSwizzledRows) * 32;  // a quarter of the padded rows
+  const auto in_tiles = checked_mul(ceil_div(groups, kSwizzledGroups), std::int64_t{16});
+  if (!in_tiles) return false;
+  groups = *in_tiles;
   return same(scale, tiles) || (scale.size() == 1 && volume(tiles) == scale[0]);
 }
 
@@ -214,7 +219,7 @@ std::optional<Int4Tiles> int4_tiles(ExtentsView stored) {
   const std::int64_t words = stored[at + 3];
   const auto count = volume(stored);
   if (stored[at + 2] != kLanes || (words != 1 && words != 2 && words != 4) || !count ||
-      *count > kMost)
+      *count < 1 || *count > kMost)
     return std::nullopt;
   Int4Tiles tiles;
   tiles.elements = copy_of(stored.first(at));

@@ -338,6 +338,27 @@ TEST_CASE("quantised pairs: MLX weights with scales of floats need their biases"
   CHECK_FALSE(is_told("U8"));  // MXFP4 has exponents alone
 }
 
+TEST_CASE("quantised pairs: extents near the limit of a number do not overflow") {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  for (const Extents& shape : {Extents{kMost, 0}, Extents{0, kMost}, Extents{kMost / 4, 0, 32, 1},
+                               Extents{0, kMost / 4, 32, 4}}) {
+    for (const char* dtype : {"F8_E4M3", "U8", "I8", "I32", "U32"}) {
+      for (const Extents& scale : {Extents{1, 8}, Extents{8}, Extents{}}) {
+        for (const char* name : {"_qdata", ".qdata", ".weight", ".weight_packed", ".qweight"}) {
+          NamedTensors tensors;
+          tensors["a._weight" + std::string(name)] = {dtype, shape};
+          tensors["a._weight_scale"] = {"U8", scale};
+          tensors["a._weight.scale"] = {"U8", scale};
+          tensors["a._weight.weight_scale"] = {"F8_E4M3", scale};
+          tensors["a._weight.scales"] = {"F16", scale};
+          tensors["a._weight_scale_and_zero"] = {"BF16", scale};
+          (void)checked_tensors(tensors);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("quantised pairs: a group number beyond the scales is reported") {
   Quantised module = quantised_modules()[3];
   REQUIRE(std::string(module.scheme) == "GPTQ");
