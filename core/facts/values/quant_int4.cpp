@@ -57,11 +57,11 @@ struct TiledInt4 {
 constexpr std::int64_t kColumnOfCode[8] = {0, 8, 16, 24, 1, 9, 17, 25};
 
 // Rows [first, first + count) of the matrix whose stored words and scales are at the pointers.
-// `words` begins with the tile of the first row.
+// `words` begins with the tile of the first row, and `scales` with that row: of each group they are
+// those of `scale_rows` rows.
 void decode_tiles(const TiledInt4& from, const std::byte* words, const float* scales,
-                  std::int64_t first, std::int64_t count, float* out) {
+                  std::int64_t scale_rows, std::int64_t first, std::int64_t count, float* out) {
   const auto padded = from.tiles.elements.back();
-  const std::int64_t stored_rows = from.tiles.elements[from.tiles.elements.size() - 2];
   const std::int64_t group = padded / from.groups;
   const std::int64_t tile_columns = from.tiles.words * Int4Tiles::kColumnsOfWord;
   const std::int64_t first_tile = first / Int4Tiles::kRows;
@@ -77,7 +77,7 @@ void decode_tiles(const TiledInt4& from, const std::byte* words, const float* sc
           const std::int64_t column = begin + lane * 2 + kColumnOfCode[i];
           if (column >= from.columns) continue;
           const auto code = static_cast<float>(packed_number(stored, i, 4)) - 8.0f;
-          const float* factors = scales + (column / group * stored_rows + row) * 2;
+          const float* factors = scales + (column / group * scale_rows + row - first) * 2;
           const float product = code * factors[0];
           out[(row - first) * from.columns + column] = product + factors[1];
         }
@@ -99,15 +99,18 @@ QuantFloats tiled_rows(const Checkpoint& c, const TiledInt4& from, std::int64_t 
   const ExtentsView shape = c.shape(from.scale_and_zero);
   SHW_TRY(const std::vector<float> scales,
           floats_in_box(c, from.scale_and_zero,
-                        is_matrix ? whole(copy_of(shape)) : rows_box(shape, first, count)));
+                        is_matrix ? Box{{0, first, 0}, {shape[0], count, 2}}
+                                  : rows_box(shape, first, count)));
   const std::int64_t rows = is_matrix ? count : from.rows;
+  const std::int64_t stored_rows = from.tiles.elements[from.tiles.elements.size() - 2];
   const std::int64_t matrices = is_matrix ? 1 : count;
   std::vector<float> out(static_cast<std::size_t>(matrices * rows * from.columns));
   for (std::int64_t i = 0; i < matrices; ++i) {
     const auto words_of_one = static_cast<std::int64_t>(words.size()) / matrices;
     const auto scales_of_one = static_cast<std::int64_t>(scales.size()) / matrices;
     decode_tiles(from, words.data() + i * words_of_one, scales.data() + i * scales_of_one,
-                 is_matrix ? first : 0, rows, out.data() + i * rows * from.columns);
+                 is_matrix ? count : stored_rows, is_matrix ? first : 0, rows,
+                 out.data() + i * rows * from.columns);
   }
   return out;
 }
