@@ -118,7 +118,8 @@ CompanionShape scale_of_packed(const QuantConfig& config, ExtentsView weight, Ex
   return Extents{weight[0], *columns / *config.weight_group};
 }
 
-// MLX packs columns. Modules may override bits and group size, so only the rows are checked.
+// MLX packs columns. Modules may override bits and group size: without both in the config only the
+// rows are checked, and the rest is compared with other weights.
 CompanionShape scales_of_mlx(const QuantConfig& config, ExtentsView weight, ExtentsView companion) {
   Extents shape(weight.begin(), weight.end());
   const bool says =
@@ -128,7 +129,7 @@ CompanionShape scales_of_mlx(const QuantConfig& config, ExtentsView weight, Exte
     shape.back() = ceil_div(*unpacked / *config.bits, *config.group);
   else if (companion.size() == weight.size())
     shape.back() = companion.back();
-  return shape;
+  return !says && same(shape, companion) ? std::nullopt : CompanionShape(std::move(shape));
 }
 
 // One number per block of elements; two elements share a byte, and block sizes are powers of two.

@@ -338,6 +338,21 @@ TEST_CASE("quantised pairs: MLX weights with scales of floats need their biases"
   CHECK_FALSE(is_told("U8"));  // MXFP4 has exponents alone
 }
 
+TEST_CASE("quantised pairs: without a config a scale of MLX with other groups is reported") {
+  const auto causes = [](std::int64_t groups) {
+    NamedTensors tensors;
+    for (int layer = 0; layer < 6; ++layer) {
+      const std::string module = fmt::format("model.layers.{}.mlp.up_proj.", layer);
+      tensors[module + "weight"] = {"U32", {8, 16}};
+      for (const char* beside : {"scales", "biases"})
+        tensors[module + beside] = {"F16", {8, layer == 3 ? groups : 2}};
+    }
+    return all_causes(checked_tensors(tensors), "quantised-pairs");
+  };
+  CHECK(causes(2) == "");
+  CHECK(causes(4).find("model.layers.3.mlp.up_proj.scales [8, 4]") != std::string::npos);
+}
+
 TEST_CASE("quantised pairs: extents near the limit of a number do not overflow") {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   for (const Extents& shape : {Extents{kMost, 0}, Extents{0, kMost}, Extents{kMost / 4, 0, 32, 1},
