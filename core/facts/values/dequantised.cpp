@@ -72,6 +72,8 @@ DecodedWeights decode_families(const std::shared_ptr<const Checkpoint>& checkpoi
   const TensorClasses classes = classes_of_families(*checkpoint, families);
   for (const QuantFamily& family : families) {
     for (const QuantPair& pair : family.pairs) {
+      // Without a number next to them, blocks of a codec are the weight.
+      if (!family.scheme->codec.empty() && !pair.beside[0]) continue;
       auto weight =
           decoded_weight(checkpoint, family, pair, config.value_or(QuantConfig{}), classes);
       if (weight)

@@ -36,6 +36,7 @@ TEST_CASE("dequantised: every form reads as its formula makes it") {
     auto truth = read_truth(folder + "/truth.safetensors");
     REQUIRE(truth.has_value());
     CHECK((*checkpoint)->tensor_count() == truth->size());
+    CHECK((*checkpoint)->opening_findings().empty());
     check_elements(**checkpoint, *truth);
   }
 }
