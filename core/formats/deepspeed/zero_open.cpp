@@ -135,7 +135,7 @@ std::size_t add_missing_ranks(CheckpointBuilder& builder, const ZeroStep& step,
 
 // Limits, above any real model: larger numbers are damage.
 constexpr std::int64_t kMostExpertsOfLayer = 1 << 14;
-constexpr std::int64_t kMostExperts = 1 << 17;
+constexpr std::int64_t kMostExpertFiles = 1 << 17;
 
 // Adds missing files of experts. Each expert has a file of at least one model-parallel rank: of
 // all, if the experts are split too.
@@ -151,7 +151,7 @@ void add_missing_experts(CheckpointBuilder& builder, const ZeroStep& step,
   for (std::size_t layer = 0; layer < counts.size(); ++layer) {
     const std::int64_t count = std::clamp<std::int64_t>(counts[layer], 0, kMostExpertsOfLayer);
     all += count;
-    if (all > kMostExperts) return;
+    if (all > kMostExpertFiles) return;
     for (std::int64_t expert = 0; expert < count; ++expert) {
       const std::string name = fmt::format("layer_{}_expert_{}", layer, expert);
       if (!there.contains(name))
