@@ -60,8 +60,11 @@ struct FormatRow {
   OpenedCheckpoint (*open)(std::shared_ptr<const Directory> directory,
                            Progress* progress) = nullptr;
   FileRole (*named)(std::string_view file) = nullptr;
+  // The file without which a named one of this format cannot be read: "a.bin" for "a.xml". The two
+  // are a checkpoint, whatever else is in the folder. Null if the format has no such pairs.
+  std::string (*companion)(std::string_view file) = nullptr;
   // Called if no format, or another one, is recognised: reports what an unfinished save of this
-  // format leaves.
+  // format leaves, or several models of which none is chosen.
   std::optional<Error> (*unfinished)(std::span<const Entry> entries) = nullptr;
   // Other formats use such file names too: one in a folder does not make it a checkpoint.
   bool names_are_common = false;

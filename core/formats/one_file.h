@@ -1,4 +1,5 @@
-// A directory view with a single file: used when the user names a .safetensors file.
+// A directory view with a single file: used when the user names a .safetensors file. `companion`:
+// a file that it cannot be read without, if it is there.
 #pragma once
 
 #include <memory>
@@ -12,14 +13,19 @@ namespace shw {
 
 class SingleFileDirectory final : public Directory {
  public:
-  SingleFileDirectory(std::shared_ptr<const Directory> inner, std::string file)
-      : inner_(std::move(inner)), file_(std::move(file)) {}
+  SingleFileDirectory(std::shared_ptr<const Directory> inner, std::string file,
+                      std::string companion = {})
+      : inner_(std::move(inner)), file_(std::move(file)), companion_(std::move(companion)) {}
   const std::string& name() const override { return inner_->name(); }
   Result<std::vector<Entry>> list(std::size_t) const override {
-    return std::vector<Entry>{inner_->stat(file_)};
+    std::vector<Entry> entries{inner_->stat(file_)};
+    Entry companion = stat(companion_);
+    if (companion.kind == EntryKind::kFile) entries.push_back(std::move(companion));
+    return entries;
   }
   Entry stat(const std::string& path) const override {
-    return path == file_ ? inner_->stat(path) : Entry{path};
+    const bool is_here = path == file_ || (!path.empty() && path == companion_);
+    return is_here ? inner_->stat(path) : Entry{path};
   }
   Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
     return inner_->open(path);
@@ -27,7 +33,7 @@ class SingleFileDirectory final : public Directory {
 
  private:
   std::shared_ptr<const Directory> inner_;
-  std::string file_;
+  std::string file_, companion_;
 };
 
 // True if the directory is a SingleFileDirectory: other files in the folder are not visible, which

@@ -431,6 +431,9 @@ OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
     if (named == FileRole::kCheckpoint && name.ends_with(kIndexSuffix))
       return open_by_index(row, std::make_shared<SingleIndexDirectory>(around, name), rows,
                            progress);
+    if (named != FileRole::kNothing && row.companion != nullptr)
+      return row.open(std::make_shared<SingleFileDirectory>(around, name, row.companion(name)),
+                      progress);
     if (named == FileRole::kCheckpoint) return open_checkpoint(around, progress, rows);
     if (named == FileRole::kAlone) return open_single_file(row, around, name, rows, progress);
     if (named == FileRole::kPart)
@@ -444,6 +447,8 @@ OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
   for (const FormatRow& row : rows) {
     if (row.recognises == nullptr) continue;
     SHW_TRY(bool recognised, row.recognises(look));
+    if (recognised && row.companion != nullptr)
+      alone = std::make_shared<SingleFileDirectory>(around, name, row.companion(name));
     if (recognised) return row.open(std::move(alone), progress);
   }
   const std::vector<Entry> itself{{name, EntryKind::kFile}};

@@ -369,6 +369,14 @@ void add_adjacent_files(const CheckInput& input, List& out) {
     if (kind != TrainerFile::kNone || (may_contain_state(file.path) && !is_companion(file.path)))
       others.insert(slash == std::string::npos ? file.path : file.path.substr(0, slash + 1));
   }
+  // An OpenVINO model opens by its layers: "a.xml" for "a.bin".
+  std::set<std::string> layers;
+  for (const FileRow& file : c.files()) {
+    if (!file.path.ends_with(".xml")) continue;
+    const std::string elements = file.path.substr(0, file.path.size() - 4) + ".bin";
+    if (others.erase(elements) > 0) layers.insert(file.path);
+  }
+  others.merge(layers);
   const std::vector<std::string> names(others.begin(), others.end());
   if (!names.empty())
     out.push_back({short_list_text(names, 8) + " in the same folder", "opening each by its name"});

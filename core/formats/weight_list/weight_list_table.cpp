@@ -92,9 +92,10 @@ class WeightListOpening {
         add(alias_of_scale, *scale->second);
     }
     if (!unread_.empty()) {
-      std::string cause = fmt::format("{} in {} cannot be read: their type is not known.",
-                                      short_list_text(unread_), path_);
-      builder_.add_finding(not_examined_finding(std::move(unread_), std::move(cause)));
+      builder_.add_finding(not_examined_finding(
+          {path_}, fmt::format("{} in {} {} not read: elements of {} type are not decoded.",
+                               short_list_text(unread_), path_, unread_.size() == 1 ? "is" : "are",
+                               unread_.size() == 1 ? "its" : "their")));
     }
     if (!repeated_.empty()) {
       std::string cause = fmt::format(
@@ -191,6 +192,10 @@ Result<bool> has_openvino(const DirectoryContents& look) {
   SHW_TRY(std::string path, openvino_layers(look));
   return !path.empty();
 }
+std::string openvino_elements(std::string_view layers) {
+  if (layers.ends_with(kXml)) layers.remove_suffix(kXml.size());
+  return std::string(layers) + ".bin";
+}
 OpenedCheckpoint open_openvino(std::shared_ptr<const Directory> directory, Progress* progress) {
   SHW_TRY(std::string path, openvino_layers(DirectoryContents(*directory)));
   if (path.empty())
@@ -198,8 +203,21 @@ OpenedCheckpoint open_openvino(std::shared_ptr<const Directory> directory, Progr
                 {directory->name()});
   SHW_TRY(auto source, directory->open(path));
   SHW_TRY(WeightList list, read_openvino(*source));
-  const std::string elements = path.substr(0, path.size() - kXml.size()) + ".bin";
+  const std::string elements = openvino_elements(path);
   return WeightListOpening(kOpenvinoFormat, std::move(directory), elements).run(list, progress);
+}
+// Names of layers, of which none is the model's: a network in two parts, for example.
+std::optional<Error> several_openvino(std::span<const Entry> entries) {
+  std::vector<std::string> layers;
+  for (const Entry& entry : entries) {
+    if (is_top_file(entry) && entry.path.starts_with("openvino_") && entry.path.ends_with(kXml))
+      layers.push_back(entry.path);
+  }
+  if (layers.size() < 2) return std::nullopt;
+  return Error{ErrorKind::kUnsupported,
+               "holds several OpenVINO models: " + short_list_text(layers),
+               {},
+               "Open one by its .xml."};
 }
 FileRole named_openvino(std::string_view file) {
   const bool is_layers = file.starts_with("openvino_") || file == "model.xml";
@@ -229,6 +247,8 @@ constexpr FormatRow kOpenvinoRow = {
     .recognises = has_openvino,
     .open = open_openvino,
     .named = named_openvino,
+    .companion = openvino_elements,
+    .unfinished = several_openvino,
     .names_are_common = true,
 };
 

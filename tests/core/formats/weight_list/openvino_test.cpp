@@ -1,6 +1,8 @@
 // A model that OpenVINO 2026.4 saved (tests/data/openvino), and XML with wrong parts.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,10 +60,40 @@ TEST_CASE("openvino: constants are read by the names of their layers") {
   CHECK(findings_above_info(**opened).empty());
   // Of 4 bits, two to a byte.
   REQUIRE((*opened)->opening_findings().size() == 1);
-  CHECK((*opened)->opening_findings()[0].subjects == std::vector<std::string>{"four"});
+  const Finding& unread = (*opened)->opening_findings()[0];
+  CHECK(unread.subjects == std::vector<std::string>{"openvino_model.bin"});
+  CHECK(unread.cause.starts_with("four in openvino_model.bin is not read"));
   auto by_name = open_checkpoint(kOpenvinoData + "ckpt/openvino_model.xml");
   REQUIRE(by_name.has_value());
   CHECK((*by_name)->tensor_count() == truth->size());
+}
+
+TEST_CASE("openvino: a model opens by the name of its layers, whatever is next to it") {
+  const std::string folder = (std::filesystem::temp_directory_path() / "shw_openvino").string();
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const std::string inner = R"(<data element_type="f32" shape="1, 2" offset="0" size="8"/>)";
+  for (const std::string stem : {"resnet50", "openvino_encoder_model", "openvino_tokenizer"}) {
+    std::string xml = one_constant(inner);
+    xml.replace(xml.find("name=\"w\""), 8, "name=\"" + stem + "\"");
+    std::ofstream(folder + "/" + stem + ".xml") << xml;
+    std::ofstream(folder + "/" + stem + ".bin") << std::string(8, '\1');
+  }
+  for (const std::string stem : {"resnet50", "openvino_encoder_model", "openvino_tokenizer"}) {
+    CAPTURE(stem);
+    auto opened = open_checkpoint(folder + "/" + stem + ".xml");
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    CHECK((*opened)->find(stem).has_value());
+    CHECK(findings_above_info(**opened).empty());
+  }
+  auto several = open_checkpoint(folder);
+  REQUIRE_FALSE(several.has_value());
+  CHECK(several.error().message.find("several OpenVINO models") != std::string::npos);
+  std::filesystem::remove(folder + "/resnet50.bin");
+  auto without = open_checkpoint(folder + "/resnet50.xml");
+  REQUIRE(without.has_value());
+  CHECK_FALSE(findings_above_info(**without).empty());
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("openvino: a constant in a loop has the loop's name in front") {
