@@ -101,8 +101,8 @@ Result<DecodedWeight> group_scaled(const QuantSource& from, std::int64_t group,
     return from.unread("has scales that are neither one per group of its rows nor tiles of these");
   // One number, or one per matrix: [experts, 1, 1].
   const auto globals = global ? volume(from.c().shape(*global)) : 1;
-  if (globals != 1 && (elements.size() != 3 || globals != elements[0] ||
-                       from.c().shape(*global)[0] != elements[0]))
+  if (globals != 1 &&
+      (elements.size() != 3 || globals != elements[0] || from.c().shape(*global)[0] != elements[0]))
     return from.unread("has a per_tensor_scale that does not fit it");
   const bool is_per_matrix = globals != 1;
   const auto of_one = static_cast<std::size_t>(group);
