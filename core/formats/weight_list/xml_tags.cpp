@@ -1,6 +1,6 @@
 #include "core/formats/weight_list/xml_tags.h"
 
-#include "core/io/remote/bucket_listing.h"
+#include "core/base/xml_entities.h"
 
 namespace shw {
 namespace {

@@ -33,7 +33,4 @@ Result<BucketPage> parse_bucket_page(std::string_view xml, bool keys_are_encoded
 // The content of the first <name> element with entities decoded; empty if there is none.
 std::string xml_text(std::string_view xml, std::string_view name);
 
-// Decodes the entities of XML in a text or attribute; unknown ones are left out.
-std::string without_xml_entities(std::string_view text);
-
 }  // namespace shw
