@@ -46,13 +46,13 @@ QuantPair pair_of(const Checkpoint& c, const QuantScheme& scheme, TensorId weigh
 bool can_be_weight(const CheckInput& input, const QuantScheme& scheme, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
   const std::string_view fqn = c.fqn(tensor);
-  const bool has_ending =
-      fqn.ends_with(scheme.weight) && (!scheme.weight.empty() || !fqn.ends_with(".weight"));
+  if (!fqn.ends_with(scheme.weight) || (scheme.weight.empty() && fqn.ends_with(".weight")))
+    return false;
   const auto chunks = c.chunks(tensor);
   const bool has_codec =
       scheme.codec.empty() || (!chunks.empty() && c.codec(*chunks.begin()).name == scheme.codec);
-  return has_ending && has_codec && !parse_state_fqn(fqn) &&
-         scheme.is_weight(c.dtype(tensor), c.shape(tensor)) && !is_companion_ending(scheme, fqn);
+  return has_codec && !parse_state_fqn(fqn) && scheme.is_weight(c.dtype(tensor), c.shape(tensor)) &&
+         !is_companion_ending(scheme, fqn);
 }
 
 // A scheme is in use if a weight has its marker or the config names it. If only its scale

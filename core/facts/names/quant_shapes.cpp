@@ -7,13 +7,9 @@
 namespace shw {
 namespace {
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return a / b + (a % b != 0 ? 1 : 0);
-}
-
 CompanionShape grouped(std::int64_t rows, std::int64_t columns, const QuantConfig& config) {
   const std::int64_t groups =
-      !config.group || *config.group < 1 ? 1 : ceil_div(rows, *config.group);
+      !config.group || *config.group < 1 ? 1 : ceil_divide(rows, *config.group);
   return Extents{groups, columns};
 }
 
@@ -32,8 +28,8 @@ bool is_padded(ExtentsView companion, ExtentsView exact) {
   if (companion.size() != exact.size() || exact.size() < 2) return false;
   Extents padded(exact.begin(), exact.end());
   std::int64_t &rows = padded[padded.size() - 2], &groups = padded.back();
-  const auto padded_rows = checked_mul(ceil_div(rows, 128), std::int64_t{128});
-  const auto padded_groups = checked_mul(ceil_div(groups, 4), std::int64_t{4});
+  const auto padded_rows = checked_mul(ceil_divide(rows, 128), std::int64_t{128});
+  const auto padded_groups = checked_mul(ceil_divide(groups, 4), std::int64_t{4});
   if (!padded_rows || !padded_groups) return false;
   rows = *padded_rows;
   groups = *padded_groups;
@@ -55,7 +51,7 @@ CompanionShape scale_of_blocks(const QuantConfig& config, ExtentsView weight, Ex
   Extents shape(weight.begin(), weight.end());
   for (std::size_t i = 0; i < 2; ++i) {
     std::int64_t& extent = shape[shape.size() - 2 + i];
-    extent = ceil_div(extent, (*config.block)[i]);
+    extent = ceil_divide(extent, (*config.block)[i]);
   }
   return shape;
 }
@@ -105,7 +101,7 @@ CompanionShape zeros_of_groups(const QuantConfig& config, ExtentsView weight, Ex
   auto packed = checked_mul(weight[1], bits);
   if (!unpacked || !packed) return std::nullopt;
   return is_awq(config) ? grouped(weight[0], weight[1], config)
-                        : grouped(*unpacked / bits, ceil_div(*packed, 32), config);
+                        : grouped(*unpacked / bits, ceil_divide(*packed, 32), config);
 }
 
 // compressed-tensors packs columns. Columns that do not fill the last number are not checked.
@@ -126,7 +122,7 @@ CompanionShape scales_of_mlx(const QuantConfig& config, ExtentsView weight, Exte
       config.bits && config.group && *config.bits > 0 && *config.group > 0 && !config.has_overrides;
   auto unpacked = checked_mul(shape.back(), std::int64_t{32});
   if (says && unpacked)
-    shape.back() = ceil_div(*unpacked / *config.bits, *config.group);
+    shape.back() = ceil_divide(*unpacked / *config.bits, *config.group);
   else if (companion.size() == weight.size())
     shape.back() = companion.back();
   return !says && same(shape, companion) ? std::nullopt : CompanionShape(std::move(shape));
@@ -137,8 +133,8 @@ CompanionShape absmax_of_blocks(const QuantConfig&, ExtentsView weight, ExtentsV
   const auto elements = checked_mul(weight[0], std::int64_t{2});
   if (!elements) return std::nullopt;
   for (std::int64_t block = 32; block <= 4096; block *= 2)
-    if (volume(companion) == ceil_div(*elements, block)) return std::nullopt;
-  return Extents{ceil_div(*elements, std::int64_t{64})};
+    if (volume(companion) == ceil_divide(*elements, block)) return std::nullopt;
+  return Extents{ceil_divide(*elements, std::int64_t{64})};
 }
 
 CompanionShape one_per_row(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
@@ -191,7 +187,7 @@ CompanionShape scale_of_nvfp4(const QuantConfig&, ExtentsView weight, ExtentsVie
 
 Extents shape_of_groups(ExtentsView elements, std::int64_t group) {
   Extents shape(elements.begin(), elements.end());
-  if (!shape.empty()) shape.back() = ceil_div(shape.back(), group);
+  if (!shape.empty()) shape.back() = ceil_divide(shape.back(), group);
   return shape;
 }
 
@@ -199,8 +195,8 @@ bool is_swizzled(ExtentsView scale, ExtentsView exact) {
   if (exact.size() < 2) return false;
   Extents tiles(exact.begin(), exact.end());
   std::int64_t &rows = tiles[tiles.size() - 2], &groups = tiles.back();
-  rows = ceil_div(rows, kSwizzledRows) * 32;  // a quarter of the padded rows
-  const auto in_tiles = checked_mul(ceil_div(groups, kSwizzledGroups), std::int64_t{16});
+  rows = ceil_divide(rows, kSwizzledRows) * 32;  // a quarter of the padded rows
+  const auto in_tiles = checked_mul(ceil_divide(groups, kSwizzledGroups), std::int64_t{16});
   if (!in_tiles) return false;
   groups = *in_tiles;
   return same(scale, tiles) || (scale.size() == 1 && volume(tiles) == scale[0]);

@@ -45,8 +45,4 @@ inline QuantFloats all_floats(const Checkpoint& c, TensorId tensor) {
   return floats_in_box(c, tensor, whole(copy_of(c.shape(tensor))));
 }
 
-inline std::int64_t ceil_divide(std::int64_t extent, std::int64_t step) {
-  return extent / step + (extent % step != 0 ? 1 : 0);
-}
-
 }  // namespace shw
