@@ -119,8 +119,9 @@ void add_hypothesis_gated(const ShapeCase& shapes, std::vector<Hypothesis>& all)
     return;
   if (shapes.differing != std::vector<std::size_t>{0}) return;
   const std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
-  if (saved != 2 * current && current != 2 * saved) return;
   const bool file = saved > current;
+  const std::int64_t small = file ? current : saved, large = file ? saved : current;
+  if (large % 2 != 0 || small != large / 2) return;
   Hypothesis one{"H-GU", &kShapeMismatch, FaultSide::kRequest, 0.6};
   one.title = file ? "the file has a gated layer (gate and up in one), the model a plain one"
                    : "the model has a gated layer (gate and up in one), the file a plain one";
