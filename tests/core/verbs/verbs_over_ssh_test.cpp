@@ -7,6 +7,7 @@
 #include "core/fixtures.h"
 #include "core/formats/open.h"
 #include "core/io/remote/other_host.h"
+#include "core/model/evidence.h"
 #include "core/report/report.h"
 
 using namespace shw;
