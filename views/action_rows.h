@@ -18,6 +18,8 @@ std::span<const ActionRow> habit_actions();
 std::span<const ActionRow> tab_actions();
 // For a verb that reads every byte: empty if they are read on this machine, or on the checkpoint's.
 std::string question_before_transfer(const Frame& frame);
+// Like question_before_transfer(), for a verb that reads the reference too.
+std::string question_before_check(const Frame& frame);
 // Empty if no job writes files.
 std::string question_before_stopping(const Frame& frame);
 

@@ -110,6 +110,24 @@ void copy_command(Frame& frame, UiState& state) {
   show_toast(frame, state, "Copied: " + text);
 }
 
+// Names the bytes of remote files that a verb reads; empty if it reads none here.
+std::string transfer_question(const Snapshot& s, bool reads_reference) {
+  if (s.checkpoint == nullptr || s.runs_over_ssh) return {};
+  const bool is_there = is_remote(s.options.checkpoint);
+  const bool is_reference_there =
+      reads_reference && s.reference != nullptr && is_remote(s.options.against);
+  if (!is_there && !is_reference_there) return {};
+  const std::uint64_t bytes = (is_there ? s.checkpoint->tensor_bytes() : 0) +
+                              (is_reference_there ? s.reference->tensor_bytes() : 0);
+  std::string text = human_bytes(bytes) + " travel to this machine.";
+  const auto place = parse_remote(s.options.checkpoint);
+  if (is_there && place && place->kind == RemoteKind::kSsh)
+    text +=
+        " Only the answer travels if this version of Shardwright is installed over there, and the "
+        "spec and the reference are files of that machine.";
+  return text;
+}
+
 void explain_finding(Frame& /*frame*/, UiState& state) {
   state.habits.lesson.clear();
   state.explain_open = true;
@@ -137,7 +155,7 @@ constexpr std::array kFindingRows{
     ActionRow{Action::kCheck, "Check again", {Key::kF6}, can_check, emit_one<CheckCommand>},
     ActionRow{Action::kCheckData, "Check every byte", shift(Key::kF6), can_check_data,
               [](Frame& frame, UiState&) { frame.emit(CheckCommand{Depth::kData}); },
-              OverlayPolicy::kBlocked, question_before_transfer},
+              OverlayPolicy::kBlocked, question_before_check},
     ActionRow{Action::kCancel, "Stop all that is running", shift(Key::kEscape), can_cancel,
               emit_one<CancelCommand>, OverlayPolicy::kAlways},
     ActionRow{Action::kPause,
@@ -168,15 +186,11 @@ constexpr std::array kFindingRows{
 }  // namespace
 
 std::string question_before_transfer(const Frame& frame) {
-  const Snapshot& s = frame.snapshot;
-  if (s.checkpoint == nullptr || !is_remote(s.options.checkpoint) || s.runs_over_ssh) return {};
-  std::string text = human_bytes(s.checkpoint->tensor_bytes()) + " travel to this machine.";
-  const auto place = parse_remote(s.options.checkpoint);
-  if (place && place->kind == RemoteKind::kSsh)
-    text +=
-        " Nothing travels if Shardwright is installed over there, and the spec and the reference "
-        "are files of that machine.";
-  return text;
+  return transfer_question(frame.snapshot, false);
+}
+
+std::string question_before_check(const Frame& frame) {
+  return transfer_question(frame.snapshot, true);
 }
 
 std::string question_before_stopping(const Frame& frame) {

@@ -17,6 +17,14 @@
 namespace shw {
 namespace {
 
+// True if a finding has a remedy, and its diagnosis stayed on the machine that made it.
+bool is_planned_over_there(const Snapshot& snapshot) {
+  return snapshot.report != nullptr && snapshot.report->lacks_diagnoses &&
+         std::ranges::any_of(snapshot.plan->undecided, [](const Finding& finding) {
+           return finding.remedy && finding.diagnoses.empty() && finding.entries.empty();
+         });
+}
+
 std::string summary_of(const Frame& frame) {
   const Snapshot& snapshot = frame.snapshot;
   const Plan& plan = *snapshot.plan;
@@ -26,7 +34,9 @@ std::string summary_of(const Frame& frame) {
   const verbs::StepsEstimate* written =
       snapshot.edits == nullptr ? nullptr : snapshot.edits->edit().written.get();
   if (written == nullptr && plan.empty() && !plan.undecided.empty())
-    return "No step mends this safely. " + unreadable_text(frame.digest.about->unreadable);
+    return (is_planned_over_there(snapshot) ? "What was found over there is planned over there. "
+                                            : "No step mends this safely. ") +
+           unreadable_text(frame.digest.about->unreadable);
   if (written == nullptr) return text.empty() ? in_words(plan) : text;
   return text + (text.empty() ? "" : " ") +
          fmt::format("{}, {} as {}: {} made, {} kept as they are.",

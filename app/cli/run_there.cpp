@@ -7,7 +7,9 @@
 #include <array>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
+#include "core/base/version.h"
 #include "core/base/words.h"
 #include "core/formats/open.h"
 #include "core/io/remote/open_remote.h"
@@ -44,16 +46,25 @@ bool has_large_metadata(Context& context) {
   return metadata.kind == EntryKind::kFile && metadata.size > kLargeMetadata;
 }
 
-// True if options name files of this machine, which the remote machine lacks.
-bool names_local_files(const Options& options, const RemotePlace& place) {
-  for (const std::string* path : {&options.spec, &options.plan, &options.baseline, &options.policy,
-                                  &options.placements, &options.against, &options.mapping.config}) {
-    if (!path->empty() && !is_on_machine(*path, place)) return true;
+// The option or path that names no file of that machine; empty if there is none.
+std::string local_file_in(const Options& options, const RemotePlace& place) {
+  const std::pair<const char*, const std::string*> paths[] = {
+      {"--spec", &options.spec},
+      {"--plan", &options.plan},
+      {"--baseline", &options.baseline},
+      {"--policy", &options.policy},
+      {"--placements", &options.placements},
+      {"--against", &options.against},
+      {"--config", &options.mapping.config}};
+  for (const auto& [option, path] : paths) {
+    if (!path->empty() && !is_on_machine(*path, place)) return option;
   }
   const std::string& map = options.mapping.map;  // a file, or the name of a map of the program
-  if (!map.empty() && posix_store().exists(map)) return true;
-  return std::any_of(options.inputs.begin(), options.inputs.end(),
-                     [&](const std::string& path) { return !is_on_machine(path, place); });
+  if (!map.empty() && posix_store().exists(map)) return "--map";
+  for (const std::string& path : options.inputs) {
+    if (!is_on_machine(path, place)) return printable(path);
+  }
+  return {};
 }
 
 std::string remote_command_line(std::span<const std::string> words, const RemotePlace& place) {
@@ -64,14 +75,15 @@ std::string remote_command_line(std::span<const std::string> words, const Remote
          shardwright_command(words, place);
 }
 
-// Asks the user first, because all bytes would be transferred.
-std::optional<int> confirm_transfer(Context& context) {
+// Asks the user first, because all bytes would be transferred. `why` it cannot run over there, and
+// what would let it.
+std::optional<int> confirm_transfer(Context& context, const std::string& why,
+                                    const std::string& advice) {
   auto checkpoint = open(context);
   if (!checkpoint) return fail_with(context, checkpoint.error());
   std::uint64_t bytes = 0;
   for (const FileRow& file : (*checkpoint)->files()) bytes += file.referenced ? file.size : 0;
-  const std::string what =
-      "shardwright is not installed over there, so " + human_bytes(bytes) + " would travel here.";
+  const std::string what = why + ", so " + human_bytes(bytes) + " would travel here.";
   if (context.options.yes) {
     context.terminal.say(what);
     return std::nullopt;
@@ -80,13 +92,15 @@ std::optional<int> confirm_transfer(Context& context) {
   return fail_with(context, {ErrorKind::kUsage,
                              what,
                              {context.options.checkpoint},
-                             "Repeat it with --yes, or install shardwright over there."});
+                             "Repeat it with --yes, or " + advice});
 }
 
 // Runs the command of the user over there; returns its exit code.
 int run_over_ssh(Context& context, const RemotePlace& place, std::span<const std::string> words) {
   const bool is_watched = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
-  std::vector<std::string> run = ssh_words(place, {is_watched ? "-t" : "-T"});
+  // Without -n, ssh reads the rest of the caller's stdin: the list of a shell's loop.
+  std::vector<std::string> run = ssh_words(
+      place, is_watched ? std::vector<std::string>{"-t"} : std::vector<std::string>{"-n", "-T"});
   run.push_back(remote_command_line(words, place));
   auto code = run_ssh(run);
   if (!code) return fail_with(context, code.error());
@@ -110,11 +124,11 @@ std::optional<int> run_on_remote_host_if_large(Context& context,
   if (words.empty() || !is_remote(options.checkpoint) || is_page || !reads_only_metadata(options))
     return std::nullopt;
   auto place = parse_remote(options.checkpoint);
-  if (!place || place->kind != RemoteKind::kSsh || names_local_files(options, *place))
+  if (!place || place->kind != RemoteKind::kSsh || !local_file_in(options, *place).empty())
     return std::nullopt;
   if (!has_large_metadata(context)) return std::nullopt;
-  auto installed = has_shardwright(*place);
-  if (!installed || !*installed) return std::nullopt;
+  auto found = find_shardwright(*place);
+  if (!found || !found->is_same) return std::nullopt;
   return run_over_ssh(context, *place, words);
 }
 
@@ -126,24 +140,34 @@ std::optional<int> run_on_remote_host(Context& context, std::span<const std::str
   auto place = parse_remote(options.checkpoint);
   if (!place) return fail_with(context, place.error());
   if (place->kind != RemoteKind::kSsh) return std::nullopt;
-  if (names_local_files(options, *place)) {
-    if (!changes) return confirm_transfer(context);
+  if (const std::string local = local_file_in(options, *place); !local.empty()) {
+    if (!changes)
+      return confirm_transfer(context, local + " is not a file of that machine",
+                              "copy it there and name it as ssh://HOST/PATH.");
     return fail_with(context,
                      {ErrorKind::kUsage,
                       "is changed on its own machine, where the files of this one are not",
                       {options.checkpoint},
                       "Copy what the options name there, and name it as ssh://HOST/PATH."});
   }
-  auto installed = has_shardwright(*place);
-  if (!installed) return fail_with(context, installed.error());
-  if (!*installed && !changes) return confirm_transfer(context);
-  if (!*installed)
-    return fail_with(context, {ErrorKind::kUnsupported,
-                               "cannot be changed from here: shardwright is not installed there",
-                               {options.checkpoint},
-                               "Install shardwright over there, or convert the checkpoint to this "
-                               "machine: shardwright convert " +
-                                   printable(options.checkpoint) + " --to dcp --out DIR"});
+  auto found = find_shardwright(*place);
+  if (!found) return fail_with(context, found.error());
+  const std::string why = "shardwright " + why_not_used(*found);
+  const std::string install = found->is_installed
+                                  ? fmt::format("install version {} over there.", kProgramVersion)
+                                  : "install shardwright over there.";
+  if (!found->is_same && !changes) return confirm_transfer(context, why, install);
+  if (!found->is_same)
+    return fail_with(
+        context,
+        {ErrorKind::kUnsupported,
+         "cannot be changed from here: " + why,
+         {options.checkpoint},
+         found->is_installed
+             ? "Log in and run the verb over there, or " + install
+             : "Install shardwright over there, or convert the checkpoint to this machine: "
+               "shardwright convert " +
+                   printable(options.checkpoint) + " --to dcp --out DIR"});
   return run_over_ssh(context, *place, words);
 }
 

@@ -37,6 +37,9 @@ struct ShapeCase {
   std::vector<std::size_t> differing;  // dims; empty if ranks differ
 };
 
+// True if the dim is one of a convolution's window, not of its channels.
+bool is_window_dim(const ErrorMessage& message, std::size_t dim);
+
 // Each function appends a hypothesis if it applies.
 void add_hypothesis_transposed(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-T
 void add_hypothesis_axis_moved(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-A

@@ -154,7 +154,8 @@ void add_packed(const Sides& both, std::string_view name, std::vector<Hypothesis
   if (!whole || !odd || *odd <= 1 || both.whole.size() < 2 || *whole / 2 != *odd || *whole % 2 != 0)
     return;
   bool column = both.odd.size() == 2 && both.odd[1] == 1 && both.whole[1] > 2;
-  bool last = both.odd.size() == both.whole.size() && both.odd.back() * 2 == both.whole.back() &&
+  bool last = both.odd.size() == both.whole.size() && both.whole.back() % 2 == 0 &&
+              both.odd.back() == both.whole.back() / 2 &&
               std::equal(both.odd.begin(), both.odd.end() - 1, both.whole.begin());
   const bool unnamed = both.odd.size() == 1 && name.empty();
   if (!column && !last && !unnamed) return;

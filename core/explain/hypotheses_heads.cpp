@@ -28,7 +28,7 @@ std::string grid_text(std::int64_t rows) {
     if (rows - extra < 4) continue;
     const auto side =
         static_cast<std::int64_t>(std::llround(std::sqrt(static_cast<double>(rows - extra))));
-    if (side * side != rows - extra) continue;
+    if (checked_mul(side, side) != rows - extra) continue;
     return (extra == 0 ? "" : fmt::format("{} + ", extra)) + fmt::format("{} x {}", side, side);
   }
   return "";
@@ -54,7 +54,7 @@ const GgmlBlock* block_of(const Extents& bytes, const Extents& elements) {
   if (!std::equal(bytes.begin(), bytes.end() - 1, elements.begin())) return nullptr;
   for (const GgmlBlock& block : kGgmlBlocks) {
     if (elements.back() % block.elements != 0) continue;
-    if (elements.back() / block.elements * block.bytes == bytes.back()) return &block;
+    if (checked_mul(elements.back() / block.elements, block.bytes) == bytes.back()) return &block;
   }
   return nullptr;
 }
@@ -119,7 +119,7 @@ void add_hypothesis_key_heads(const ShapeCase& shapes, std::vector<Hypothesis>& 
   const Extents &saved = shapes.message.saved, &view = shapes.message.current;
   if (saved.size() != 1 || view.size() != 4 || (view[1] != 2 && view[2] != 2)) return;
   const auto all_heads = volume(view);
-  if (!all_heads || *all_heads <= 0 || view[0] < 2) return;
+  if (!all_heads || *all_heads <= 0 || view[0] < 2 || saved[0] <= 0) return;
   const std::int64_t head = *all_heads / view[0];
   if (saved[0] % head != 0 || saved[0] / head >= view[0] || view[0] % (saved[0] / head) != 0)
     return;

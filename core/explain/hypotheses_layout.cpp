@@ -214,8 +214,8 @@ void add_hypothesis_tensor_parallel(const ShapeCase& shapes, std::vector<Hypothe
   // Of weights alone, only powers of two are sizes that tensor parallelism has.
   const bool is_odd =
       traits.known && !shapes.worlds && !traits.state && !traits.expert && (k & (k - 1)) != 0;
-  // A convolution's window (the dims after the channels) is never cut.
-  const bool is_window = shapes.message.saved.size() >= 4 && dim >= 2 && !traits.expert;
+  // A convolution's window is never cut.
+  const bool is_window = is_window_dim(shapes.message, dim) && !traits.expert;
   one.confidence = traits.replicated || is_odd || is_window ? 0.08
                    : traits.state                           ? 0.3
                    : traits.expert && dim == 0              ? 0.35

@@ -95,11 +95,21 @@ void add_hypothesis_diffusion_width(const ShapeCase& shapes, std::vector<Hypothe
   }
 }
 
-// The sizes of a convolution behind its two channels: its window.
+// PyTorch lays a convolution out as [out, in, H, W]; "kernel" is of Flax and Keras: [H, W, in,
+// out].
+bool is_window_dim(const ErrorMessage& message, std::size_t dim) {
+  const std::size_t dims = message.saved.size();
+  if (dims < 4) return false;
+  return message.name.ends_with("kernel") ? dim < dims - 2 : dim >= 2;
+}
+
+// The sizes of a convolution beside its two channels: its window.
 void add_hypothesis_window(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const ErrorMessage& message = shapes.message;
   if (shapes.traits.state || shapes.traits.expert || shapes.differing.empty()) return;
-  if (message.saved.size() < 4 || message.saved.size() > 5 || shapes.differing.front() < 2) return;
+  const bool is_window = std::ranges::all_of(
+      shapes.differing, [&](std::size_t dim) { return is_window_dim(message, dim); });
+  if (message.saved.size() > 5 || !is_window) return;
   const bool is_weight = message.name.ends_with("weight") || message.name.ends_with("kernel");
   if (!is_weight) return;
   Hypothesis one{"H-CW", &kShapeMismatch, FaultSide::kRequest, 0.8};
@@ -119,8 +129,9 @@ void add_hypothesis_gated(const ShapeCase& shapes, std::vector<Hypothesis>& all)
     return;
   if (shapes.differing != std::vector<std::size_t>{0}) return;
   const std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
-  if (saved != 2 * current && current != 2 * saved) return;
   const bool file = saved > current;
+  const std::int64_t small = file ? current : saved, large = file ? saved : current;
+  if (large % 2 != 0 || small != large / 2) return;
   Hypothesis one{"H-GU", &kShapeMismatch, FaultSide::kRequest, 0.6};
   one.title = file ? "the file has a gated layer (gate and up in one), the model a plain one"
                    : "the model has a gated layer (gate and up in one), the file a plain one";

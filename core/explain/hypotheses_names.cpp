@@ -192,7 +192,8 @@ std::optional<std::int64_t> layer_of(std::string_view name) {
     std::string_view rest = name.substr(at + part.size());
     std::int64_t layer = 0;
     auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), layer);
-    if (error == std::errc() && end != rest.data() + rest.size() && *end == '.') return layer;
+    if (error == std::errc() && layer >= 0 && end != rest.data() + rest.size() && *end == '.')
+      return layer;
   }
   return std::nullopt;
 }
@@ -210,7 +211,7 @@ void add_missing_layers(const std::vector<std::string>& names, std::vector<Hypot
     modules.insert(name.substr(name.find(part) + part.size()));
   }
   const std::int64_t first = *layers.begin(), last = *layers.rbegin();
-  const bool runs = last - first + 1 == static_cast<std::int64_t>(layers.size());
+  const bool runs = last - first == static_cast<std::int64_t>(layers.size()) - 1;
   if (first == 0 || layers.size() < 2 || modules.size() < 3 || !runs) return;
   Hypothesis one{"layers-missing", &kMissingFile, FaultSide::kCheckpoint, 0.8};
   one.title = fmt::format("layers {} to {} are missing as a whole", first, last);

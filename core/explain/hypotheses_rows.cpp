@@ -231,7 +231,7 @@ bool may_be_vocabulary(const ShapeCase& shapes) {
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   if (shapes.message.name != "weight" || saved.size() != 2 || current.size() != 2) return false;
   const std::int64_t small = std::min(saved[0], current[0]), large = std::max(saved[0], current[0]);
-  return small >= kFewestTokens && small > saved[1] && (large - small) * 20 <= small;
+  return small >= kFewestTokens && small > saved[1] && large - small <= small / 20;
 }
 
 // A few rows more without padding: tokens were added on one side.

@@ -53,7 +53,8 @@ bool has_two_shapes(const ErrorMessage& message) {
 // Two 4-bit values share a byte: the last axis is half as long.
 bool is_packed_in_file(const ErrorMessage& message) {
   const Extents &saved = message.saved, &current = message.current;
-  return saved.size() == current.size() && !saved.empty() && saved.back() * 2 == current.back() &&
+  return saved.size() == current.size() && !saved.empty() && current.back() % 2 == 0 &&
+         saved.back() == current.back() / 2 &&
          std::equal(saved.begin(), saved.end() - 1, current.begin());
 }
 
@@ -64,8 +65,9 @@ bool found_more_bytes(const ErrorMessage& message) {
 // FSDP pads a flat parameter to a multiple of the ranks: a part is the quotient rounded up.
 bool is_rounded_part(std::int64_t part, std::int64_t whole) {
   constexpr std::int64_t kFewestOfFlat = 100'000;
-  if (part < kFewestOfFlat || whole < 2 * part - 1) return false;
-  const std::int64_t parts = (whole + part / 2) / part;
+  if (part < kFewestOfFlat || whole < part || whole - part < part - 1) return false;
+  const std::int64_t rest = whole % part;
+  const std::int64_t parts = whole / part + (rest >= part - part / 2 ? 1 : 0);
   return (whole - 1) / parts + 1 == part;
 }
 

@@ -1,5 +1,6 @@
 #include "core/explain/speaker.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -72,13 +73,39 @@ constexpr Speaker kSpeakers[] = {
     {"safetensorerror", "safetensors"},
 };
 
+// True if the folder at `at` is of the program that speaks, not of a model's path: it is the
+// package of site-packages or dist-packages, or in a traceback's `file "PATH", line 3`.
+bool is_of_program(std::string_view text, std::size_t at) {
+  constexpr std::size_t kLongestPath = 1024;
+  constexpr std::string_view kFile = "file \"", kAfter = "\", line ", kPackages = "-packages/";
+  const std::string_view before =
+      text.substr(at - std::min(at, kLongestPath), std::min(at, kLongestPath));
+  if (before.ends_with("site-packages") || before.ends_with("dist-packages")) return true;
+  const std::size_t file = before.rfind(kFile);
+  if (file == before.npos) return false;
+  const std::string_view path = before.substr(file + kFile.size());
+  if (path.find_first_of("\"\n") != path.npos || path.find(kPackages) != path.npos) return false;
+  const std::string_view rest = text.substr(at, kLongestPath);
+  const std::size_t end = rest.find('"');
+  return end != rest.npos && rest.substr(end).starts_with(kAfter) &&
+         rest.substr(0, end).find(kPackages) == rest.npos;
+}
+
+// Where the program speaks last; npos if it does not.
+std::size_t last_place(std::string_view text, std::string_view word) {
+  std::size_t at = text.rfind(word);
+  while (word.starts_with('/') && at != text.npos && !is_of_program(text, at))
+    at = at == 0 ? text.npos : text.rfind(word, at - 1);
+  return at;
+}
+
 }  // namespace
 
 std::string_view speaker_of(std::string_view text) {
   std::size_t last = 0;
   std::string_view program;
   for (const Speaker& speaker : kSpeakers) {
-    const std::size_t at = text.rfind(speaker.word);
+    const std::size_t at = last_place(text, speaker.word);
     if (at == text.npos || (!program.empty() && at < last)) continue;
     last = at;
     program = speaker.program;

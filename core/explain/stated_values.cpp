@@ -23,11 +23,25 @@ constexpr std::array<std::string_view, 25> kAsks = {
     "model expects ",  "should start with ", "must start with ",
     "must end with "};
 // Words before the value that was given to it.
-constexpr std::array<std::string_view, 20> kGiven = {
-    "but received ", "but found ", "but got ",        "but is ",   "but was ",
-    "but has ",      "but had ",   "found ",          "received ", "got ",
-    "actual ",       "given ",     "instead of ",     "observed ", "loaded ",
-    "currently ",    "but it is ", "checkpoint has ", "saved=",    "but the checkpoint has "};
+constexpr std::array<std::string_view, 19> kGiven = {"but received ",
+                                                     "but found ",
+                                                     "but got ",
+                                                     "but is ",
+                                                     "but was ",
+                                                     "but has ",
+                                                     "but had ",
+                                                     "found ",
+                                                     "received ",
+                                                     "got ",
+                                                     "actual ",
+                                                     "given ",
+                                                     "instead of ",
+                                                     "observed ",
+                                                     "but loaded ",
+                                                     "but it is ",
+                                                     "saved=",
+                                                     "checkpoint has ",
+                                                     "but the checkpoint has "};
 // Words that begin a value and are not part of it.
 constexpr std::array<std::string_view, 14> kFillers = {
     "to be ", "to have ", "exactly ", "a value of ", "value ",  "of type ", "type ",
@@ -36,6 +50,12 @@ constexpr std::array<std::string_view, 14> kFillers = {
 constexpr std::array<std::string_view, 17> kEnds = {
     ", but", ", got", ", found", ", received", ", actual", ", saved", " but ",   " got ",     ";",
     ". ",    " for ", " from ",  " instead",   " in the ", " vs ",    " while ", ", expected"};
+
+// "was not found", "to be loaded": the verb of a sentence, before no value.
+constexpr std::array<std::string_view, 6> kBeforeVerbs = {"not ", "be ",   "is ",
+                                                          "was ", "were ", "are "};
+// What ends no value: the sentence goes on behind it.
+constexpr std::array<std::string_view, 3> kNotLast = {" not", " be", " were"};
 
 struct Lead {
   std::size_t begin = std::string_view::npos, end = 0;
@@ -46,6 +66,17 @@ bool is_letter(char c) {
   return c >= 'a' && c <= 'z';
 }
 
+// True for "found " in "was not found in".
+bool is_verb(std::string_view before, std::string_view lead) {
+  constexpr std::array<std::string_view, 3> kParticiples = {"found ", "received ", "given "};
+  return std::ranges::find(kParticiples, lead) != kParticiples.end() &&
+         std::ranges::any_of(kBeforeVerbs, [&](std::string_view word) {
+           const bool ends = before.ends_with(word);
+           return ends && (before.size() == word.size() ||
+                           !is_letter(before[before.size() - word.size() - 1]));
+         });
+}
+
 // The first of the words that is not the end of a longer one ("got" in "forgot").
 template <std::size_t N>
 Lead first_lead(std::string_view text, const std::array<std::string_view, N>& words,
@@ -54,6 +85,7 @@ Lead first_lead(std::string_view text, const std::array<std::string_view, N>& wo
   for (std::string_view word : words) {
     for (std::size_t at = text.find(word, from); at != text.npos; at = text.find(word, at + 1)) {
       if (at != 0 && is_letter(text[at - 1])) continue;
+      if (is_verb(text.substr(0, at), word)) continue;
       if (at < first.begin) first = {at, at + word.size()};
       break;
     }
@@ -90,6 +122,8 @@ std::string value_between(std::string_view text, std::string_view lower, std::si
   const auto words = std::count(value.begin(), value.end(), ' ');
   const bool has_number = std::any_of(value.begin(), value.end(), is_digit);
   if (value.size() > kLongestValue || (words > 4 && !has_number)) return {};
+  if (std::ranges::any_of(kNotLast, [&](std::string_view last) { return value.ends_with(last); }))
+    return {};
   return std::string(value);
 }
 

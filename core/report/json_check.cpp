@@ -83,6 +83,10 @@ Json json_of(const Evidence& evidence) {
   return json;
 }
 
+std::string finding_to_json(const Finding& finding) {
+  return dumped(finding_json(finding));
+}
+
 std::string check_to_json(const CheckReport& report) {
   return check_to_json(report, CheckContext{});
 }

@@ -113,6 +113,43 @@ bool MemberReader::read_member(const Json& from, Evidence& to) {
   return true;
 }
 
+struct KeyList {
+  std::vector<std::string_view> keys = {"schema", "error"};
+  template <class T>
+  void operator()(const char* key, const T&) {
+    keys.emplace_back(key);
+  }
+  template <class T>
+  void optional(const char* key, const T&) {
+    keys.emplace_back(key);
+  }
+};
+
+std::vector<std::string_view> known_keys() {
+  KeyList list;
+  const CheckReport none;
+  each_member(none, list);
+  return list.keys;
+}
+
+// Keeps the keys of the whole answer that are known, and at most so many values.
+struct AnswerFilter {
+  std::size_t most;
+  std::size_t count = 0;
+  bool is_known = true;  // the last key of the whole answer
+  std::vector<std::string_view> keys = known_keys();
+
+  bool operator()(int depth, Json::parse_event_t event, const Json& value) {
+    using Event = Json::parse_event_t;
+    const bool is_end = event == Event::object_end || event == Event::array_end;
+    if (event == Event::key && depth == 1)
+      is_known = std::ranges::find(keys, value.get_ref<const std::string&>()) != keys.end();
+    if (depth > 0 && !is_known) return is_end;
+    if (!is_end && count <= most) ++count;
+    return count <= most;
+  }
+};
+
 Error error_from_json(const Json& json) {
   Error error{ErrorKind::kDamaged, "that machine answers with an error"};
   MemberReader reader{json};
@@ -152,9 +189,12 @@ std::optional<std::vector<Box>> boxes_from_json(const Json& json) {
   return boxes;
 }
 
-Result<CheckReport> check_from_json(std::string_view text) {
-  const ParsedJson<Json> parsed = parse_json<Json>(text);
+Result<CheckReport> check_from_json(std::string_view text, std::size_t most) {
+  AnswerFilter filter{most};
+  const ParsedJson<Json> parsed = parse_json<Json>(text.begin(), text.end(), filter);
   const Json& json = parsed.tree;
+  if (filter.count > most)
+    return fail(ErrorKind::kUnsupported, fmt::format("holds more than {} values", most));
   if (!json.is_object()) return fail(ErrorKind::kUnsupported, "is not an answer of `check --json`");
   if (!json.contains("schema") || json["schema"] != kJsonSchema)
     return fail(ErrorKind::kUnsupported, "is an answer of another version of shardwright");
@@ -162,6 +202,7 @@ Result<CheckReport> check_from_json(std::string_view text) {
   CheckReport report;
   MemberReader reader{json};
   each_member(report, reader);
+  report.lacks_diagnoses = true;
   if (reader.failed == nullptr) return report;
   return fail(ErrorKind::kUnsupported,
               fmt::format("has no \"{}\" that this version can read", reader.failed));

@@ -2,6 +2,7 @@
 // diagnoses from which plans are made, and the spec.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "core/base/result.h"
@@ -9,7 +10,11 @@
 
 namespace shw {
 
-// An answer that is an error is returned as that error.
-Result<CheckReport> check_from_json(std::string_view text);
+// A hundred bytes of memory for a value: 2 GB for the most.
+inline constexpr std::size_t kMostValuesOfCheck = 20'000'000;
+
+// An answer that is an error is returned as that error. Keys that this version does not know are
+// left out before they take memory; an answer of more than `most` other values is refused.
+Result<CheckReport> check_from_json(std::string_view text, std::size_t most = kMostValuesOfCheck);
 
 }  // namespace shw

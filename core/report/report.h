@@ -32,6 +32,8 @@ std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,
                            const TensorValues* values, std::size_t limit, bool with_places = false,
                            const QuantisedWeight* quantised = nullptr);
 std::string check_to_json(const CheckReport& report);
+// As check_to_json() writes it. Findings of equal text may differ in diagnoses.
+std::string finding_to_json(const Finding& finding);
 // `remaining`: findings that still apply to the output. `progress`: for the times of stages.
 std::string repair_to_json(const RepairResult& result, std::span<const Finding> remaining = {},
                            const Progress* progress = nullptr);

@@ -42,6 +42,7 @@ struct CheckReport {
   Verdict verdict = Verdict::kClean;  // kFindings: at least one above info;
                                       // kUndecided: something could not be examined
   Depth depth = Depth::kMetadata;
+  bool lacks_diagnoses = false;                // read from an answer, which does not write them
   std::string deeper;                          // what a deeper check could find; empty at kData
   std::vector<Finding> findings;               // causes before their symptoms, then by severity
   std::shared_ptr<const Spec> spec = nullptr;  // expected entries: given, or from the reference

@@ -292,6 +292,26 @@ class Ssh(unittest.TestCase):
         done = run("check", f"127.0.0.1:{self.top}", "--data", env=env)
         self.assertEqual(done.returncode, run("check", self.top, "--data").returncode)
 
+    def test_what_runs_there_leaves_the_callers_stdin(self):
+        env = {**os.environ, "SHARDWRIGHT_SSH": "ssh -F " + os.path.join(self.top, "installed")}
+        listed = os.path.join(self.top, "list")
+        with open(listed, "w") as file:
+            file.write("the next line\n")
+        with open(listed) as stdin:
+            done = subprocess.run([PROGRAM, "hash", f"127.0.0.1:{self.model}"], stdin=stdin, timeout=120,
+                                  capture_output=True, env=env)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(os.lseek(stdin.fileno(), 0, os.SEEK_CUR), 0)
+
+    def test_why_bytes_would_travel(self):
+        mine = os.path.join(self.top, "spec.json")
+        with open(mine, "w") as file:
+            file.write("{}")
+        done = run("hash", f"127.0.0.1:{self.model}", env=self.env)
+        self.assertIn("is not installed over there", " ".join(done.stderr.split()))
+        done = run("check", f"127.0.0.1:{self.model}", "--data", "--baseline", mine, env=self.env)
+        self.assertIn("--baseline is not a file of that machine", " ".join(done.stderr.split()))
+
     def ssh_commands(self, config, *words):
         """What the program calls ssh with, one line per call."""
         calls = os.path.join(self.top, "calls")
@@ -386,7 +406,7 @@ class Ssh(unittest.TestCase):
         for verb in ("check", "hash", "stats"):
             self.assertIn(f"shardwright '\\''{verb}'\\''", calls)
         # SFTP reads what opening needs, and nothing after it.
-        self.assertLess(calls.rindex(" sftp"), calls.index("command -v"), calls)
+        self.assertLess(calls.rindex(" sftp"), calls.index("shardwright --version"), calls)
 
     def test_the_desktop_asks_before_bytes_travel(self):
         if DESKTOP is None:

@@ -186,4 +186,10 @@ TEST_CASE("safety: every byte of another machine is read only after a question w
   }
   Driver local(make::healthy());
   CHECK(local.frame({key_of(Action::kCheckData)}).size() == 1);
+  auto compared = std::make_shared<Snapshot>(*make::healthy());
+  compared->reference = compared->checkpoint;
+  compared->options.against = "ssh://host/runs/7/step_8000";
+  Driver against(compared);
+  CHECK(against.frame({key_of(Action::kCheckData)}).empty());
+  CHECK(against.desk.asked == Action::kCheckData);
 }

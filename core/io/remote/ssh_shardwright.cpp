@@ -9,7 +9,10 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/json.h"
+#include "core/base/printable.h"
 #include "core/base/progress_line.h"
+#include "core/base/version.h"
 #include "core/io/remote/ssh_process.h"
 
 namespace shw {
@@ -18,8 +21,11 @@ namespace {
 // ssh's own exit code for a failed connection.
 constexpr int kSshFailed = 255;
 // The findings of 100,000 tensors are 60 MB of JSON.
-constexpr std::size_t kMostOutput = std::size_t{1} << 30;
+constexpr std::size_t kMostOutput = std::size_t{256} << 20;
 constexpr std::size_t kMostLine = 4096;
+constexpr std::size_t kMostVersionText = std::size_t{64} << 10;
+// A shell's exit codes for a command that it cannot run.
+constexpr int kNotExecutable = 126, kNoSuchCommand = 127;
 constexpr int kPollMilliseconds = 100;
 
 std::string quoted_for_shell(std::string_view word) {
@@ -89,6 +95,12 @@ bool read_some(int fd, Add add) {
   return count > 0;
 }
 
+// Files of the shell over there may print a greeting before an answer.
+std::string_view last_line(std::string_view text) {
+  while (text.ends_with('\n') || text.ends_with('\r')) text.remove_suffix(1);
+  return text.substr(text.rfind('\n') + 1);
+}
+
 void send_line(int fd, std::string_view line) {
   while (::write(fd, line.data(), line.size()) < 0 && errno == EINTR) {
   }
@@ -112,20 +124,51 @@ bool is_on_machine(const std::string& path, const RemotePlace& place) {
   return other && is_same_machine(*other, place);
 }
 
-Result<bool> has_shardwright(const RemotePlace& place) {
-  std::vector<std::string> words = ssh_words(place, {});
-  words.emplace_back("command -v shardwright >/dev/null 2>&1");
-  SHW_TRY(const int code, run_ssh(words));
-  if (code != kSshFailed) return code == 0;
-  return fail(ErrorKind::kIo, "ssh cannot log in", {place.shown},
-              "Try `ssh " + place.host + " true`: it must work without a question.");
+Result<RemoteShardwright> find_shardwright(const RemotePlace& place) {
+  std::vector<std::string> words = ssh_words(place, {"-n", "-T"});
+  words.emplace_back("shardwright --version --json 2>/dev/null");
+  SHW_TRY(SshProcess process, SshProcess::start(words));
+  std::string out;
+  while (read_some(process.from(), [&](std::string_view text) {
+    if (out.size() < kMostVersionText) out += text;
+  })) {
+  }
+  const int code = process.finish();
+  if (code == kSshFailed)
+    return fail(ErrorKind::kIo, "ssh cannot log in", {place.shown},
+                "Try `ssh " + place.host + " true`: it must work without a question.");
+  RemoteShardwright found;
+  found.is_installed = code != kNoSuchCommand && code != kNotExecutable;
+  const auto json = parse_json<nlohmann::json>(last_line(out)).tree;
+  if (code != 0 || !json.is_object()) return found;
+  const auto text = [&](const char* key) {
+    const auto at = json.find(key);
+    return at != json.end() && at->is_string() ? at->get<std::string>() : std::string();
+  };
+  found.version = text("version");
+  found.is_same = found.version == kProgramVersion && text("schema") == kJsonSchema;
+  return found;
+}
+
+std::string why_not_used(const RemoteShardwright& found) {
+  if (!found.is_installed) return "is not installed over there";
+  const std::string that = found.version.empty() ? "another version"
+                           : found.version == kProgramVersion
+                               ? "another build"
+                               : "version " + printable(found.version);
+  return "over there is " + that + ", and this one is version " + kProgramVersion;
 }
 
 std::string shardwright_command(std::span<const std::string> words, const RemotePlace& place) {
   std::string command = "shardwright";
   for (const std::string& word : words) {
-    const bool is_there = is_on_machine(word, place);
-    command += " " + quoted_for_shell(is_there ? path_on_remote(*parse_remote(word)) : word);
+    // "--spec=ssh://host/spec.json": the path is behind the sign.
+    const std::size_t sign = word.starts_with("--") ? word.find('=') : word.npos;
+    const std::size_t at = sign == word.npos ? 0 : sign + 1;
+    const std::string path = word.substr(at);
+    const bool is_there = is_on_machine(path, place);
+    command += " " + quoted_for_shell(word.substr(0, at) +
+                                      (is_there ? path_on_remote(*parse_remote(path)) : path));
   }
   return command;
 }
@@ -151,7 +194,7 @@ Result<RemoteAnswer> run_shardwright(std::span<const std::string> words, const R
     if (open[0].revents != 0 && !read_some(open[0].fd, add_out)) open[0].fd = -1;
     if (open[1].revents != 0 && !read_some(open[1].fd, add_error)) open[1].fd = -1;
     if (answer.out.size() > kMostOutput)
-      return fail(ErrorKind::kUnsupported, "the answer of that machine is over 1 GiB",
+      return fail(ErrorKind::kUnsupported, "the answer of that machine is over 256 MiB",
                   {place.shown});
   }
   answer.code = process.finish();

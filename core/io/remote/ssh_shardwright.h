@@ -14,8 +14,18 @@ bool is_same_machine(const RemotePlace& a, const RemotePlace& b);
 // True if the path names a file on the machine of `place`.
 bool is_on_machine(const std::string& path, const RemotePlace& place);
 
-// True if that machine has shardwright in its PATH. Costs a login.
-Result<bool> has_shardwright(const RemotePlace& place);
+// The shardwright in the PATH of a remote machine.
+struct RemoteShardwright {
+  bool is_installed = false;
+  std::string version = {};  // "0.1.0"; empty if it does not say one
+  // True for the version and the schema of this program: its verdicts are this program's.
+  bool is_same = false;
+};
+// Costs a login.
+Result<RemoteShardwright> find_shardwright(const RemotePlace& place);
+// "is not installed over there", "over there is of version 0.0.9, and this one of 0.1.0"; for one
+// that is not the same.
+std::string why_not_used(const RemoteShardwright& found);
 
 // "shardwright WORDS..." for the shell of that machine: paths of the machine become local ones.
 std::string shardwright_command(std::span<const std::string> words, const RemotePlace& place);

@@ -125,6 +125,9 @@ Result<PlannedTensor> plan_tensor(const Draft& draft, const Diagnosis& diagnosis
   return planned;
 }
 
+constexpr const char* kFoundOverThere =
+    "it was found over there, and its plan needs the bytes: run `shardwright plan` over there";
+
 void add_undecided_finding(Plan& plan, const Finding& finding, const std::string& why) {
   plan.undecided.push_back(finding);
   if (!why.empty()) plan.undecided.back().evidence.emplace_back("not_repaired_because", why);
@@ -415,7 +418,8 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
     bool is_planned = !finding.diagnoses.empty() || !finding.entries.empty() ||
                       is_repaired_by_rewriting(finding) || added_by_remedy(finding) != 0;
     if (above_info && !is_planned && !is_repaired_by_metadata(draft, finding))
-      add_undecided_finding(plan, finding, "");
+      add_undecided_finding(plan, finding,
+                            report.lacks_diagnoses && finding.remedy ? kFoundOverThere : "");
   }
   for (const Finding& finding : report.findings) add_sums(draft, finding);
   if (is_cancelled(progress)) return cancelled_error();

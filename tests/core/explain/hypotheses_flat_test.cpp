@@ -98,6 +98,32 @@ TEST_CASE("flat and placeholder readings are turned round with the sides") {
   }
 }
 
+TEST_CASE("sizes at the ends of 64 bits are read without a sum that overflows") {
+  const std::string most = "9223372036854775807", even = "9223372036854775806",
+                    block = "9223372036854775552";
+  const auto sizes = [](const std::string& a, const std::string& b) {
+    return "The size of tensor a (" + a + ") must match the size of tensor b (" + b +
+           ") at non-singleton dimension 0";
+  };
+  const auto shapes = [](const std::string& name, const std::string& a, const std::string& b) {
+    return "size mismatch for " + name + ": copying a param with shape torch.Size([" + a +
+           "]) from checkpoint, the shape in current model is torch.Size([" + b + "]).";
+  };
+  const std::string layers = "Missing key(s) in state_dict: \"layers.0.a.weight\", \"layers." +
+                             most + ".b.weight\", \"layers.1.c.weight\".";
+  for (const std::string& text :
+       {sizes(most, "100001"), sizes("100001", most), sizes(most, most), sizes(most, even),
+        shapes("a.weight", most, even), shapes("a.weight", "8, " + most, "8, " + even),
+        shapes("a.weight", "4611686018427387904", "3"), shapes("pos_embed", most, even),
+        shapes("blk.0.attn_q.weight", "2, 34", "2, " + block),
+        shapes("layers.0.mlp.up_proj.weight", most + ", 1", even + ", 1"),
+        shapes("weight", most + ", 8", "1024, 8"), layers,
+        std::string("RuntimeError: shape '[4, 2, 2, 8]' is invalid for input of size 0")}) {
+    CAPTURE(text);
+    for (const Hypothesis& one : explain(text).hypotheses) CHECK(one.confidence <= 1);
+  }
+}
+
 TEST_CASE("lengths that overflow are not a flat parameter") {
   const std::int64_t most = 9223372036854775807;
   for (const FlatCase& test : std::vector<FlatCase>{{{most}, {most, most}, "a"},

@@ -179,6 +179,15 @@ TEST_CASE("explain: sizes that a name decides are not read as ranks") {
   CHECK(first(explain(sentence({64, 36}, {64, 64}, "blk.0.attn_q.weight"))) == "H-G request");
   CHECK(first(explain(sentence({96, 3, 4, 4}, {96, 3, 8, 8}, "patch_embed.proj.weight"))) ==
         "H-CW request");
+  CHECK(first(explain(sentence({3, 3, 64, 128}, {5, 5, 64, 128}, "conv.kernel"))) ==
+        "H-CW request");
+  const std::string flax =
+      "expected to generate shape (3, 3, 64, 128) but got shape (3, 3, 64, "
+      "256) instead for parameter \"kernel\"";
+  for (const std::string& text :
+       {flax, sentence({3, 3, 64, 128}, {3, 3, 64, 256}, "conv.kernel")}) {
+    for (const Hypothesis& one : explain(text).hypotheses) CHECK(one.id != "H-CW");
+  }
 }
 
 TEST_CASE("explain: a sentence of an unknown program is recognised by its words") {

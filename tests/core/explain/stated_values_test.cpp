@@ -39,6 +39,15 @@ TEST_CASE("stated values: a sentence that does not state both has none") {
   CHECK(stated("expected , got ").empty());
 }
 
+TEST_CASE("stated values: a verb of the sentence stands before no value") {
+  CHECK(stated("the required tensor lm_head.weight was not found in shard 3 of 4").empty());
+  CHECK(stated("expected key 'a.b' was not found in the checkpoint").empty());
+  CHECK(stated("requires 24 GiB, but only 16 GiB is currently available").empty());
+  CHECK(stated("Expected model.safetensors to be loaded from /data/m").empty());
+  CHECK(stated("expected 2 files, but loaded 3") == "2 files | 3");
+  CHECK(stated("expected 2 shards, found 3") == "2 shards | 3");
+}
+
 TEST_CASE("explain: a message of one sentence has its two values") {
   ErrorText parsed = parse_error_text(
       "[rank3]: TypeError: FSDP sync_params must be a bool, got TrainingConfig for this model");
@@ -56,6 +65,12 @@ TEST_CASE("explain: the innermost file of a traceback shows which program speaks
                    "file \"/x/site-packages/vllm/model_executor/loader.py\", line 9") == "vLLM");
   CHECK(speaker_of("llama_model_load: error loading model: x") == "llama.cpp");
   CHECK(speaker_of("keyerror: 'x'").empty());
+  const std::string vllm = "file \"/x/site-packages/vllm/model_executor/loader.py\", line 9\n";
+  CHECK(speaker_of(vllm + "no weights in /models/unsloth/llama-3") == "vLLM");
+  CHECK(speaker_of(vllm + "oserror: no file in directory /ckpt/nemo/step_100") == "vLLM");
+  CHECK(speaker_of("file /data/keras/model.safetensors is truncated").empty());
+  CHECK(speaker_of("file \"/models/unsloth/run.py\", line 2\n" + vllm) == "vLLM");
+  CHECK(speaker_of("file \"/opt/dist-packages/vllm/a.py\", line 2\nsee /models/vllm/x") == "vLLM");
   ErrorText parsed = parse_error_text(
       "  File \"/x/site-packages/axolotl/utils/models.py\", line 9, in load\n"
       "KeyError: 'model.norm.weight'");

@@ -122,3 +122,19 @@ TEST_CASE("check_from_json: a box that ends beyond 64 bits is refused") {
   CHECK(refusal_of(text.replace(at, 1, "9223372036854775807")).message ==
         "has no \"findings\" that this version can read");
 }
+
+TEST_CASE("check_from_json: unknown keys are left out, and too many values are refused") {
+  std::string text = check_to_json(CheckReport{});
+  std::string many = "[[1, {\"a\": 2}]";
+  for (int i = 0; i < 1000; ++i) many += ", [1]";
+  text.insert(text.find('{') + 1, "\"unheard_of\": " + many + "],");
+  auto read = check_from_json(text, 60);
+  REQUIRE(read.has_value());
+  CHECK(read->lacks_diagnoses);
+  CHECK(read->verdict == Verdict::kClean);
+  text = check_to_json(CheckReport{});
+  text.replace(text.find("\"findings\": []"), 14, "\"findings\": " + many + "]");
+  auto refused = check_from_json(text, 60);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message == "holds more than 60 values");
+}

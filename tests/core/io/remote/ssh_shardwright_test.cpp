@@ -3,45 +3,20 @@
 
 #include <doctest/doctest.h>
 
-#include <sys/stat.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
-#include "core/temporary_folder.h"
+#include "core/base/version.h"
+#include "core/io/remote/other_host.h"
 
 using namespace shw;
+using shw::test::OtherHost;
 namespace fs = std::filesystem;
 
 namespace {
-
-// A host whose shardwright is the given shell script.
-class OtherHost {
- public:
-  explicit OtherHost(const std::string& script) {
-    put("ssh", "#!/bin/sh\nfor last; do :; done\nPATH=" + folder_.path() +
-                   ":/usr/bin:/bin exec sh -c \"$last\"\n");
-    put("shardwright", "#!/bin/sh\n" + script);
-    ::setenv("SHARDWRIGHT_SSH", (folder_ / "ssh").c_str(), 1);
-  }
-  ~OtherHost() { ::unsetenv("SHARDWRIGHT_SSH"); }
-
-  Result<RemoteAnswer> run(std::vector<std::string> words, Progress* progress = nullptr) const {
-    return run_shardwright(words, place(), progress);
-  }
-  static RemotePlace place() { return *parse_remote("ssh://host/runs/step_1"); }
-  std::string path(const std::string& name) const { return folder_ / name; }
-
- private:
-  void put(const std::string& name, const std::string& text) {
-    std::ofstream(folder_ / name) << text;
-    ::chmod((folder_ / name).c_str(), 0755);
-  }
-  TemporaryFolder folder_;
-};
 
 bool appears(const std::string& path) {
   for (int i = 0; i < 100; ++i) {
@@ -68,7 +43,6 @@ TEST_CASE("run_shardwright: stdout, exit code and progress come back, paths beco
   CHECK(progress.phase == Phase::kReadingBytes);
   CHECK(progress.done == 7);
   CHECK(progress.total == 9);
-  CHECK(has_shardwright(OtherHost::place()).value_or(false));
 }
 
 TEST_CASE("run_shardwright: an answer of many megabytes next to much stderr arrives whole") {
@@ -128,5 +102,40 @@ TEST_CASE("run_shardwright: a lost connection is an error with ssh's own words")
   REQUIRE_FALSE(answer.has_value());
   CHECK(answer.error().kind == ErrorKind::kIo);
   CHECK(answer.error().message == "the connection of ssh has ended: Connection refused");
-  CHECK_FALSE(has_shardwright(OtherHost::place()).has_value());
+  CHECK_FALSE(find_shardwright(OtherHost::place()).has_value());
+}
+
+TEST_CASE("shardwright_command: paths behind an option's sign become local ones") {
+  const std::vector<std::string> words = {"check",
+                                          "ssh://host/x",
+                                          "--spec=ssh://host/a b.json",
+                                          "--against=ssh://other/x",
+                                          "--mesh=dp=2",
+                                          "--spec=ssh://host/a=b"};
+  CHECK(shardwright_command(words, OtherHost::place()) ==
+        "shardwright 'check' '/x' '--spec=/a b.json' '--against=ssh://other/x' '--mesh=dp=2' "
+        "'--spec=/a=b'");
+}
+
+TEST_CASE("find_shardwright: one of another version or schema is not this program") {
+  const auto found = [](const std::string& script) {
+    const OtherHost host(script);
+    auto there = find_shardwright(OtherHost::place());
+    REQUIRE(there.has_value());
+    return *there;
+  };
+  const std::string schema(kJsonSchema), version = kProgramVersion;
+  RemoteShardwright there = found("echo Welcome\n" + test::answer_of_version(schema, version));
+  CHECK(there.is_installed);
+  CHECK(there.is_same);
+  CHECK(there.version == version);
+  there = found(test::answer_of_version(schema, "0.0.1"));
+  CHECK(there.is_installed);
+  CHECK_FALSE(there.is_same);
+  CHECK(why_not_used(there) == "over there is version 0.0.1, and this one is version " + version);
+  CHECK_FALSE(found(test::answer_of_version("shardwright/1", version)).is_same);
+  CHECK_FALSE(found("echo shardwright 0.1.0\n").is_same);
+  CHECK_FALSE(found("exit 3\n").is_same);
+  CHECK_FALSE(found("exit 127\n").is_installed);
+  CHECK(why_not_used(found("exit 127\n")) == "is not installed over there");
 }
