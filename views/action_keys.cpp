@@ -84,7 +84,7 @@ std::string why_not(const ActionRow& row) {
 
 }  // namespace
 
-void choose(Action action, Frame& frame, UiState& state) {
+void request_action(Action action, Frame& frame, UiState& state) {
   const ActionRow& row = row_of(action);
   if (!is_possible(action, frame, state)) return show_toast(frame, state, why_not(row));
   const bool plan_is_in_sight = state.plan_open && !state.palette_open;
@@ -106,9 +106,9 @@ void choose(Action action, Frame& frame, UiState& state) {
 
 void run_keys(Frame& frame, UiState& state) {
   bool typing = ImGui::GetIO().WantTextInput;
-  if (state.quit_wanted) choose(Action::kQuit, frame, state);
+  if (state.quit_wanted) request_action(Action::kQuit, frame, state);
   state.quit_wanted = false;
-  if (state.close_wanted) choose(Action::kCloseTab, frame, state);
+  if (state.close_wanted) request_action(Action::kCloseTab, frame, state);
   state.close_wanted = false;
   for (KeyPress pressed : frame.keys) {
     KeyPress key = as_in_table(pressed);
@@ -122,7 +122,7 @@ void run_keys(Frame& frame, UiState& state) {
       // The palette lists the keys of all actions, so all of them work there.
       bool here = state.palette_open || !panel_is_open(state) || works_above(row, state) ||
                   row.overlay == OverlayPolicy::kReplaces;
-      if (here) choose(row.action, frame, state);
+      if (here) request_action(row.action, frame, state);
     }
   }
 }

@@ -16,9 +16,9 @@ KeyPress key_of(Action action);
 bool is_possible(Action action, const Frame& frame, const UiState& state);
 // Runs the action if it is possible.
 void run(Action action, Frame& frame, UiState& state);
-// Runs the action while a panel may be open; closes panels that are unrelated to the
-// action.
-void choose(Action action, Frame& frame, UiState& state);
+// Handles the request for an action. If it is impossible, shows why. If it needs the repair panel
+// or an answer, opens that first. Otherwise closes unrelated panels and runs it.
+void request_action(Action action, Frame& frame, UiState& state);
 // Handles keys that no focused text field takes.
 void run_keys(Frame& frame, UiState& state);
 

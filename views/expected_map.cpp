@@ -8,7 +8,8 @@
 namespace shw {
 namespace {
 
-void dashed(ImDrawList* draw, ImVec2 from, ImVec2 to, Rgba colour, float dash, float thick) {
+void draw_dashed_line(ImDrawList* draw, ImVec2 from, ImVec2 to, Rgba colour, float dash,
+                      float thick) {
   float length = std::max(to.x - from.x, to.y - from.y);
   ImVec2 way{(to.x - from.x) / length, (to.y - from.y) / length};
   for (float at = 0; at < length; at += 2 * dash) {
@@ -65,7 +66,7 @@ void draw_expected(Frame& frame, ImDrawList* draw, const Picture& picture, const
   draw->PushClipRect({at.x - 1, at.y - 1}, {end.x + 1, end.y + 1}, true);
   for (auto [from, to] : {std::pair{at, ImVec2{end.x, at.y}}, std::pair{ImVec2{at.x, end.y}, end},
                           std::pair{at, ImVec2{at.x, end.y}}, std::pair{ImVec2{end.x, at.y}, end}})
-    dashed(draw, from, to, line, dash, thick);
+    draw_dashed_line(draw, from, to, line, dash, thick);
   auto cuts_along = [&](int dim) -> std::span<const std::int64_t> {
     if (dim < 0) return {};
     return picture.expected_cuts[static_cast<std::size_t>(dim)];
@@ -80,11 +81,11 @@ void draw_expected(Frame& frame, ImDrawList* draw, const Picture& picture, const
   };
   if (columns.size() < 256) {
     for (std::int64_t cut : columns)
-      dashed(draw, {x_of(cut), at.y}, {x_of(cut), end.y}, line, dash, thick);
+      draw_dashed_line(draw, {x_of(cut), at.y}, {x_of(cut), end.y}, line, dash, thick);
   }
   if (rows.size() < 256) {
     for (std::int64_t cut : rows)
-      dashed(draw, {at.x, y_of(cut)}, {end.x, y_of(cut)}, line, dash, thick);
+      draw_dashed_line(draw, {at.x, y_of(cut)}, {end.x, y_of(cut)}, line, dash, thick);
   }
   if (picture.expected_tiles != nullptr) draw_holders(frame, draw, picture, slice, at, view, tint);
   draw->PopClipRect();

@@ -240,7 +240,7 @@ void draw_idle(Frame& frame, UiState& state, Region region) {
     const ImVec2 size = button_size(frame, kLabel);
     if (button(frame, "job/left", kLabel, "Opens the repair, where both are offered.",
                {right - size.x, middle - size.y / 2}))
-      choose(Action::kReview, frame, state);
+      request_action(Action::kReview, frame, state);
     right -= size.x + frame.px(16);
   }
   if (line.sign) {

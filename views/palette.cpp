@@ -177,7 +177,7 @@ void draw_palette(Frame& frame, UiState& state) {
   if (chosen->place != nullptr)
     go_to(FoundPlace(*chosen->place), frame, state);
   else
-    choose(chosen->action->action, frame, state);
+    request_action(chosen->action->action, frame, state);
 }
 
 }  // namespace shw

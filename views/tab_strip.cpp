@@ -53,7 +53,7 @@ void draw_cross(ImDrawList* draw, ImVec2 middle, float arm, float thick, Rgba co
 // Asks in the shown tab before closing; another tab is shown first for that.
 void close_tab(Frame& frame, UiState& state, std::size_t at) {
   if (at == frame.open_tabs->shown)
-    choose(Action::kCloseTab, frame, state);
+    request_action(Action::kCloseTab, frame, state);
   else
     ask(frame, TabRequest::Kind::kClose, at);
 }
@@ -111,7 +111,7 @@ void draw_tab(Frame& frame, UiState& state, std::size_t at, const std::string& n
 void draw_plus(Frame& frame, UiState& state, ImVec2 min, ImVec2 max) {
   ImGui::SetCursorScreenPos(min);
   if (control(frame, "tabs/new", {max.x - min.x, max.y - min.y}, Action::kOpenInTab))
-    choose(Action::kOpenInTab, frame, state);
+    request_action(Action::kOpenInTab, frame, state);
   ImDrawList* draw = ImGui::GetWindowDrawList();
   const ImVec2 middle{std::floor((min.x + max.x) / 2), std::floor((min.y + max.y) / 2)};
   const Rgba colour = ImGui::IsItemHovered() ? frame.theme.text : frame.theme.quiet;

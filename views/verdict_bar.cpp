@@ -59,7 +59,7 @@ float draw_buttons(Frame& frame, UiState& state, const VerdictText& verdict, Reg
     x -= size.x;
     float y = std::floor((region.min.y + region.max.y - size.y) / 2);
     if (button(frame, buttons[b].id, buttons[b].label, buttons[b].action, {x, y}, buttons[b].style))
-      choose(buttons[b].action, frame, state);
+      request_action(buttons[b].action, frame, state);
     x -= frame.px(10);
   }
   return x;

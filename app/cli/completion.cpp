@@ -31,7 +31,8 @@ bool has_path_arguments(const VerbUse& verb) {
   return std::any_of(verb.places.begin(), verb.places.end(), is_path_argument);
 }
 
-// Quotes one line with single quotes; characters in `more` are escaped by a backslash.
+// Escapes a text for the inside of single quotes. `quote` replaces each ', a backslash precedes
+// each character in `more`, and newlines become spaces. Adds no outer quotes.
 std::string quoted(std::string_view text, std::string_view more, std::string_view quote) {
   std::string out;
   for (char c : text) {

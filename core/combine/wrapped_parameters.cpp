@@ -92,7 +92,7 @@ class WrappedModules {
     std::optional<bool> input_first;
     for (const bool is_input_first : {false, true}) {
       const bool fits = std::ranges::all_of(modules_, [&](const Module& module) {
-        return !orders_that_fit(module, is_input_first).empty();
+        return !parameter_orders_that_fit(module, is_input_first).empty();
       });
       if (!fits) continue;
       if (input_first && has_stacks())
@@ -104,7 +104,7 @@ class WrappedModules {
                          adapter_->fqn(first_of(modules_.front())));
     std::vector<ParameterProduct> made;
     for (const Module& module : modules_) {
-      const auto orders = orders_that_fit(module, *input_first);
+      const auto orders = parameter_orders_that_fit(module, *input_first);
       if (orders.size() != 1) return ambiguous(module, "its matrices fit several parameters");
       for (std::size_t level = 0; level < module.levels.size(); ++level)
         add_products(module.parameters[orders.front()[level]], module.levels[level], *input_first,
@@ -189,7 +189,7 @@ class WrappedModules {
            b[0] == parameter.shape[turned ? rows + 1 : rows];
   }
 
-  std::vector<Order> orders_that_fit(const Module& module, bool is_input_first) const {
+  std::vector<Order> parameter_orders_that_fit(const Module& module, bool is_input_first) const {
     Order order(module.levels.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::vector<Order> found;

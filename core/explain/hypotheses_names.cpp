@@ -294,7 +294,8 @@ void add_list(const std::vector<std::string>& names, const MessageKind* kind, bo
   if (missing) add_missing_layers(names, all);
   bool clear = all.size() != before;
   for (const Interpretation* meaning : meanings_of(kind, missing)) {
-    if (clear && meaning->id == "renamed") continue;  // reported more precisely, or not the cause
+    // A specific hypothesis above explains the renaming, or rules it out
+    if (clear && meaning->id == "renamed") continue;
     Hypothesis one = hypothesis_of(*meaning);
     if (clear) one.confidence /= 2;
     all.push_back(std::move(one));

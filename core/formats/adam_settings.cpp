@@ -54,6 +54,13 @@ bool decays(const PlainValue& group) {
          number_in(group, "weight_decay").value_or(0) != 0;
 }
 
+// True for updates that AdamW does not make.
+bool has_other_rule(const PlainValue& group) {
+  return number_in(group, "amsgrad").value_or(0) != 0 ||
+         number_in(group, "maximize").value_or(0) != 0 ||
+         (number_in(group, "decoupled_weight_decay").value_or(1) == 0 && decays(group));
+}
+
 class SettingsReader {
  public:
   explicit SettingsReader(const Checkpoint& source) : source_(source) {}
@@ -61,20 +68,23 @@ class SettingsReader {
   std::optional<AdamSettings> read() {
     add_entries();
     add_common_file();
+    if (groups_.empty()) return std::nullopt;
     for (const PlainValue& group : groups_) add_step(number_in(group, "step"));
     add_steps_of_parameters();
     const PlainValue* group = first_that_decays();
-    if (group == nullptr || !step_ || !std::isfinite(*step_) || *step_ < 0) return std::nullopt;
+    if (is_uneven_ || !step_ || *step_ < 0 || has_other_rule(*group)) return std::nullopt;
     const std::vector<double> betas = numbers_in(find(*group, "betas"));
     const auto lr = number_in(*group, "lr"), eps = number_in(*group, "eps"),
                decay = number_in(*group, "weight_decay");
     if (betas.size() != 2 || !lr || !eps || !decay) return std::nullopt;
+    for (const double number : {*step_, *lr, betas[0], betas[1], *eps, *decay}) {
+      if (!std::isfinite(number)) return std::nullopt;
+    }
     return AdamSettings{*step_, *lr, betas[0], betas[1], *eps, *decay};
   }
 
  private:
   const PlainValue* first_that_decays() const {
-    if (is_uneven_ || groups_.empty()) return nullptr;
     const auto found = std::find_if(groups_.begin(), groups_.end(), decays);
     return found == groups_.end() ? &groups_.front() : &*found;
   }
@@ -87,6 +97,7 @@ class SettingsReader {
 
   void add_steps_of_parameters() {
     for (const TensorId tensor : source_.tensors()) {
+      if (is_uneven_) return;
       const auto path = parse_state_fqn(source_.fqn(tensor));
       if (!path || path->kind != "step") continue;
       const auto number = number_of(source_, tensor);

@@ -1,4 +1,4 @@
-// Settings of an Adam optimizer that are the same for all parameters, from the places where
+// Settings of an AdamW optimizer that are the same for all parameters, from the places where
 // trainers save them:
 //
 //   optimizer.state.<fqn>.step            a tensor of one number for each parameter
@@ -17,8 +17,9 @@ struct AdamSettings {
   double step = 0, lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
 };
 
-// Those of the first group whose weights decay. nullopt if one of them is missing, or if parameters
-// have seen different numbers of steps.
+// Those of the first group whose weights decay, or of the first one. nullopt if one of them is
+// missing or not finite, if parameters have seen different numbers of steps, or if the updates are
+// not AdamW's (amsgrad, maximize, weight decay in the gradient). Reads one number per parameter.
 std::optional<AdamSettings> adam_settings(const Checkpoint& source);
 
 }  // namespace shw

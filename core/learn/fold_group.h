@@ -22,8 +22,8 @@ class CounterShifts {
   std::map<std::int64_t, std::string> names_;
 };
 
-// Rows of a group have the same operations, and names with one key each. nullopt if counters cannot
-// express their numbers. A single row has counters only for stacked dims.
+// Folds rows with equal operations whose names differ only in their numbers. nullopt if no counters
+// reproduce those numbers. Counters of a single row only number its stacked dims.
 std::optional<MapRow> fold_group(const LearnSide& from, const LearnSide& to,
                                  std::span<const FoundRow* const> rows, CounterShifts& shifts);
 

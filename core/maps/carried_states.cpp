@@ -192,8 +192,11 @@ std::vector<ParameterWithStates> parameters_with_moments(const ModelMap& map, Ma
     }
   }
   std::vector<ParameterWithStates> parameters;
-  for (const std::string& weight : weights)
-    parameters.push_back({strip_written_prefix(map, way, weight), weight});
+  const auto adams = states.by_kind.find("exp_avg");
+  for (const std::string& weight : weights) {
+    const bool is_adams = adams != states.by_kind.end() && adams->second.contains(weight);
+    parameters.push_back({strip_written_prefix(map, way, weight), weight, is_adams});
+  }
   return parameters;
 }
 
@@ -208,7 +211,7 @@ std::vector<Step> masters_of_weights(const ModelMap& map, MapDirection way, cons
   }
   std::vector<Step> steps;
   Patterns masters;
-  for (const auto& [name, weight] : parameters_with_moments(map, way, states)) {
+  for (const auto& [name, weight, is_adams] : parameters_with_moments(map, way, states)) {
     if (with_masters.contains(weight)) continue;
     masters.push_back(state_name(&target, target.masters, name));
     steps.emplace_back(CopyStep{weight, masters.back()});

@@ -32,7 +32,8 @@ std::vector<BoundMap> bind_states(const ModelMap& map, const BoundMap& weights,
 // A parameter as its states name it.
 struct ParameterWithStates {
   std::string name;
-  std::string weight;  // FQN
+  std::string weight;     // FQN
+  bool is_adams = false;  // has exp_avg
 };
 // Parameters that have moments.
 std::vector<ParameterWithStates> parameters_with_moments(const ModelMap& map, MapDirection way,

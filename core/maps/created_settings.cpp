@@ -60,7 +60,9 @@ class CreatedSettings {
   CreatedSettings(const MappedSteps& mapped, const AdamSettings& adam)
       : names_(mapped.state_names), adam_(adam) {
     for (const MapTensor& tensor : mapped.tensors) ndim_[tensor.fqn] = tensor.shape.size();
-    for (const ParameterWithStates& parameter : mapped.with_moments) add(parameter);
+    for (const ParameterWithStates& parameter : mapped.with_moments) {
+      if (parameter.is_adams) add(parameter);
+    }
   }
 
   std::vector<Step> steps() const {

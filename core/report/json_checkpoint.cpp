@@ -75,7 +75,7 @@ Json filled_json(const FilledTensor& filled) {
   return out;
 }
 
-bool is_json_literal(std::string_view text) {
+bool is_json_number_or_bool(std::string_view text) {
   return !text.empty() &&
          (text == "true" || text == "false" || text.front() == '-' ||
           (text.front() >= '0' && text.front() <= '9')) &&
@@ -83,7 +83,7 @@ bool is_json_literal(std::string_view text) {
 }
 
 void append_quoted(std::string& out, std::string_view text) {
-  out += is_json_literal(text) ? std::string(text) : Json(text).dump();
+  out += is_json_number_or_bool(text) ? std::string(text) : Json(text).dump();
 }
 
 // Appends "1.5" unquoted, "NaN" quoted, and complex "[1, NaN]" as a pair of those.

@@ -28,7 +28,8 @@ bool is_losing_elements(const Finding& finding) {
                      [](const Diagnosis& d) { return std::holds_alternative<PartlyLost>(d); });
 }
 
-// An unproved transpose still has a wrong shape.
+// True if the evidence has a saved shape and a different expected shape. A transpose that is only
+// suspected has both, so it counts.
 bool names_two_shapes(const Finding& finding) {
   const auto* saved = find_evidence<Extents>(finding, "saved");
   const auto* expected = find_evidence<Extents>(finding, "expected");

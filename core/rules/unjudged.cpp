@@ -98,9 +98,9 @@ void add_layout(const CheckInput& input, std::size_t tensors, List& out) {
     out.push_back({std::move(what), std::string("--mesh, or ") + kLayout});
 }
 
-// Adds the order of ranks that the tensors prove: a consistent displacement of all chunks would
-// look the same.
-void add_order_of_ranks(const CheckInput& input, List& out) {
+// If the rank order was inferred from the chunks, adds the question whether it is right: chunks
+// that are all displaced in one way would prove a wrong order.
+void add_rank_order_question(const CheckInput& input, List& out) {
   if (input.proved_mesh == nullptr) return;
   out.push_back({"the order of the ranks, taken from where tensors are",
                  "--mesh, its axes in the order in which the ranks that saved were counted"});
@@ -116,8 +116,9 @@ void add_row_order(const CheckInput& input, List& out) {
   }
 }
 
-// Adds questions about tensors without an expected entry.
-void add_expectations(const CheckInput& input, List& out) {
+// Adds the questions that --spec or --against would answer: names, shapes, dtypes, row order,
+// layout, and tensors that were never saved.
+void add_expectation_questions(const CheckInput& input, List& out) {
   const Checkpoint& c = input.checkpoint;
   if (input.spec == nullptr) {
     if (c.tensor_count() != 0) {
@@ -143,7 +144,7 @@ void add_expectations(const CheckInput& input, List& out) {
     out.push_back({"optimizer states: there are none", "a spec that names them"});
   if (c.tensor_count() != 0) add_row_order(input, out);
   add_layout(input, expected.unnamed + expected.without_layout, out);
-  add_order_of_ranks(input, out);
+  add_rank_order_question(input, out);
 }
 
 // True if another rank wrote the chunk than the spec says.
@@ -424,7 +425,7 @@ void add_left_open(const std::vector<Finding>& findings, List& out) {
 std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>& findings) {
   List out;
   add_hints(facts, findings, out);
-  add_expectations(facts, out);
+  add_expectation_questions(facts, out);
   add_placed_otherwise(facts, findings, out);
   add_bytes(facts, out);
   add_own_entries(facts, out);

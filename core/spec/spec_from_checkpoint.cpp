@@ -64,8 +64,8 @@ bool differ_in_numbers_alone(const std::string& a, const std::string& b) {
   return without_digits(a) == without_digits(b);
 }
 
-// True if some matched name begins with this part: then it was not replaced, and a tensor is
-// missing or renamed otherwise.
+// True if a matched name begins with `first`. That prefix was then not renamed: an unmatched name
+// with this prefix is missing, or another part of it was renamed.
 bool begins_one_of(const std::string& first, const std::vector<std::string>& found) {
   return !first.empty() && std::any_of(found.begin(), found.end(), [&](const std::string& name) {
     return name.starts_with(first);

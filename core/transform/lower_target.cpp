@@ -122,7 +122,7 @@ class Lowering {
     if (!in_place_ && before != form_.format) {
       SHW_TRY(complements_, complete_outputs(*form_.format, outputs));
     }
-    add_losses();
+    record_filled_tensors();
     if (!outputs.all_new) add_unclaimed_records(all_.source(), outputs);
     return {};
   }
@@ -286,7 +286,7 @@ class Lowering {
     }
   }
 
-  void add_losses() {
+  void record_filled_tensors() {
     FilledRecord record;
     auto losses = losses_after(all_);
     if (form_.keeps_files)

@@ -105,7 +105,8 @@ std::string add_settings(const Checkpoint& checkpoint, const Format& written,
   std::move(created.begin(), created.end(), std::back_inserter(steps));
   return fmt::format("{} the optimizer's {:g} steps, and betas, eps, lr and weight decay of {}",
                      is_in_file ? "common.pt has" : "each parameter gets", adam->step,
-                     "the source's first group that has weight decay");
+                     adam->weight_decay == 0 ? "the source's first group"
+                                             : "the source's first group that has weight decay");
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ class SizeChecks {
     for (std::size_t axis = 0; axis < said; ++axis) look_at(tensor, axis, constraint);
   }
   std::vector<ExchangedAxes> exchanged() const { return exchanged_; }
-  std::vector<SizeContradiction> take() && {
+  std::vector<SizeContradiction> take_contradictions() && {
     std::vector<SizeContradiction> found;
     for (auto& [key, check] : checks_) {
       // Without a table written by hand a key may mean something else for some layers.
@@ -337,7 +337,7 @@ void compare_parts(const Checkpoint& c, const ModelConfig& config, std::vector<M
     if (!config.packs_weights) sizes.look_at(tensor, constraint->second);
   }
   if (!is_any_known) return;
-  fit.sizes = std::move(sizes).take();
+  fit.sizes = std::move(sizes).take_contradictions();
   if (!is_complete_folder(c)) return;
   for (const auto& [name, stack] : stacks) {
     if (!has_two_roots(stacks, stack)) add_counts(stack, name, fit.counts);

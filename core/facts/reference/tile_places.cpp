@@ -76,12 +76,13 @@ class Solver {
 
   TilePlaces answer(PlacesAnswer what) {
     out_.answer = what;
-    if (what == PlacesAnswer::kPartly || what == PlacesAnswer::kStrange) check_distinct_values();
+    if (what == PlacesAnswer::kPartly || what == PlacesAnswer::kStrange)
+      classify_distinctive_tiles();
     if (what == PlacesAnswer::kStrange) find_by_correlation();
     return std::move(out_);
   }
 
-  void check_distinct_values() {
+  void classify_distinctive_tiles() {
     for (const Tile& tile : tiles_) {
       std::set<std::uint64_t> values = here_.values_at_start(tile.chunk, tile.box.sizes);
       if (values.size() * bits_a_value() < kTellingBits) continue;

@@ -85,8 +85,9 @@ class StateFlow {
     given_.assign(states_.size(), std::vector<std::size_t>(weights_.size(), 0));
   }
 
-  // Prefers whole weights, so that as few as possible are split.
-  bool gives_all() {
+  // Matches each state to a weight; false if that is impossible. Prefers whole weights, so that as
+  // few as possible are split.
+  bool match_all_states() {
     for (std::size_t s = 0; s < states_.size(); ++s) {
       for (std::size_t w : edges_[s]) {
         if (states_[s].first == weights_[w].first) move(s, w, std::min(left_[s], free_[w]));
@@ -235,7 +236,7 @@ std::optional<CutStates> cut_states(const Checkpoint& checkpoint, const Adjacent
     return std::nullopt;
   for (std::int64_t parts : possible_parts(states, weights)) {
     StateFlow flow(states, weights, parts);
-    if (!flow.gives_all()) continue;
+    if (!flow.match_all_states()) continue;
     std::map<Extents, std::size_t> cut_shapes;
     CutStates out = flow.cut(parts, cut_shapes);
     const Extents* example = flow.state_cut_from(out.whole);

@@ -26,7 +26,7 @@ Result<DecodedWeight> byte_form(const QuantSource& from) {
 }
 
 // Stacked experts of NVFP4 whose groups and pairs of numbers are along the inputs.
-Result<DecodedWeight> two_level_experts_form(const QuantSource& from) {
+Result<DecodedWeight> nvfp4_experts_form(const QuantSource& from) {
   const Extents shape = copy_of(from.weight());
   const TensorId scale = *from.beside(0), one = *from.beside(1);
   if (volume(from.c().shape(one)) != 1) return from.unread("has no single number of the tensor");
@@ -51,13 +51,14 @@ Result<DecodedWeight> two_level_experts_form(const QuantSource& from) {
   return decoded;
 }
 
-// NVFP4: two elements per byte, a float8 scale per group of a row, and one number per tensor.
-// `divides`: scales are divided by that number (compressed-tensors).
-Result<DecodedWeight> two_level_form(const QuantSource& from, std::size_t companion, bool divides) {
+// NVFP4: two elements per byte, a float8 scale per group of a row, and one global scale per tensor.
+// `companion`: index of the global scale for QuantSource::beside(). `divides`: group scales are
+// divided by the global scale (compressed-tensors).
+Result<DecodedWeight> nvfp4_form(const QuantSource& from, std::size_t companion, bool divides) {
   const ExtentsView shape = from.weight();
   const auto scale = from.beside(0), one = from.beside(companion);
   if (scale && one && !divides && has_groups_of_inputs(shape, from.c().shape(*scale)))
-    return two_level_experts_form(from);
+    return nvfp4_experts_form(from);
   if (!scale || !one || shape.size() != 2 || volume(from.c().shape(*one)) != 1)
     return from.unread("is not a matrix of FP4 with scales of two levels");
   const ExtentsView scale_shape = from.c().shape(*scale);
@@ -353,9 +354,9 @@ Result<DecodedWeight> decoded_weight(std::shared_ptr<const Checkpoint> checkpoin
     case QuantForm::kMx:
       return mx_form(from);
     case QuantForm::kTwoLevels:
-      return two_level_form(from, 1, false);
+      return nvfp4_form(from, 1, false);
     case QuantForm::kTwoLevelsDivided:
-      return two_level_form(from, 1, true);
+      return nvfp4_form(from, 1, true);
     case QuantForm::kMxRows:
       return mx_rows_form(from, from.pair.stem + ".weight");
     case QuantForm::kMx8:

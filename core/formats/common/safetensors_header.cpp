@@ -337,8 +337,9 @@ void keep_last_of_each(SafetensorsHeader& header) {
 
 constexpr std::size_t kManyNames = 50'000;
 
-// F4 counts single elements; torch packs two into one.
-void unpack_float4(SafetensorsEntry& entry) {
+// Safetensors counts single F4 elements. torch counts pairs (float4_e2m1fn_x2), so the last dim is
+// halved.
+void pack_float4_pairs(SafetensorsEntry& entry) {
   if (entry.dtype_text != "F4" || entry.shape.empty() || entry.shape.back() % 2 != 0) return;
   entry.dtype = Dtype::kFloat4E2m1fnX2;
   entry.shape.back() /= 2;
@@ -416,7 +417,7 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
   keep_last_of_each(header);
   for (SafetensorsEntry& entry : header.entries) {
     entry.dtype = dtype_from_safetensors(entry.dtype_text).value_or(Dtype::kUnknown);
-    unpack_float4(entry);
+    pack_float4_pairs(entry);
     // No overflow: values are below 2^63, and the header below 2^27.
     entry.begin += header.data_begin;
     entry.end += header.data_begin;

@@ -295,7 +295,7 @@ class TensorChunks {
 
  private:
   struct First {
-    std::uint32_t made = 0;  // index in LaidOut
+    std::uint32_t made = 0;  // index in LaidOut::made of the tensor's first new chunk
     std::size_t kept = 0;
   };
   const Outputs& outputs_;

@@ -136,7 +136,7 @@ class ZeroTensors {
     if (world_.stage == 3 && shapes->size() != groups) {
       std::vector<ZeroShape> all;
       for (const auto& group : *shapes) all.insert(all.end(), group.begin(), group.end());
-      add_layout(lay_out_cuts(all, lengths, 0, world_.ranks), lengths);
+      add_parameters_of_layout(lay_out_cuts(all, lengths, 0, world_.ranks), lengths);
       return;
     }
     std::size_t nameless = 0;
@@ -155,18 +155,19 @@ class ZeroTensors {
     const std::int64_t length = lengths_[g], count = lead().groups[g].ranks;
     const std::span lengths(&length, 1);
     if (count == 0 || count == world_.ranks) {
-      add_layout(world_.stage == 3 ? lay_out_cuts(shapes, lengths, group, world_.ranks)
+      add_parameters_of_layout(world_.stage == 3
+                                   ? lay_out_cuts(shapes, lengths, group, world_.ranks)
                                    : lay_out_partitions(shapes, lead().groups[g].alignment, group,
                                                         {world_.ranks}, length),
-                 lengths);
+                               lengths);
       return true;
     }
     if (world_.stage == 3) return false;
     const auto all = split_experts(shapes, world_.ranks, count, world_.model->data_first);
     for (const ZeroExperts& experts : all)
-      add_layout(lay_out_partitions(experts.shapes, lead().groups[g].alignment, group,
-                                    experts.ranks, length),
-                 lengths);
+      add_parameters_of_layout(lay_out_partitions(experts.shapes, lead().groups[g].alignment, group,
+                                                  experts.ranks, length),
+                               lengths);
     return !all.empty();
   }
 
@@ -185,7 +186,7 @@ class ZeroTensors {
     return most;
   }
 
-  void add_layout(const ZeroLayout& layout, std::span<const std::int64_t> lengths) {
+  void add_parameters_of_layout(const ZeroLayout& layout, std::span<const std::int64_t> lengths) {
     note_size(layout, lengths);
     std::uint64_t parts = 0;
     for (const ZeroParameter& parameter : layout.parameters) parts += parameter.parts.size();

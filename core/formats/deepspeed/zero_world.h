@@ -25,7 +25,8 @@ struct ZeroStep {
   std::map<std::uint32_t, ZeroFiles> by_mp_rank = {};
   std::vector<ZeroLayer> layers = {};
 };
-// Sorts the files at the top of the folder by their names.
+// Groups the files at the top of the folder by the rank and the kind in their names: model,
+// optimizer or pipeline layer. Ignores other files.
 ZeroStep zero_step_of(std::span<const Entry> entries);
 
 struct ZeroWorld {

@@ -27,7 +27,8 @@ struct ParallelModel {
 
   std::int64_t query_rows() const { return heads * head_width; }
 };
-// `ranks`: of the files. Sizes that cannot be are left at 0.
+// `ranks`: number of rank files. A size that config.json lacks, or gives outside 1 to 2^30, stays 0
+// unless other sizes imply it.
 ParallelModel parallel_model(const Directory& directory, ParallelEngine engine,
                              std::uint32_t ranks);
 

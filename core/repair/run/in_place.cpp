@@ -83,7 +83,7 @@ Status claim_checkpoint(Store& store, WritableDirectory& files, const Directory&
 
 // Removes leftovers of a run that was killed before it changed anything.
 Status clear_leftovers(WritableDirectory& files, const Directory& directory) {
-  SHW_CHECK(in_place::remove_preparations(files, directory));
+  SHW_CHECK(in_place::remove_work_files_except_owner(files, directory));
   if (!is_there(directory, kUndo)) return remove_if_there(files, directory, kOldCertificate);
   SHW_TRY(Bytes kept, contents(directory, kUndo));
   SHW_TRY(Bytes now, contents(directory, kMetadataFile));

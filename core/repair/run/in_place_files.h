@@ -28,8 +28,8 @@ inline bool is_there(const Directory& directory, const char* path) {
 }
 Result<Bytes> contents(const Directory& directory, const char* path);
 Status remove_if_there(WritableDirectory& files, const Directory& directory, const char* path);
-// Removes all of kAtWork except the owner file, and the journal.
-Status remove_preparations(WritableDirectory& files, const Directory& directory);
+// Removes the journal, and all files of kAtWork except the owner file.
+Status remove_work_files_except_owner(WritableDirectory& files, const Directory& directory);
 // Removes all of kAtWork, and a journal that the making of the folder may have left.
 Status remove_work(WritableDirectory& files, const Directory& directory);
 // Undoes a repair that has not replaced .metadata yet: restores the state before it.

@@ -29,7 +29,7 @@ Status remove_if_there(WritableDirectory& files, const Directory& directory, con
   return is_there(directory, path) ? files.remove(path) : Status{};
 }
 
-Status remove_preparations(WritableDirectory& files, const Directory& directory) {
+Status remove_work_files_except_owner(WritableDirectory& files, const Directory& directory) {
   for (const char* path : kAtWork) {
     if (path != std::string_view(kOwnerFile)) SHW_CHECK(remove_if_there(files, directory, path));
   }
@@ -37,7 +37,7 @@ Status remove_preparations(WritableDirectory& files, const Directory& directory)
 }
 
 Status remove_work(WritableDirectory& files, const Directory& directory) {
-  SHW_CHECK(remove_preparations(files, directory));
+  SHW_CHECK(remove_work_files_except_owner(files, directory));
   return remove_if_there(files, directory, kOwnerFile);
 }
 

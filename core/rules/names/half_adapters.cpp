@@ -181,13 +181,12 @@ void find_lost_alphas(const Facts& facts, std::vector<Finding>& findings) {
   if (missing.empty() || missing.size() * 4 > with) return;
   Finding finding{.rule = std::string(kHalfPair.id), .severity = Severity::kWarning};
   finding.cause = fmt::format(
-      "{} of the adapter have an alpha, and {} lack theirs: {}. Loaders multiply what such a "
+      "{} of the adapter have an alpha, and {} more {} none: {}. Loaders multiply what such a "
       "module "
       "learned by 1 in place of alpha / rank, without an error.",
-      plural(with, "module"), human_count(missing.size()), short_list_text(missing));
-  finding.evidence = {{"missing", capped(missing)},
-                      {"count", count_of(missing.size())},
-                      {"with_both", count_of(with)}};
+      plural(with, "module"), human_count(missing.size()), missing.size() == 1 ? "has" : "have",
+      short_list_text(missing));
+  finding.evidence = {{"missing", capped(missing)}, {"count", count_of(missing.size())}};
   finding.subjects = std::move(subjects);
   findings.push_back(std::move(finding));
 }

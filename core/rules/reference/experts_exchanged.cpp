@@ -125,7 +125,7 @@ std::vector<std::uint64_t> encode_expert_match(const Sides& sides, const Experts
   return out;
 }
 
-ExpertOrder order_of_numbers(const std::vector<std::uint64_t>& told, const Experts& experts) {
+ExpertOrder decode_expert_match(const std::vector<std::uint64_t>& told, const Experts& experts) {
   if (told.size() != experts.size() + 1) return {};
   ExpertOrder order{{}, std::bit_cast<double>(told[0])};
   std::size_t i = 0;
@@ -147,7 +147,7 @@ Result<ExpertOrder> order_by_correlation(const Sides& sides, const ExpertsByTail
   SHW_TRY(const auto told, find_numbers_together(sides.facts, "look for experts", costs, find));
   ExpertOrder agreed;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    ExpertOrder order = order_of_numbers(told[i], *all[i]);
+    ExpertOrder order = decode_expert_match(told[i], *all[i]);
     if (order.numbers.empty() || (i != 0 && order.numbers != agreed.numbers)) return ExpertOrder{};
     if (i != 0) order.margin = std::min(order.margin, agreed.margin);
     agreed = std::move(order);

@@ -48,6 +48,9 @@ TEST_CASE("Megatron's optimizer: settings are those that all parameters agree on
   MadeModel lacking = two_parameters(250);
   std::erase_if(lacking.entries, [](const MadeEntry& one) { return one.fqn.ends_with(".eps"); });
   CHECK_FALSE(adam_settings(*made(folder / "lacking", lacking)));
+  MadeModel amsgrad = two_parameters(250);
+  amsgrad.entries.push_back({"optimizer.param_groups.a.weight.amsgrad", pickled_real(1)});
+  CHECK_FALSE(adam_settings(*made(folder / "amsgrad", amsgrad)));
 }
 
 TEST_CASE("Megatron's optimizer: a group for each pair that its loader looks for") {
