@@ -100,7 +100,12 @@ constexpr FormatRow kMegatronRow = {
     open_megatron,
 };
 constexpr FormatRow kDcpRow = {
-    &kDcpFormat, kDcpMetadataName, recognises_dcp, open_dcp, named_metadata, unfinished_save,
+    .format = &kDcpFormat,
+    .sign = kDcpMetadataName,
+    .recognises = recognises_dcp,
+    .open = open_dcp,
+    .named = named_metadata,
+    .unfinished = unfinished_save,
 };
 constexpr FormatRow kDcpRankLocalRow = {
     &kDcpRankLocalFormat, kDcpMetadataName, recognises_rank_local,
