@@ -184,8 +184,10 @@ TEST_CASE("safety: every byte of another machine is read only after a question w
     driver.frame();
     CHECK_FALSE(driver.desk.asked.has_value());
   }
-  Driver local(make::healthy());
-  CHECK(local.frame({key_of(Action::kCheckData)}).size() == 1);
+  {
+    Driver local(make::healthy());
+    CHECK(local.frame({key_of(Action::kCheckData)}).size() == 1);
+  }
   auto compared = std::make_shared<Snapshot>(*make::healthy());
   compared->reference = compared->checkpoint;
   compared->options.against = "ssh://host/runs/7/step_8000";
