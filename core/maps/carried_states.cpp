@@ -8,6 +8,12 @@
 #include "core/model/state_names.h"
 
 namespace shw {
+
+std::string with_first_replaced(std::string text, std::string_view mark, std::string_view by) {
+  const std::size_t at = text.find(mark);
+  return at == std::string::npos ? text : text.replace(at, mark.size(), by);
+}
+
 namespace {
 
 bool is_master(const std::string& kind) {
@@ -17,11 +23,6 @@ bool is_master(const std::string& kind) {
 // True for kinds that have an element per element of the weight.
 bool is_elementwise(std::string_view kind) {
   return role_of_kind(kind) != StateRole::kOther || kind == "momentum_buffer";
-}
-
-std::string with_first_replaced(std::string text, std::string_view mark, const std::string& by) {
-  const std::size_t at = text.find(mark);
-  return at == std::string::npos ? text : text.replace(at, mark.size(), by);
 }
 
 // Name of a state in a program's form, or between two maps if `target` is null.

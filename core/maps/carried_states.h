@@ -6,12 +6,16 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/maps/bind_map.h"
 #include "core/transform/steps.h"
 
 namespace shw {
+
+// The pattern of a name with its first `mark`, such as "{name}", replaced.
+std::string with_first_replaced(std::string text, std::string_view mark, std::string_view by);
 
 // By kind ("exp_avg"), then by name of the weight: the name of the state, both as in the source.
 struct CarriedStates {

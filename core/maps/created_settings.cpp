@@ -43,11 +43,6 @@ Settings megatron_settings(const AdamSettings& adam, const GroupKind& kind) {
   return settings;
 }
 
-std::string replaced(std::string text, std::string_view mark, std::string_view by) {
-  const std::size_t at = text.find(mark);
-  return at == std::string::npos ? text : text.replace(at, mark.size(), by);
-}
-
 // Gate and up, which are saved apart, are one parameter of Megatron-FSDP's groups.
 std::string without_half(const std::string& name) {
   const bool is_half = name.ends_with("_w") || name.ends_with("_v");
@@ -75,8 +70,8 @@ class CreatedSettings {
       for (const auto& [setting, value] : settings) {
         CreateEntriesStep step{{}, value};
         for (const std::string& name : names)
-          step.entries.push_back(
-              replaced(replaced(names_.settings, "{setting}", setting), "{name}", name));
+          step.entries.push_back(with_first_replaced(
+              with_first_replaced(names_.settings, "{setting}", setting), "{name}", name));
         out.emplace_back(std::move(step));
       }
     }
@@ -86,7 +81,7 @@ class CreatedSettings {
  private:
   void add(const ParameterWithStates& parameter) {
     const std::string& name = parameter.name;
-    if (!names_.step.empty()) steps_.push_back(replaced(names_.step, "{name}", name));
+    if (!names_.step.empty()) steps_.push_back(with_first_replaced(names_.step, "{name}", name));
     if (names_.settings.empty()) return;
     if (!names_.megatron_groups) {
       groups_[{}].insert(name);
