@@ -13,7 +13,7 @@ Result<std::unique_ptr<Executor>> cuda_executor(int) {
               "build it where nvcc is found, or take --device cpu");
 }
 
-Result<std::unique_ptr<NcclStage>> cuda_stage(int) {
+Result<std::unique_ptr<NcclStagingBuffer>> cuda_staging_buffer(int) {
   return fail(ErrorKind::kUnsupported, cuda_gpus().none);
 }
 

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "core/tensor/statistics.h"
-#include "gpu/number_tables.h"
+#include "gpu/statistics_tables.h"
 
 namespace shw {
 
@@ -19,7 +19,7 @@ Status DeviceTables::upload(const SlabTables& tables, cudaStream_t stream) {
     if (count == 0) continue;
     launches_.push_back({kernel, items, static_cast<std::uint32_t>(count)});
     items += count;
-    if (is_scan(kernel)) sums_ += count;
+    if (is_fingerprint_kernel(kernel)) sums_ += count;
   }
   if (items == 0) return {};
   const std::size_t bytes = jobs_ + items * sizeof(Item);
@@ -50,7 +50,7 @@ Status DeviceTables::launch(const std::byte* in, std::byte* out, cudaStream_t st
     slab.jobs = reinterpret_cast<const DeviceJob*>(tables_.data());
     slab.items = reinterpret_cast<const Item*>(tables_.data() + jobs_) + one.first;
     slab.numbers = reinterpret_cast<std::uint64_t*>(device_numbers_.data());
-    if (is_scan(one.kernel)) {
+    if (is_fingerprint_kernel(one.kernel)) {
       slab.sums = reinterpret_cast<Fingerprint*>(device_sums_.data()) + sums;
       sums += one.count;
     }
@@ -81,7 +81,7 @@ Fingerprint DeviceTables::sum() const {
 
 void DeviceTables::add_numbers(const SlabTables& tables) const {
   const auto* words = reinterpret_cast<const std::uint64_t*>(staged_numbers_.data());
-  for (const NumberTable& table : tables.numbers)
+  for (const StatisticsTable& table : tables.numbers)
     *table.sums += sums_of_table(table.dtype, table.elements, words + table.begin);
 }
 

@@ -1,5 +1,5 @@
 // Fallback for jobs without a special kernel: element by element, in target order.
-#include "gpu/change.cuh"
+#include "gpu/convert.cuh"
 
 namespace shw {
 namespace {
@@ -24,17 +24,17 @@ cudaError_t launch_elements(const DeviceSlab& slab, std::uint32_t count, cudaStr
 cudaError_t launch_tiles(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
                          cudaStream_t stream) {
   if (kernel <= Kernel::kFill16) return launch_rows(kernel, slab, count, stream);
-  if (kernel <= Kernel::kTurn16) return launch_transpose(kernel, slab, count, stream);
-  if (kernel <= Kernel::kTurnEach8) return launch_transpose_each(kernel, slab, count, stream);
+  if (kernel <= Kernel::kTranspose16) return launch_transpose(kernel, slab, count, stream);
+  if (kernel <= Kernel::kTransposeEach8) return launch_transpose_each(kernel, slab, count, stream);
   if (kernel <= Kernel::kInterleave8) return launch_interleave(kernel, slab, count, stream);
-  if (kernel <= Kernel::kChange8To8) return launch_change(kernel, slab, count, stream);
+  if (kernel <= Kernel::kChange8To8) return launch_convert(kernel, slab, count, stream);
   return launch_elements(slab, count, stream);
 }
 
 cudaError_t launch(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
                    cudaStream_t stream) {
-  if (is_numbers(kernel)) return launch_numbers(kernel, slab, count, stream);
-  if (is_scan(kernel)) return launch_scan(kernel, slab, count, stream);
+  if (is_statistics_kernel(kernel)) return launch_statistics(kernel, slab, count, stream);
+  if (is_fingerprint_kernel(kernel)) return launch_fingerprint(kernel, slab, count, stream);
   return launch_tiles(kernel, slab, count, stream);
 }
 

@@ -4,7 +4,7 @@
 // it writes.
 #include <type_traits>
 
-#include "gpu/change.cuh"
+#include "gpu/convert.cuh"
 
 namespace shw {
 namespace {

@@ -22,11 +22,11 @@ struct DeviceSlab {
 cudaError_t launch_tiles(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
                          cudaStream_t stream);
 // Launches a fingerprint kernel.
-cudaError_t launch_scan(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
-                        cudaStream_t stream);
+cudaError_t launch_fingerprint(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
+                               cudaStream_t stream);
 // Launches a counting kernel.
-cudaError_t launch_numbers(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
-                           cudaStream_t stream);
+cudaError_t launch_statistics(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
+                              cudaStream_t stream);
 // Launches the kernel by its kind.
 cudaError_t launch(Kernel kernel, const DeviceSlab& slab, std::uint32_t count, cudaStream_t stream);
 
@@ -39,8 +39,8 @@ cudaError_t launch_transpose_each(Kernel kernel, const DeviceSlab& slab, std::ui
                                   cudaStream_t stream);
 cudaError_t launch_interleave(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
                               cudaStream_t stream);
-cudaError_t launch_change(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
-                          cudaStream_t stream);
+cudaError_t launch_convert(Kernel kernel, const DeviceSlab& slab, std::uint32_t count,
+                           cudaStream_t stream);
 cudaError_t launch_elements(const DeviceSlab& slab, std::uint32_t count, cudaStream_t stream);
 
 // Launches one block per item.

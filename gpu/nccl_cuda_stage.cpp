@@ -5,10 +5,10 @@
 namespace shw {
 namespace {
 
-class CudaStage final : public NcclStage {
+class CudaStagingBuffer final : public NcclStagingBuffer {
  public:
-  explicit CudaStage(int device) : device_(device) {}
-  ~CudaStage() override {
+  explicit CudaStagingBuffer(int device) : device_(device) {}
+  ~CudaStagingBuffer() override {
     cudaSetDevice(device_);
     if (stream_ != nullptr) cudaStreamDestroy(stream_);
   }
@@ -56,12 +56,12 @@ class CudaStage final : public NcclStage {
 
 }  // namespace
 
-Result<std::unique_ptr<NcclStage>> cuda_stage(int device) {
+Result<std::unique_ptr<NcclStagingBuffer>> cuda_staging_buffer(int device) {
   Gpus found = cuda_gpus();
   if (!found.none.empty()) return fail(ErrorKind::kUnsupported, found.none);
-  auto stage = std::make_unique<CudaStage>(device);
+  auto stage = std::make_unique<CudaStagingBuffer>(device);
   SHW_CHECK(stage->open());
-  return std::unique_ptr<NcclStage>(std::move(stage));
+  return std::unique_ptr<NcclStagingBuffer>(std::move(stage));
 }
 
 }  // namespace shw

@@ -22,8 +22,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kHearsay = std::chrono::milliseconds(100);
 
 // Checks that both ranks have equal versions and options, then exchanges the unique id.
-Status agree(NcclComm& comm, const NcclLibrary& nccl, Transport& control,
-             const NcclOptions& options) {
+Status exchange_nccl_id(NcclComm& comm, const NcclLibrary& nccl, Transport& control,
+                        const NcclOptions& options) {
   const int rank = control.rank(), size = control.size();
   struct Handshake {
     std::uint64_t version, piece_bytes;
@@ -31,7 +31,7 @@ Status agree(NcclComm& comm, const NcclLibrary& nccl, Transport& control,
   const Handshake own{static_cast<std::uint64_t>(nccl.version), options.piece_bytes};
   auto view = std::as_bytes(std::span(&own, 1));
   SHW_TRY(auto all,
-          gather_all(control, Bytes(view.begin(), view.end()),
+          all_gather(control, Bytes(view.begin(), view.end()),
                      sizeof(Handshake) * static_cast<std::uint64_t>(size), options.opening));
   for (int peer = 0; peer < size; ++peer) {
     Handshake other{};
@@ -59,8 +59,8 @@ Status agree(NcclComm& comm, const NcclLibrary& nccl, Transport& control,
   return comm.begin(id, rank, size);
 }
 
-Status until(const std::function<Result<bool>()>& done, const std::string& what, Transport& control,
-             const WaitStep& step) {
+Status poll_until(const std::function<Result<bool>()>& done, const std::string& what,
+                  Transport& control, const WaitStep& step) {
   const auto deadline = Clock::now() + step.within;
   for (PollBackoff backoff;; backoff.pause()) {
     SHW_CHECK(control.poll(step));
@@ -79,7 +79,7 @@ Status until(const std::function<Result<bool>()>& done, const std::string& what,
 }
 
 // Exchanges 16 bytes with every rank, which contain the sender's rank.
-Status connect(NcclComm& comm, NcclStage& stage, Transport& control, const WaitStep& step) {
+Status connect(NcclComm& comm, NcclStagingBuffer& stage, Transport& control, const WaitStep& step) {
   const int rank = control.rank(), size = control.size();
   const auto workers = static_cast<std::size_t>(size);
   SHW_TRY(std::byte * staged, stage.reserve(2 * workers * kStagedAt));
@@ -99,7 +99,7 @@ Status connect(NcclComm& comm, NcclStage& stage, Transport& control, const WaitS
     if (!is_ready) return false;
     return stage.is_idle();
   };
-  SHW_CHECK(until(done, "a connection", control, step));
+  SHW_CHECK(poll_until(done, "a connection", control, step));
   for (const NcclMove& move : moves) {
     if (!move.is_receive) continue;
     PieceNotice came;
@@ -121,12 +121,12 @@ std::optional<Error> relayed_error(Transport& control, const WaitStep& step) {
   return std::nullopt;
 }
 
-Status open_comm(NcclComm& comm, const NcclLibrary& nccl, NcclStage& stage, Transport& control,
-                 const NcclOptions& options) {
+Status open_comm(NcclComm& comm, const NcclLibrary& nccl, NcclStagingBuffer& stage,
+                 Transport& control, const NcclOptions& options) {
   SHW_CHECK(stage.take());
-  SHW_CHECK(agree(comm, nccl, control, options));
+  SHW_CHECK(exchange_nccl_id(comm, nccl, control, options));
   auto is_ready = [&] { return comm.is_ready(); };
-  SHW_CHECK(until(is_ready, "the communicator", control, options.opening));
+  SHW_CHECK(poll_until(is_ready, "the communicator", control, options.opening));
   // No rank starts connecting before all are here, so a missing rank can be named.
   SHW_CHECK(barrier(control, options.opening));
   return connect(comm, stage, control, options.opening);

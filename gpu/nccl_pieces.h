@@ -22,7 +22,7 @@ inline std::span<std::byte> bytes_of(PieceNotice& said) {
 }
 
 // Started by the caller; announced or awaiting the peer; agreed; given to NCCL; complete.
-enum class PieceState : std::uint8_t { kQueued, kAnnounced, kAgreed, kGiven, kDone };
+enum class PieceState : std::uint8_t { kQueued, kAnnounced, kAgreed, kSubmitted, kDone };
 
 // Must not move: control receives into `heard` and sends from `told`.
 struct NcclPiece {

@@ -11,9 +11,9 @@
 
 namespace shw {
 
-class NcclStage {
+class NcclStagingBuffer {
  public:
-  virtual ~NcclStage() = default;
+  virtual ~NcclStagingBuffer() = default;
   // Binds this thread to the device; call before creating a communicator.
   virtual Status take() = 0;
   virtual NcclStream stream() const = 0;
@@ -29,6 +29,6 @@ class NcclStage {
 };
 
 // A stage on a GPU. kUnsupported without a GPU or in a build without CUDA.
-Result<std::unique_ptr<NcclStage>> cuda_stage(int device);
+Result<std::unique_ptr<NcclStagingBuffer>> cuda_staging_buffer(int device);
 
 }  // namespace shw

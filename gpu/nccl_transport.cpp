@@ -56,8 +56,8 @@ Error wrong_size(const WaitStep& step, const NcclPiece& piece) {
 
 class NcclTransport final : public Transport {
  public:
-  NcclTransport(const NcclLibrary& nccl, std::unique_ptr<NcclStage> stage, Transport& control,
-                const NcclOptions& options)
+  NcclTransport(const NcclLibrary& nccl, std::unique_ptr<NcclStagingBuffer> stage,
+                Transport& control, const NcclOptions& options)
       : control_(control),
         options_(options),
         stage_(std::move(stage)),
@@ -88,7 +88,7 @@ class NcclTransport final : public Transport {
     for (PollBackoff backoff;; backoff.pause()) {
       SHW_CHECK(advance(step));
       if (pieces_.empty()) return {};
-      if (Clock::now() > deadline) return stop(late(step));
+      if (Clock::now() > deadline) return stop(timeout_error(step));
     }
   }
 
@@ -130,23 +130,23 @@ class NcclTransport final : public Transport {
     return {};
   }
   Status begin(int peer, Tag tag, std::span<std::byte> bytes, bool is_receive);
-  std::string under_way() const;
-  Error late(const WaitStep& step) const;
-  Error of_control(const WaitStep& step, Error error) const;
-  Error of_nccl(const WaitStep& step, Error error);
+  std::string pending_bytes_text() const;
+  Error timeout_error(const WaitStep& step) const;
+  Error attribute_control_error(const WaitStep& step, Error error) const;
+  Error attribute_nccl_error(const WaitStep& step, Error error);
 
   Status advance(const WaitStep& step);
   Status announce(NcclPiece& piece);
   std::optional<Error> receive(const WaitStep& step);
   Status submit_group(const std::vector<NcclPiece*>& group);
   Status announce_go();
-  Status poll_group(bool is_ready);
+  Status finish_group_if_idle(bool is_ready);
 
   Transport& control_;
   const NcclOptions options_;
   bool is_dead_ = false;
   std::optional<Error> heard_early_;  // error at the end of opening, reported by the first use
-  std::unique_ptr<NcclStage> stage_;  // must outlive NCCL's transfers
+  std::unique_ptr<NcclStagingBuffer> stage_;  // must outlive NCCL's transfers
   NcclComm comm_;
   std::list<NcclPiece> pieces_;
   std::vector<NcclPiece*> group_;    // pieces given to NCCL
@@ -185,7 +185,7 @@ Status NcclTransport::announce(NcclPiece& piece) {
   return control_.send(piece.peer, piece.control_tag(), bytes_of(piece.told));
 }
 
-std::string NcclTransport::under_way() const {
+std::string NcclTransport::pending_bytes_text() const {
   std::map<int, std::uint64_t> of_peers;
   std::uint64_t bytes = 0;
   for (const NcclPiece& piece : pieces_) {
@@ -202,7 +202,7 @@ std::string NcclTransport::under_way() const {
 // The timeout error. A rank that has never announced anything although it should have is certainly
 // silent. Otherwise an unfinished group does not tell who blocks it, and a rank without `go` may
 // itself be waiting. Receives are named before sends.
-Error NcclTransport::late(const WaitStep& step) const {
+Error NcclTransport::timeout_error(const WaitStep& step) const {
   const NcclPiece* found = nullptr;
   std::set<int> have_spoken;
   for (const NcclPiece& piece : pieces_) {
@@ -218,15 +218,15 @@ Error NcclTransport::late(const WaitStep& step) const {
     if (found == nullptr || rank_of(piece) > rank_of(*found)) found = &piece;
   }
   if (found->state < PieceState::kAgreed)
-    return silent_error(step, found->peer, found->message, found->is_receive);
-  return {
-      ErrorKind::kIo,
-      fmt::format("in `{}` NCCL moved nothing for {}: {}", step.name,
-                  human_seconds(std::chrono::duration<double>(step.within).count()), under_way())};
+    return peer_timeout_error(step, found->peer, found->message, found->is_receive);
+  return {ErrorKind::kIo,
+          fmt::format("in `{}` NCCL moved nothing for {}: {}", step.name,
+                      human_seconds(std::chrono::duration<double>(step.within).count()),
+                      pending_bytes_text())};
 }
 
 // Attributes an error of the control transport to the message that was announced.
-Error NcclTransport::of_control(const WaitStep& step, Error error) const {
+Error NcclTransport::attribute_control_error(const WaitStep& step, Error error) const {
   for (const NcclPiece& piece : pieces_) {
     if (error.message == peer_lost_error(step, piece.peer, sizeof(PieceNotice)).message)
       return peer_lost_error(step, piece.peer, piece.message, piece.is_receive);
@@ -236,28 +236,31 @@ Error NcclTransport::of_control(const WaitStep& step, Error error) const {
 
 // NCCL knows neither which rank left nor why. Uses the reason that the rank sent, or names the
 // ranks with pieces in flight.
-Error NcclTransport::of_nccl(const WaitStep& step, Error error) {
-  if (auto said = relayed_error(control_, step)) return of_control(step, std::move(*said));
+Error NcclTransport::attribute_nccl_error(const WaitStep& step, Error error) {
+  if (auto said = relayed_error(control_, step))
+    return attribute_control_error(step, std::move(*said));
   error.message = fmt::format("in `{}` {}", step.name, error.message);
-  if (!pieces_.empty()) error.message += ": " + under_way();
+  if (!pieces_.empty()) error.message += ": " + pending_bytes_text();
   return error;
 }
 
 // One step: receives announcements, completes groups, posts the next group.
 Status NcclTransport::advance(const WaitStep& step) {
-  if (Status heard = control_.poll(step); !heard) return stop(of_control(step, heard.error()));
+  if (Status heard = control_.poll(step); !heard)
+    return stop(attribute_control_error(step, heard.error()));
   if (auto error = receive(step)) return stop(std::move(*error));
   Result<bool> ready = comm_.is_ready();
-  if (!ready) return stop(of_nccl(step, std::move(ready).error()));
-  Status done = poll_group(*ready);
+  if (!ready) return stop(attribute_nccl_error(step, std::move(ready).error()));
+  Status done = finish_group_if_idle(*ready);
   if (done && *ready && group_.empty())
     done = submit_group(next_group(pieces_, next_, options_.most_staged));
-  if (!done) return stop(of_nccl(step, std::move(done).error()));
+  if (!done) return stop(attribute_nccl_error(step, std::move(done).error()));
   const bool is_done = std::all_of(pieces_.begin(), pieces_.end(),
                                    [](const NcclPiece& p) { return p.state == PieceState::kDone; });
   if (!is_done || pieces_.empty()) return {};
   // Announcements may still be in flight; all expected ones have arrived.
-  if (Status told = control_.wait(step); !told) return stop(of_control(step, told.error()));
+  if (Status told = control_.wait(step); !told)
+    return stop(attribute_control_error(step, told.error()));
   pieces_.clear();
   return {};
 }
@@ -291,7 +294,7 @@ Status NcclTransport::submit_group(const std::vector<NcclPiece*>& group) {
     // The receiver reports a refused size to all ranks.
     const bool is_refused = piece->heard.bytes != piece->message;
     piece->told.number = is_refused ? kNotGiven : next_[static_cast<std::size_t>(piece->peer)]++;
-    piece->state = PieceState::kGiven;
+    piece->state = PieceState::kSubmitted;
     piece->staged = staged;
     if (is_refused || piece->bytes == 0) continue;
     if (!piece->is_receive) SHW_CHECK(stage_->fill(staged, {piece->memory, piece->bytes}));
@@ -313,7 +316,7 @@ Status NcclTransport::announce_go() {
   return {};
 }
 
-Status NcclTransport::poll_group(bool is_ready) {
+Status NcclTransport::finish_group_if_idle(bool is_ready) {
   if (group_.empty() || !is_ready) return {};
   SHW_TRY(const bool is_idle, stage_->is_idle());
   if (!is_idle) return {};
@@ -337,8 +340,8 @@ Status NcclTransport::open(const NcclLibrary& nccl) {
 }  // namespace
 
 Result<std::unique_ptr<Transport>> open_nccl(const NcclLibrary& nccl,
-                                             std::unique_ptr<NcclStage> stage, Transport& control,
-                                             const NcclOptions& options) {
+                                             std::unique_ptr<NcclStagingBuffer> stage,
+                                             Transport& control, const NcclOptions& options) {
   if (options.piece_bytes == 0) return fail(ErrorKind::kUsage, "pieces of nothing");
   auto transport = std::make_unique<NcclTransport>(nccl, std::move(stage), control, options);
   SHW_CHECK(transport->open(nccl));

@@ -13,7 +13,7 @@ namespace shw {
 // must outlive the result and must not be used otherwise. A rank that fails here has informed the
 // others.
 Result<std::unique_ptr<Transport>> open_nccl(const NcclLibrary& nccl,
-                                             std::unique_ptr<NcclStage> stage, Transport& control,
-                                             const NcclOptions& options);
+                                             std::unique_ptr<NcclStagingBuffer> stage,
+                                             Transport& control, const NcclOptions& options);
 
 }  // namespace shw

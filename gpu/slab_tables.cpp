@@ -8,7 +8,7 @@
 #include "core/exec/executor.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/fingerprint.h"
-#include "gpu/number_tables.h"
+#include "gpu/statistics_tables.h"
 
 namespace shw {
 namespace {
@@ -107,18 +107,18 @@ void add_item_per_element(SlabTables& tables, Kernel kernel, DeviceJob job, cons
 }
 
 // The largest power of two up to `most` that divides all numbers.
-std::int64_t common_unit(std::int64_t most, std::initializer_list<std::int64_t> numbers) {
+std::int64_t largest_common_unit(std::int64_t most, std::initializer_list<std::int64_t> numbers) {
   for (std::int64_t number : numbers) most = std::gcd(most, number);
   return most;
 }
 std::int64_t source_unit(const Part& part, int ndim, std::int64_t most) {
-  most = common_unit(most, {part.source});
-  for (int d = 0; d < ndim; ++d) most = common_unit(most, {part.dims[d].source});
+  most = largest_common_unit(most, {part.source});
+  for (int d = 0; d < ndim; ++d) most = largest_common_unit(most, {part.dims[d].source});
   return most;
 }
 std::int64_t target_unit(const Part& part, int ndim, std::int64_t most) {
-  most = common_unit(most, {part.target});
-  for (int d = 0; d < ndim; ++d) most = common_unit(most, {part.dims[d].target});
+  most = largest_common_unit(most, {part.target});
+  for (int d = 0; d < ndim; ++d) most = largest_common_unit(most, {part.dims[d].target});
   return most;
 }
 
@@ -132,7 +132,7 @@ void add_rows(SlabTables& tables, const DeviceJob& job, Part part, std::int64_t 
   if (part.ndim == 0) part.dims[part.ndim++] = {1, element, element};
   PairDim& row = part.dims[part.ndim - 1];
   const std::int64_t bytes = row.size * element;
-  std::int64_t unit = common_unit(16, {bytes});
+  std::int64_t unit = largest_common_unit(16, {bytes});
   unit = source_unit(part, part.ndim - 1, unit);
   unit = target_unit(part, part.ndim - 1, unit);
   row = {bytes / unit, unit, unit};
@@ -148,7 +148,7 @@ void add_fill(SlabTables& tables, DeviceJob job, Part part) {
   if (part.ndim == 0) part.dims[part.ndim++] = {1, 0, element};
   PairDim& row = part.dims[part.ndim - 1];
   const std::int64_t bytes = row.size * element;
-  std::int64_t unit = target_unit(part, part.ndim - 1, common_unit(16, {bytes}));
+  std::int64_t unit = target_unit(part, part.ndim - 1, largest_common_unit(16, {bytes}));
   if (row.target != element || unit < element) return add_elements(tables, job, part);
   auto* pattern = reinterpret_cast<std::byte*>(job.constant);
   for (std::int64_t at = element; at < 16; at += element)
@@ -157,7 +157,7 @@ void add_fill(SlabTables& tables, DeviceJob job, Part part) {
   add_item_per_element(tables, sized(Kernel::kFill1, log_of(unit)), job, part, kRowUnits);
 }
 
-void add_change(SlabTables& tables, const DeviceJob& job, const Part& part) {
+void add_conversion(SlabTables& tables, const DeviceJob& job, const Part& part) {
   const std::int64_t before = job.source_size, after = job.target_size;
   const std::int64_t in_unit = 16 / std::max(before, after);
   const PairDim row = part.last();
@@ -197,9 +197,9 @@ std::uint64_t tiles_of(const DeviceJob& job) {
   return tiles;
 }
 
-void add_turn_each(SlabTables& tables, DeviceJob job, const Part& part) {
+void add_transposed_each(SlabTables& tables, DeviceJob job, const Part& part) {
   if (part.dims[part.ndim - 2].size == 0 || part.dims[part.ndim - 1].size == 0) return;
-  const std::uint32_t element = job.target_size, most = turn_each_elements(element);
+  const std::uint32_t element = job.target_size, most = transpose_each_elements(element);
   set_dims(job, part);
   const std::uint32_t rows = std::bit_ceil(job.dims[job.ndim - 2].size);
   const std::uint32_t columns = std::bit_ceil(job.dims[job.ndim - 1].size);
@@ -209,7 +209,8 @@ void add_turn_each(SlabTables& tables, DeviceJob job, const Part& part) {
   job.tile_shift[0] = static_cast<std::uint8_t>(log_of(along_source));
   job.tile_shift[1] = static_cast<std::uint8_t>(log_of(along_target));
   set_tiles(job, along_source, along_target);
-  add_items(tables, sized(Kernel::kTurnEach1, log_of(element)), job, tiles_of(job), kTurnTiles);
+  add_items(tables, sized(Kernel::kTransposeEach1, log_of(element)), job, tiles_of(job),
+            kTransposeTiles);
 }
 
 // Separates interleaved parts, or interleaves them, in whole units; returns the remaining columns
@@ -251,7 +252,7 @@ Part add_interleaved(SlabTables& tables, DeviceJob job, Part part) {
 
 // Splits a plane: whole vectors along the source, then the remaining rows within whole vectors
 // along the target, then the remaining columns.
-void add_turned(SlabTables& tables, DeviceJob job, Part part, int along_source) {
+void add_transposed(SlabTables& tables, DeviceJob job, Part part, int along_source) {
   const PairDim rows = part.dims[along_source], columns = part.last();
   part.drop(along_source);
   part.dims[part.ndim - 1] = rows;
@@ -262,7 +263,7 @@ void add_turned(SlabTables& tables, DeviceJob job, Part part, int along_source) 
     return add_elements(tables, job, part);
   if (element <= 8) {
     Part rest = add_interleaved(tables, job, part);
-    if (count_of(rest) != count_of(part)) return add_turn_each(tables, job, rest);
+    if (count_of(rest) != count_of(part)) return add_transposed_each(tables, job, rest);
   }
   const std::int64_t vector = transpose_vector_bytes(job.target_size), in_vector = vector / element;
   Part outer = part;
@@ -273,26 +274,27 @@ void add_turned(SlabTables& tables, DeviceJob job, Part part, int along_source) 
   const std::int64_t whole[2] = {straight ? rows.size / in_vector * in_vector : 0,
                                  straight ? columns.size / in_vector * in_vector : 0};
   // Elements of 16 bytes are whole vectors and never get here.
-  if (whole[0] == 0 || whole[1] == 0) return add_turn_each(tables, job, part);
+  if (whole[0] == 0 || whole[1] == 0) return add_transposed_each(tables, job, part);
   Part squares = part;
   PairDim* plane = squares.dims + part.ndim - 2;
   plane[0].size = whole[0];
   plane[1].size = whole[1];
   DeviceJob turned = job;
   set_dims(turned, squares);
-  const auto width = static_cast<std::uint32_t>(in_vector * kTurnVectors);
+  const auto width = static_cast<std::uint32_t>(in_vector * kTransposeVectors);
   set_tiles(turned, width, width);
-  add_items(tables, sized(Kernel::kTurn1, log_of(element)), turned, tiles_of(turned), kTurnTiles);
+  add_items(tables, sized(Kernel::kTranspose1, log_of(element)), turned, tiles_of(turned),
+            kTransposeTiles);
   Part left = squares;
   left.source += whole[0] * rows.source;
   left.target += whole[0] * rows.target;
   left.dims[part.ndim - 2].size = rows.size - whole[0];
-  add_turn_each(tables, job, left);
+  add_transposed_each(tables, job, left);
   Part below = part;
   below.source += whole[1] * columns.source;
   below.target += whole[1] * columns.target;
   below.dims[part.ndim - 1].size = columns.size - whole[1];
-  add_turn_each(tables, job, below);
+  add_transposed_each(tables, job, below);
 }
 
 void add_copy(SlabTables& tables, const DeviceJob& job, const Part& part) {
@@ -302,7 +304,7 @@ void add_copy(SlabTables& tables, const DeviceJob& job, const Part& part) {
     return add_rows(tables, job, part, element);
   if (last.target == element) {
     for (int d = part.ndim - 1; d-- > 0;) {
-      if (part.dims[d].source == element) return add_turned(tables, job, part, d);
+      if (part.dims[d].source == element) return add_transposed(tables, job, part, d);
     }
   }
   add_elements(tables, job, part);
@@ -325,7 +327,7 @@ bool has_aligned_vectors(const Part& part, std::int64_t word) {
 
 // Sums have no order: adjacent threads read along the slab, and each thread proceeds along the
 // tensor for one block of elements.
-void add_scan_each(SlabTables& tables, DeviceJob job, Part part, std::int64_t words) {
+void add_fingerprint_each(SlabTables& tables, DeviceJob job, Part part, std::int64_t words) {
   const std::int64_t each = static_cast<std::int64_t>(kFingerprintBlock) / words;
   const auto is_along = [&](const PairDim& dim) { return dim.target == words; };
   const auto along = std::find_if(part.dims, part.dims + part.ndim, is_along);
@@ -344,10 +346,10 @@ void add_scan_each(SlabTables& tables, DeviceJob job, Part part, std::int64_t wo
   std::copy_backward(part.dims, part.dims + part.ndim, part.dims + part.ndim + 1);
   part.dims[0] = {(row.size + each - 1) / each, row.source * each, words * each};
   ++part.ndim;
-  add_item_per_element(tables, Kernel::kScanEach, job, part, kScanUnits);
+  add_item_per_element(tables, Kernel::kFingerprintEach, job, part, kFingerprintUnits);
 }
 
-void add_scan(SlabTables& tables, DeviceJob job, Part part) {
+void add_fingerprint(SlabTables& tables, DeviceJob job, Part part) {
   constexpr auto kBlock = static_cast<std::int64_t>(kFingerprintBlock);
   const std::int64_t element = job.target_size;
   const auto words = static_cast<std::int64_t>(words_of_element(job.target_size));
@@ -364,10 +366,10 @@ void add_scan(SlabTables& tables, DeviceJob job, Part part) {
     const std::int64_t most = one_phase ? part.target % kBlock + run + kBlock - 1 : run + 126;
     job.run = static_cast<std::uint32_t>(run);
     part.dims[part.ndim - 1] = {most / kBlock, kBlock * word, kBlock};
-    return add_item_per_element(tables, sized(Kernel::kScan1, log_of(word)), job, part,
-                                kScanBlocks);
+    return add_item_per_element(tables, sized(Kernel::kFingerprint1, log_of(word)), job, part,
+                                kFingerprintBlocks);
   }
-  add_scan_each(tables, job, part, words);
+  add_fingerprint_each(tables, job, part, words);
 }
 
 }  // namespace
@@ -391,26 +393,27 @@ void add_tiles(SlabTables& tables, std::span<const TileJob> jobs) {
           return add_fill(tables, device, part);
         case ElementOp::kCast:
         case ElementOp::kScale:
-          return add_change(tables, device, part);
+          return add_conversion(tables, device, part);
       }
     });
   }
 }
 
-void add_scans(SlabTables& tables, std::span<const TileJob> jobs) {
+void add_fingerprints(SlabTables& tables, std::span<const TileJob> jobs) {
   for (const TileJob& job : jobs) {
     if (elements(job.layouts.target) == 0 || is_zero_constant(job)) continue;
     const DeviceJob device = device_job(job);
-    for_each_split(part_of(job.layouts), [&](const Part& part) { add_scan(tables, device, part); });
+    for_each_split(part_of(job.layouts),
+                   [&](const Part& part) { add_fingerprint(tables, device, part); });
   }
 }
 
-void add_numbers(SlabTables& tables, std::span<const NumberJob> jobs) {
-  for (const NumberJob& job : jobs) {
+void add_numbers(SlabTables& tables, std::span<const StatisticsJob> jobs) {
+  for (const StatisticsJob& job : jobs) {
     const std::uint64_t size = size_of(job.dtype);
     if (job.count == 0 || size == 0) continue;
-    const NumberTable table{tables.number_words, words_of_table(job.dtype), job.dtype, job.count,
-                            job.sums};
+    const StatisticsTable table{tables.number_words, words_of_table(job.dtype), job.dtype,
+                                job.count, job.sums};
     tables.numbers.push_back(table);
     tables.number_words += table.words;
     DeviceJob device;
@@ -435,7 +438,7 @@ void add_numbers(SlabTables& tables, std::span<const NumberJob> jobs) {
 
 void add_work(SlabTables& tables, const SlabWork& work) {
   add_tiles(tables, work.tiles);
-  add_scans(tables, work.elements);
+  add_fingerprints(tables, work.elements);
   add_numbers(tables, work.numbers);
 }
 

@@ -31,7 +31,7 @@
 
 namespace shw {
 
-struct NumberJob;
+struct StatisticsJob;
 struct SlabWork;
 struct StatisticsSums;
 
@@ -88,15 +88,15 @@ enum class Kernel : std::uint8_t {
   kFill8,
   kFill16,
   // By bytes per element:
-  kTurn1,
-  kTurn2,
-  kTurn4,
-  kTurn8,
-  kTurn16,
-  kTurnEach1,
-  kTurnEach2,
-  kTurnEach4,
-  kTurnEach8,
+  kTranspose1,
+  kTranspose2,
+  kTranspose4,
+  kTranspose8,
+  kTranspose16,
+  kTransposeEach1,
+  kTransposeEach2,
+  kTransposeEach4,
+  kTransposeEach8,
   kSeparate1,
   kSeparate2,
   kSeparate4,
@@ -124,10 +124,10 @@ enum class Kernel : std::uint8_t {
   kChange8To8,
   kElements,
   // By bytes per word:
-  kScan1,
-  kScan2,
-  kScan4,
-  kScanEach,
+  kFingerprint1,
+  kFingerprint2,
+  kFingerprint4,
+  kFingerprintEach,
   // By bytes per element; 1-byte elements count every code:
   kNumbers1,
   kNumbers2,
@@ -139,10 +139,10 @@ enum class Kernel : std::uint8_t {
 // clang-format on
 
 // True for kernels that write no elements but sums or count tables.
-constexpr bool is_scan(Kernel kernel) {
-  return kernel >= Kernel::kScan1 && kernel <= Kernel::kScanEach;
+constexpr bool is_fingerprint_kernel(Kernel kernel) {
+  return kernel >= Kernel::kFingerprint1 && kernel <= Kernel::kFingerprintEach;
 }
-constexpr bool is_numbers(Kernel kernel) {
+constexpr bool is_statistics_kernel(Kernel kernel) {
   return kernel >= Kernel::kNumbers1;
 }
 
@@ -152,16 +152,17 @@ constexpr Kernel sized(Kernel first, unsigned log) {
 }
 
 inline constexpr std::uint32_t kRowThreads = 256;
-inline constexpr std::uint32_t kRowUnits = 4096;    // per item: 64 KiB of 16-byte units
-inline constexpr std::uint32_t kTurnThreads = 256;  // 16 x 16 vectors
-inline constexpr std::uint32_t kTurnVectors = 16;
-inline constexpr std::uint32_t kTurnTiles = 4;            // per item
-inline constexpr std::uint32_t kTurnEachBytes = 16384;    // per tile, elements of 4 bytes or more
-inline constexpr std::uint32_t kTurnEachElements = 4096;  // per tile, for narrower elements
-inline constexpr std::uint32_t kElementUnits = 4096;      // per item
-inline constexpr std::uint32_t kScanThreads = 128;        // each processes blocks of 64 words
-inline constexpr std::uint32_t kScanBlocks = 512;         // per item
-inline constexpr std::uint32_t kScanUnits = 512;          // per item, of up to 64 elements each
+inline constexpr std::uint32_t kRowUnits = 4096;         // per item: 64 KiB of 16-byte units
+inline constexpr std::uint32_t kTransposeThreads = 256;  // 16 x 16 vectors
+inline constexpr std::uint32_t kTransposeVectors = 16;
+inline constexpr std::uint32_t kTransposeTiles = 4;  // per item
+inline constexpr std::uint32_t kTransposeEachBytes =
+    16384;  // per tile, elements of 4 bytes or more
+inline constexpr std::uint32_t kTransposeEachElements = 4096;  // per tile, for narrower elements
+inline constexpr std::uint32_t kElementUnits = 4096;           // per item
+inline constexpr std::uint32_t kFingerprintThreads = 128;      // each processes blocks of 64 words
+inline constexpr std::uint32_t kFingerprintBlocks = 512;       // per item
+inline constexpr std::uint32_t kFingerprintUnits = 512;  // per item, of up to 64 elements each
 inline constexpr std::uint32_t kNumberThreads = 256;
 // Elements per item, limited so that sums fit in the words of number_tables.h.
 inline constexpr std::uint32_t kCodeElements = 1 << 18;    // 1 byte
@@ -181,12 +182,12 @@ constexpr std::uint32_t interleaved_unit(std::uint32_t element, std::uint32_t pa
 }
 
 // Elements per tile of turn_each.
-constexpr std::uint32_t turn_each_elements(std::uint32_t element) {
-  return element < 4 ? kTurnEachElements : kTurnEachBytes / element;
+constexpr std::uint32_t transpose_each_elements(std::uint32_t element) {
+  return element < 4 ? kTransposeEachElements : kTransposeEachBytes / element;
 }
 
-// The count table of a NumberJob, in 64-bit words.
-struct NumberTable {
+// The count table of a StatisticsJob, in 64-bit words.
+struct StatisticsTable {
   std::uint64_t begin = 0, words = 0;
   Dtype dtype = Dtype::kUnknown;
   std::uint64_t elements = 0;
@@ -195,7 +196,7 @@ struct NumberTable {
 
 struct SlabTables {
   std::vector<DeviceJob> jobs;
-  std::vector<NumberTable> numbers;
+  std::vector<StatisticsTable> numbers;
   std::uint64_t number_words = 0;  // of all tables
   std::array<std::vector<Item>, static_cast<std::size_t>(Kernel::kCount)> items;
 
@@ -210,9 +211,9 @@ struct SlabTables {
 void add_tiles(SlabTables& tables, std::span<const TileJob> jobs);
 // Fingerprint jobs on the input slab; their targets are tensor indices in
 // elements.
-void add_scans(SlabTables& tables, std::span<const TileJob> jobs);
+void add_fingerprints(SlabTables& tables, std::span<const TileJob> jobs);
 // Counting jobs on the input slab.
-void add_numbers(SlabTables& tables, std::span<const NumberJob> jobs);
+void add_numbers(SlabTables& tables, std::span<const StatisticsJob> jobs);
 
 // Adds all work on a slab.
 void add_work(SlabTables& tables, const SlabWork& work);

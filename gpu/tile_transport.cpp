@@ -46,7 +46,7 @@ Result<std::vector<NcclCapability>> gather_capabilities(Transport& control,
   // Encoded as two lines; neither text contains a line end.
   const std::string text = own.lacks + "\n" + own.card;
   const auto bytes = std::as_bytes(std::span(text));
-  SHW_TRY(auto told, gather_all(control, Bytes(bytes.begin(), bytes.end()), 1 << 20, step));
+  SHW_TRY(auto told, all_gather(control, Bytes(bytes.begin(), bytes.end()), 1 << 20, step));
   std::vector<NcclCapability> all;
   for (const Bytes& one : told) {
     const std::string_view line(reinterpret_cast<const char*>(one.data()), one.size());

@@ -24,7 +24,7 @@ struct TransportOptions {
   NcclOptions options = {};
   // Replaced in tests without a GPU or library.
   std::function<Result<NcclLibrary>()> library = [] { return load_nccl(); };
-  std::function<Result<std::unique_ptr<NcclStage>>(int card)> stage = cuda_stage;
+  std::function<Result<std::unique_ptr<NcclStagingBuffer>>(int card)> stage = cuda_staging_buffer;
 };
 
 struct ChosenTileTransport {

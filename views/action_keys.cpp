@@ -9,7 +9,7 @@ namespace {
 
 // Escape outside panels and text fields closes what was opened last. It keeps the filter, which may
 // have taken minutes to write.
-void undo_one(UiState& state) {
+void close_last_opened(UiState& state) {
   if (close_overlay_columns(state.layout)) return;
   if (state.names.open) {
     state.names.open = false;
@@ -45,10 +45,10 @@ void escape(Frame& frame, UiState& state, bool typing) {
   else if (!typing && viewer_is_open(frame, state))
     close_viewers(frame, state);
   else if (!typing)
-    undo_one(state);
+    close_last_opened(state);
 }
 
-bool works_above(const ActionRow& row, const UiState& state) {
+bool is_allowed_over_panel(const ActionRow& row, const UiState& state) {
   return row.overlay == OverlayPolicy::kAlways ||
          ((row.overlay == OverlayPolicy::kRepairPanelOnly ||
            row.overlay == OverlayPolicy::kNeedsRepairPanel) &&
@@ -56,7 +56,7 @@ bool works_above(const ActionRow& row, const UiState& state) {
 }
 
 // True for letters and for keys that edit text.
-bool is_of_text(KeyPress key) {
+bool is_text_key(KeyPress key) {
   bool function = key.key >= Key::kF1 && key.key <= Key::kF12;
   bool of_clipboard = key.ctrl && !key.shift &&
                       (key.key == Key::kC || key.key == Key::kV || key.key == Key::kX ||
@@ -99,7 +99,7 @@ void request_action(Action action, Frame& frame, UiState& state) {
     state.asked = action;
     return;
   }
-  if (!works_above(row, state)) close_panels(state);
+  if (!is_allowed_over_panel(row, state)) close_panels(state);
   if (action != Action::kPalette) state.palette_open = false;
   run(action, frame, state);
 }
@@ -116,12 +116,12 @@ void run_keys(Frame& frame, UiState& state) {
       escape(frame, state, typing);
       continue;
     }
-    if (state.asked || (typing && is_of_text(key))) continue;
+    if (state.asked || (typing && is_text_key(key))) continue;
     for (const ActionRow& row : all_actions()) {
       if (row.key.key == Key::kNone || !(row.key == key)) continue;
       // The palette lists the keys of all actions, so all of them work there.
-      bool here = state.palette_open || !panel_is_open(state) || works_above(row, state) ||
-                  row.overlay == OverlayPolicy::kReplaces;
+      bool here = state.palette_open || !panel_is_open(state) ||
+                  is_allowed_over_panel(row, state) || row.overlay == OverlayPolicy::kReplaces;
       if (here) request_action(row.action, frame, state);
     }
   }

@@ -32,8 +32,8 @@ std::vector<std::size_t> module_ends(std::string_view fqn) {
 }
 
 // A text that is underlined while the mouse is over it.
-bool crumb(Frame& frame, const char* id, const ImFont* font, std::string_view text, Rgba colour,
-           ImVec2 at, const Tip& tip) {
+bool draw_crumb(Frame& frame, const char* id, const ImFont* font, std::string_view text,
+                Rgba colour, ImVec2 at, const Tip& tip) {
   ImDrawList* draw = ImGui::GetWindowDrawList();
   const float middle = at.y + frame.px(12);
   const float width = text_from(draw, font, at.x, middle, colour, text);
@@ -52,7 +52,7 @@ float draw_checkpoint_crumb(Frame& frame, UiState& state, ImDrawList* draw, ImVe
   const std::string name = printable(short_path(frame.snapshot.options.checkpoint));
   const float width = text_width(font, name) + text_width(font, kAfterCheckpoint);
   if (name.empty() || width > room) return 0;
-  if (crumb(frame, "crumb/checkpoint", font, name, frame.theme.quiet, at, Action::kSummary))
+  if (draw_crumb(frame, "crumb/checkpoint", font, name, frame.theme.quiet, at, Action::kSummary))
     run(Action::kSummary, frame, state);
   text_from(draw, font, at.x + text_width(font, name), at.y + frame.px(12), frame.theme.quiet,
             kAfterCheckpoint);
@@ -81,8 +81,8 @@ float draw_breadcrumb(Frame& frame, UiState& state, ImDrawList* draw, std::strin
     const std::string module(fqn.substr(0, ends[i]));
     const auto tip = [&] { return "Lists the tensors of " + module + "."; };
     const std::string_view part = fqn.substr(begin, ends[i] + 1 - begin);  // with its dot
-    if (crumb(frame, fmt::format("crumb/{}", i).c_str(), font, part, frame.theme.text, {x, at.y},
-              tip)) {
+    if (draw_crumb(frame, fmt::format("crumb/{}", i).c_str(), font, part, frame.theme.text,
+                   {x, at.y}, tip)) {
       state.filter = module + ".*";
       frame.emit(FilterCommand{state.filter});
     }

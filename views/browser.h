@@ -19,11 +19,11 @@ OpenCommand as_before(const verbs::RecentPlace& recent);
 void open_place(Frame& frame, UiState& state, OpenCommand what);
 // Handles a path dropped onto the window: opens a checkpoint, browses a folder. Requests a listing
 // to decide.
-void follow_drop(Frame& frame, UiState& state);
+void handle_dropped_path(Frame& frame, UiState& state);
 
 // Splits "/runs/7/st" into "/runs/7/" and "st".
 std::pair<std::string, std::string> split_typed(const std::string& text);
 // The longest common prefix of the names.
-std::string common_start(const std::vector<std::string_view>& names);
+std::string common_prefix(const std::vector<std::string_view>& names);
 
 }  // namespace shw

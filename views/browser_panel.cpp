@@ -69,7 +69,7 @@ std::string restarted_path(std::string_view text) {
 }
 
 // Callback of the text field: a focused field owns its text, so completions are inserted here.
-int edit_field(ImGuiInputTextCallbackData* data) {
+int insert_completion(ImGuiInputTextCallbackData* data) {
   auto& browser = *static_cast<BrowserState*>(data->UserData);
   if (!browser.pending) return 0;
   // The field already contains this frame's key presses, which must be kept.
@@ -106,7 +106,7 @@ void draw_field(Frame& frame, UiState& state, Column& column) {
   InputStyle look;
   look.hint = "a path; Tab completes it";
   look.flags = ImGuiInputTextFlags_CallbackAlways | ImGuiInputTextFlags_CallbackCompletion;
-  look.callback = edit_field;
+  look.callback = insert_completion;
   look.user = &browser;
   if (edit_line(frame, "browser/path", browser.text, look,
                 "The path of a checkpoint or a folder. Tab completes it, arrows choose a row.")) {
@@ -136,7 +136,7 @@ void complete(BrowserState& browser, const std::vector<BrowserRow>& rows) {
   }
   if (names.empty()) return;
   bool whole = names.size() == 1 && only->kind != PlaceKind::kFile;
-  set_text(browser, folder + common_start(names) + (whole ? "/" : ""));
+  set_text(browser, folder + common_prefix(names) + (whole ? "/" : ""));
 }
 
 // Opens a checkpoint, or enters a folder.

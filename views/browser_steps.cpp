@@ -16,7 +16,7 @@ std::pair<std::string, std::string> split_typed(const std::string& text) {
   return {text.substr(0, slash + 1), text.substr(slash + 1)};
 }
 
-std::string common_start(const std::vector<std::string_view>& names) {
+std::string common_prefix(const std::vector<std::string_view>& names) {
   if (names.empty()) return {};
   std::string_view start = names.front();
   for (std::string_view name : names) {
@@ -42,7 +42,7 @@ void browse_to_compare(Frame& frame, UiState& state) {
   state.browser.compares = true;
 }
 
-OpenCommand as_before(const verbs::RecentPlace& recent) {
+OpenCommand reopen_recent_command(const verbs::RecentPlace& recent) {
   OpenCommand open{recent.path, recent.spec, recent.against, recent.mesh};
   open.remembered = true;
   return open;
@@ -66,7 +66,7 @@ void open_place(Frame& frame, UiState& state, OpenCommand what) {
   frame.emit(CheckCommand{});
 }
 
-void follow_drop(Frame& frame, UiState& state) {
+void handle_dropped_path(Frame& frame, UiState& state) {
   if (!state.browser.dropped) return;
   std::string path = *state.browser.dropped;
   const verbs::FolderListing* listing = frame.snapshot.folder.get();
@@ -90,7 +90,7 @@ void follow_drop(Frame& frame, UiState& state) {
 namespace {
 
 template <int kSteps>
-void go(Frame& frame, UiState& /*state*/) {
+void open_run_steps(Frame& frame, UiState& /*state*/) {
   frame.emit(GoCommand{kSteps});
 }
 

@@ -68,8 +68,8 @@ HexGrid grid_of(const Frame& frame, Region region, float top) {
 }
 
 // Background of a run of bytes of one part within a row, with edges where the part begins or ends.
-void draw_ground(Frame& frame, ImDrawList* draw, const HexGrid& grid, const BytesWindow& window,
-                 std::uint64_t row, float y) {
+void draw_part_background(Frame& frame, ImDrawList* draw, const HexGrid& grid,
+                          const BytesWindow& window, std::uint64_t row, float y) {
   std::uint64_t end = std::min<std::uint64_t>(row + kBytesARow, window.first + window.bytes.size());
   for (std::uint64_t at = row; at < end;) {
     const BytePart* part = part_at(window.parts, at);
@@ -126,7 +126,7 @@ void draw_row(Frame& frame, ImDrawList* draw, const HexGrid& grid, const BytesWi
   text_from(draw, font, grid.left, middle, frame.theme.quiet, fmt::format("0x{:08X}", row));
   if (grid.decimal > 0)
     text_until(draw, font, grid.decimal, middle, frame.theme.head, human_count(row));
-  draw_ground(frame, draw, grid, window, row, y);
+  draw_part_background(frame, draw, grid, window, row, y);
   std::array<char, 2> digits{};
   std::string letters;
   std::uint64_t end = std::min<std::uint64_t>(row + kBytesARow, window.first + window.bytes.size());
@@ -151,7 +151,8 @@ std::string part_text(const BytePart& part) {
 }
 
 // One mouse area for all bytes: the wheel scrolls, a click selects.
-void point_at_bytes(Frame& frame, UiState& state, const HexGrid& grid, const BytesWindow& window) {
+void handle_mouse_on_bytes(Frame& frame, UiState& state, const HexGrid& grid,
+                           const BytesWindow& window) {
   float width = grid.letters + grid.letter * 16 - grid.bytes;
   ImGui::SetCursorScreenPos({grid.bytes, grid.top});
   const bool clicked =
@@ -182,7 +183,7 @@ void point_at_bytes(Frame& frame, UiState& state, const HexGrid& grid, const Byt
   tooltip(frame, text);
 }
 
-void scroll_to(Frame& frame, const BytesWindow& window, std::int64_t rows) {
+void scroll_by_rows(Frame& frame, const BytesWindow& window, std::int64_t rows) {
   auto first = static_cast<std::int64_t>(window.first / kBytesARow) + rows;
   auto last = static_cast<std::int64_t>(window.file_size / kBytesARow);
   std::uint64_t at =
@@ -192,15 +193,15 @@ void scroll_to(Frame& frame, const BytesWindow& window, std::int64_t rows) {
 
 void scroll(Frame& frame, UiState& state, const BytesWindow& window) {
   if (ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows) && ImGui::GetIO().MouseWheel != 0)
-    scroll_to(frame, window, static_cast<std::int64_t>(-ImGui::GetIO().MouseWheel * 3));
+    scroll_by_rows(frame, window, static_cast<std::int64_t>(-ImGui::GetIO().MouseWheel * 3));
   if (!state.map_has_keys || is_covered(state) || ImGui::GetIO().WantTextInput) return;
   auto page = static_cast<std::int64_t>(std::max<std::size_t>(2, state.bytes.rows)) - 1;
   for (KeyPress key : frame.keys) {
     if (key.ctrl || key.alt) continue;
-    if (key.key == Key::kDown) scroll_to(frame, window, 1);
-    if (key.key == Key::kUp) scroll_to(frame, window, -1);
-    if (key.key == Key::kPageDown) scroll_to(frame, window, page);
-    if (key.key == Key::kPageUp) scroll_to(frame, window, -page);
+    if (key.key == Key::kDown) scroll_by_rows(frame, window, 1);
+    if (key.key == Key::kUp) scroll_by_rows(frame, window, -1);
+    if (key.key == Key::kPageDown) scroll_by_rows(frame, window, page);
+    if (key.key == Key::kPageUp) scroll_by_rows(frame, window, -page);
   }
 }
 
@@ -368,7 +369,7 @@ void draw_bytes(Frame& frame, UiState& state, Region region) {
   if (state.bytes.structure_open && grid.right - grid.gutter > frame.px(120))
     draw_structure(frame, {draw, grid.gutter, grid.right, grid.top}, *window, chosen,
                    region.max.y - frame.px(12));
-  point_at_bytes(frame, state, grid, *window);
+  handle_mouse_on_bytes(frame, state, grid, *window);
   scroll(frame, state, *window);
   end_region();
 }

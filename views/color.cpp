@@ -52,7 +52,7 @@ Rgba readable_on(Rgba background, Rgba dark, Rgba light) {
 
 Rgba writer_colour(std::uint32_t rank, MeshGrid grid, const TilePalette& palette) {
   return rgba_of(
-      writer_srgb(rank, grid, {palette.first_row, palette.last_row, palette.fall, palette.chroma}));
+      rank_colour(rank, grid, {palette.first_row, palette.last_row, palette.fall, palette.chroma}));
 }
 
 Rgba tile_colour(std::uint32_t rank, MeshGrid grid, const Colouring& colouring) {

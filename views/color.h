@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/mesh/writer_colour.h"
+#include "core/report/writer_colour.h"
 
 namespace shw {
 
@@ -27,7 +27,7 @@ Rgba readable_on(Rgba background, Rgba dark, Rgba light);  // the one with more 
 
 // Colours of tiles in one theme.
 struct TilePalette {
-  float first_row = 0.59f, last_row = 0.70f, fall = 0.13f, chroma = 0.085f;  // WriterTones
+  float first_row = 0.59f, last_row = 0.70f, fall = 0.13f, chroma = 0.085f;  // RankTones
   Rgba bad = 0, nobody = 0;    // for wrong tiles, and for tiles without a writer
   Rgba raised = 0, frame = 0;  // for tiles not read yet, and for highlights
   friend bool operator==(const TilePalette&, const TilePalette&) = default;

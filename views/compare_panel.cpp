@@ -96,7 +96,7 @@ void draw_side(Frame& frame, Column& column, const char* label,
 }
 
 // Draws the same elements with the other program's names and shapes.
-void draw_paired_sides(Frame& frame, const UiState& state, Column& column) {
+void draw_paired_names(Frame& frame, const UiState& state, Column& column) {
   const verbs::PairedTensors* pair = shown_pair(frame, state);
   if (pair == nullptr) return;
   const bool is_from = frame.snapshot.paired->is_first_from;
@@ -131,7 +131,7 @@ void draw_selected(Frame& frame, const UiState& state, Column& column,
   row(frame, column, "kind", name(tensor.kind), frame.theme.text);
   if (!tensor.other.empty()) row(frame, column, "there named", tensor.other, frame.theme.text);
   if (frame.snapshot.paired != nullptr) {
-    draw_paired_sides(frame, state, column);
+    draw_paired_names(frame, state, column);
   } else {
     draw_side(frame, column, "open", tensor.a, tensor.b);
     draw_side(frame, column, "other", tensor.b, tensor.a);

@@ -8,7 +8,7 @@ namespace shw {
 namespace {
 
 // A quoted string that is valid in JSON and Python.
-std::string in_quotes(std::string_view text) {
+std::string quote_text(std::string_view text) {
   std::string all = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') all += '\\';
@@ -34,7 +34,7 @@ std::string shell_word(std::string_view text) {
 
 std::string python_text(const Checkpoint& checkpoint, TensorId tensor,
                         std::optional<ChunkId> chunk) {
-  std::string text = "state_dict[" + in_quotes(checkpoint.fqn(tensor)) + "]";
+  std::string text = "state_dict[" + quote_text(checkpoint.fqn(tensor)) + "]";
   if (!chunk) return text;
   auto at = checkpoint.offsets(*chunk);
   auto sizes = checkpoint.sizes(*chunk);
@@ -51,14 +51,14 @@ std::string show_command(const Snapshot& snapshot, TensorId tensor) {
 
 std::string json_text(const Checkpoint& checkpoint, TensorId tensor, std::optional<ChunkId> chunk) {
   std::string text = fmt::format("{{\"fqn\": {}, \"shape\": {}, \"dtype\": \"{}\"",
-                                 in_quotes(checkpoint.fqn(tensor)),
+                                 quote_text(checkpoint.fqn(tensor)),
                                  to_text(checkpoint.shape(tensor)), name(checkpoint.dtype(tensor)));
   if (!chunk) return text + "}";
   text += fmt::format(", \"offsets\": {}, \"sizes\": {}", to_text(checkpoint.offsets(*chunk)),
                       to_text(checkpoint.sizes(*chunk)));
   if (auto item = checkpoint.item(*chunk))
     text += fmt::format(", \"file\": {}, \"offset\": {}, \"length\": {}",
-                        in_quotes(checkpoint.file(item->file).path), item->offset, item->length);
+                        quote_text(checkpoint.file(item->file).path), item->offset, item->length);
   auto writer = checkpoint.writer(*chunk);
   return text + ", \"writer\": " + (writer ? std::to_string(*writer) : "null") + "}";
 }

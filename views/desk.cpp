@@ -106,7 +106,7 @@ void draw_ui(Frame& frame, UiState& state) {
   if (frame.snapshot.checkpoint == nullptr) state.plan_open = state.mesh_open = false;
   restore_panel(frame, state);
   run_keys(frame, state);
-  follow_drop(frame, state);
+  handle_dropped_path(frame, state);
   ImVec2 size = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(size);

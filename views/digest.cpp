@@ -32,8 +32,8 @@ std::shared_ptr<const FindingEffects> make_finding_effects(const Snapshot& snaps
   return about;
 }
 
-std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snapshot,
-                                                            const FindingEffects& about) {
+std::shared_ptr<const std::vector<std::uint8_t>> tensor_marks(const Snapshot& snapshot,
+                                                              const FindingEffects& about) {
   auto marks = std::make_shared<std::vector<std::uint8_t>>();
   if (snapshot.checkpoint == nullptr) return marks;
   marks->resize(snapshot.checkpoint->tensor_count());
@@ -105,7 +105,7 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
   bool same_plan = same_spec && old->plan == snapshot->plan;
   bool same_marks = same_plan && old->repaired == snapshot->repaired;
   digest->about = same_report ? before->about : make_finding_effects(*snapshot);
-  digest->marks = same_marks ? before->marks : make_marks(*snapshot, *digest->about);
+  digest->marks = same_marks ? before->marks : tensor_marks(*snapshot, *digest->about);
   digest->list = same_checkpoint && old->order == snapshot->order
                      ? before->list
                      : make_list(*snapshot, before != nullptr ? before->list.get() : nullptr);

@@ -145,8 +145,8 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
 
 // The parts of a digest.
 std::shared_ptr<const FindingEffects> make_finding_effects(const Snapshot& snapshot);
-std::shared_ptr<const std::vector<std::uint8_t>> make_marks(const Snapshot& snapshot,
-                                                            const FindingEffects& about);
+std::shared_ptr<const std::vector<std::uint8_t>> tensor_marks(const Snapshot& snapshot,
+                                                              const FindingEffects& about);
 // `before`: a previous model whose parsed names are reused for the same checkpoint; may be null.
 std::shared_ptr<const ListModel> make_list(const Snapshot& snapshot,
                                            const ListModel* before = nullptr);

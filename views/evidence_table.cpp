@@ -85,7 +85,7 @@ void merge(EvidenceTable& table, std::string_view label, std::vector<EvidenceRow
   table.lists.emplace_back(label);
 }
 
-// "boxes" are those of the names in "boxes_in".
+// Adds the evidence list "boxes", whose entries belong to the names in "boxes_in".
 void add_boxes(const Finding& finding, EvidenceTable& table) {
   if (std::ranges::find(table.lists, "boxes_in") == table.lists.end()) return;
   for (const auto& [label, value] : finding.evidence) {

@@ -10,8 +10,8 @@
 namespace shw {
 namespace {
 
-// Reopens the checkpoint with this spec, keeps the selected tensor and repeats the check at the
-// same depth.
+// Reopens the checkpoint with this spec or reference, keeps the selected tensor and repeats the
+// check at the same depth.
 void check_against_certificate(Frame& frame, UiState& state, const std::string& spec,
                                const std::string& against) {
   const Snapshot& s = frame.snapshot;

@@ -21,8 +21,8 @@ void draw_dashed_line(ImDrawList* draw, ImVec2 from, ImVec2 to, Rgba colour, flo
 
 // Labels parts with rank and mesh coordinates if the spec's mesh has as many ranks as wrote. A pale
 // rank colour connects parts with the other pictures.
-void draw_holders(Frame& frame, ImDrawList* draw, const Picture& picture, const Slice& slice,
-                  ImVec2 at, const TileView& view, const std::optional<Colouring>& tint) {
+void draw_rank_labels(Frame& frame, ImDrawList* draw, const Picture& picture, const Slice& slice,
+                      ImVec2 at, const TileView& view, const std::optional<Colouring>& tint) {
   const TileSet& tiles = *picture.expected_tiles;
   if (tiles.size() > 2'048) return;
   MapPicture map{"", 0, at, picture.expected_tiles, slice, view};
@@ -87,7 +87,8 @@ void draw_expected(Frame& frame, ImDrawList* draw, const Picture& picture, const
     for (std::int64_t cut : rows)
       draw_dashed_line(draw, {at.x, y_of(cut)}, {end.x, y_of(cut)}, line, dash, thick);
   }
-  if (picture.expected_tiles != nullptr) draw_holders(frame, draw, picture, slice, at, view, tint);
+  if (picture.expected_tiles != nullptr)
+    draw_rank_labels(frame, draw, picture, slice, at, view, tint);
   draw->PopClipRect();
 }
 

@@ -31,7 +31,7 @@ void for_each_line(std::string_view text, const Visit& visit) {
 
 // A drawing of fixed-width lines; scaled down in narrow panels, because it cannot be
 // wrapped.
-void draw_drawing(Frame& frame, Column& column, std::string_view drawing) {
+void draw_fixed_width_drawing(Frame& frame, Column& column, std::string_view drawing) {
   const ImFont* font = frame.fonts.mono_small;
   float wide = 1;
   auto each_line = [&](auto&& visit) {
@@ -67,7 +67,7 @@ void draw_drawing(Frame& frame, Column& column, std::string_view drawing) {
 void draw_lesson(Frame& frame, Column& column, const Rule& rule) {
   paragraph(frame, column, frame.fonts.mono_small, frame.theme.quiet, rule.id, Gap::kMedium);
   body(frame, column, rule.teaches, Gap::kMedium);
-  if (!rule.lesson.drawing.empty()) draw_drawing(frame, column, rule.lesson.drawing);
+  if (!rule.lesson.drawing.empty()) draw_fixed_width_drawing(frame, column, rule.lesson.drawing);
   if (!rule.lesson.remedy.empty()) {
     head(frame, column, "REMEDY");
     body(frame, column, rule.lesson.remedy, Gap::kMedium);
@@ -116,7 +116,8 @@ void draw_hypothesis(Frame& frame, UiState& state, Column& column, const Hypothe
   column.y = inside.y;
 }
 
-void draw_meaning(Frame& frame, UiState& state, Column& column, const ExplainedText& explained) {
+void draw_explained_message(Frame& frame, UiState& state, Column& column,
+                            const ExplainedText& explained) {
   const Explanation& explanation = explained.explanation;
   if (explanation.parsed.messages.empty()) {
     paragraph(frame, column, frame.fonts.text, frame.theme.warn,
@@ -214,7 +215,7 @@ void draw_error_meaning(Frame& frame, UiState& state) {
     frame.emit(ExplainErrorCommand{habits.error_text});
   // An answer may belong to an earlier text; it is shown until the right one arrives.
   if (frame.snapshot.explained != nullptr && !habits.error_text.empty())
-    draw_meaning(frame, state, column, *frame.snapshot.explained);
+    draw_explained_message(frame, state, column, *frame.snapshot.explained);
   habits.errors_height = end_panel_content(frame, panel);
   float wide = button_size(frame, "Close").x;
   if (button(frame, "meaning/close", "Close", "Closes this panel.  (Esc)",

@@ -60,7 +60,7 @@ std::string value_text(const EvidenceValue& value) {
 }
 
 // Evidence for programs, which is shown elsewhere on this page.
-bool only_for_programs(std::string_view label) {
+bool is_hidden_evidence(std::string_view label) {
   for (std::string_view other : {"axes", "where", "confidence", "saved_shapes", "expected_shapes",
                                  "tile_count", "grown", "shrunk", "suggested_step"}) {
     if (label == other) return true;
@@ -169,7 +169,7 @@ void draw_evidence(Frame& frame, UiState& state, Column& column, const Finding& 
                   picture->finding != frame.snapshot.finding.value_or(0)))
     picture = nullptr;
   for (const auto& [label, value] : finding.evidence) {
-    if (only_for_programs(label) || is_in_table(state.evidence, label)) continue;
+    if (is_hidden_evidence(label) || is_in_table(state.evidence, label)) continue;
     const auto* left_out = std::get_if<std::int64_t>(&value);
     if (label.ends_with("_left_out") && left_out != nullptr && *left_out == 0) continue;
     const auto* list = std::get_if<std::vector<std::string>>(&value);

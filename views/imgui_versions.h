@@ -25,7 +25,8 @@ inline void push_font(ImFont* font) {
 #endif
 }
 
-// The font to measure and draw with: fonts of 1.92 rasterise glyphs on first use.
+// imgui before 1.92 takes const fonts; since 1.92 drawing rasterises glyphs and needs a mutable
+// font.
 inline ImFont* face(const ImFont* font) {
   return const_cast<ImFont*>(font);
 }
@@ -73,7 +74,7 @@ inline constexpr ImGuiCol kNavColour = ImGuiCol_NavCursor;
 // For screenshots and tests without a window backend. 1.86 needs all keys mapped; since
 // 1.87 input is a queue spread over frames, which would make a frame depend on earlier
 // ones.
-inline void keep_own_input() {
+inline void init_headless_input() {
   ImGuiIO& io = ImGui::GetIO();
 #if IMGUI_VERSION_NUM < 18700
   for (int key = 0; key < ImGuiKey_COUNT; ++key) io.KeyMap[key] = key;

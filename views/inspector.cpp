@@ -99,7 +99,7 @@ void draw_tensor_facts(Frame& frame, Column& column) {
 
 // Notes that the shown finding is about other tensors, and links the finding about the selected
 // tensor.
-void draw_other_tensor(Frame& frame, Column& column) {
+void draw_finding_is_elsewhere(Frame& frame, Column& column) {
   const auto& findings = frame.snapshot.report->findings;
   std::string_view fqn = frame.snapshot.checkpoint->fqn(*frame.snapshot.tensor);
   draw_tensor_facts(frame, column);
@@ -132,7 +132,7 @@ void draw_unjudged(Frame& frame, Column& column, std::span<const Unjudged> unjud
   }
 }
 
-void draw_calm(Frame& frame, UiState& state, Column& column) {
+void draw_no_finding(Frame& frame, UiState& state, Column& column) {
   const CheckReport* report = frame.snapshot.report.get();
   head(frame, column, "FINDINGS");
   if (report == nullptr) {
@@ -178,11 +178,11 @@ void draw_inspector(Frame& frame, UiState& state, Region region) {
   bool selected = frame.snapshot.tensor &&
                   index_of(*frame.snapshot.tensor) < frame.snapshot.checkpoint->tensor_count();
   if (selected && shown != nullptr && !is_about_tensor(frame, *shown, *frame.snapshot.tensor))
-    draw_other_tensor(frame, column);
+    draw_finding_is_elsewhere(frame, column);
   if (findings)
     draw_finding(frame, state, column);
   else
-    draw_calm(frame, state, column);
+    draw_no_finding(frame, state, column);
   if (!findings && selected) {
     draw_tensor_facts(frame, column);
     gap(frame, column, Gap::kMedium);

@@ -109,7 +109,7 @@ void fill_cells(const Snapshot& snapshot, const TensorModules& names,
 
 // Compares each cell's norm with those of the same kind in other layers: the odd one stands out,
 // although kinds differ in size.
-void add_changes(LayerMatrix& matrix) {
+void compute_cell_changes(LayerMatrix& matrix) {
   for (std::size_t kind = 0; kind < matrix.kinds.size(); ++kind) {
     std::vector<double> norms;
     const auto norm_of = [](const MatrixCell& cell) {
@@ -176,7 +176,7 @@ std::vector<LayerMatrix> make_matrices(const Snapshot& snapshot, const TensorMod
     matrix.tensors = static_cast<std::uint32_t>(families[f].tensors.size());
     fill_cells(snapshot, names, marks, families[f], matrix);
     matrix.has_norms = snapshot.numbers != nullptr;
-    if (matrix.has_norms) add_changes(matrix);
+    if (matrix.has_norms) compute_cell_changes(matrix);
     matrices.push_back(std::move(matrix));
   }
   return matrices;

@@ -79,7 +79,7 @@ void draw_filter(Frame& frame, UiState& state, Column& column) {
 }
 
 // Suggestions for a filter without results; returns their height.
-float draw_nothing_passes(Frame& frame, UiState& state, Column& column) {
+float draw_empty_filter_hints(Frame& frame, UiState& state, Column& column) {
   const float from = column.y;
   caption(frame, column,
           "No tensor passes. The filter takes parts of a name, ~letters in their order, and "
@@ -199,7 +199,7 @@ void draw_mesh(Frame& frame, UiState& state, Column& column, const FooterLayout&
     auto r = static_cast<std::uint32_t>(
         std::clamp((mouse.y - column.y) / height, 0.0f, static_cast<float>(mesh.grid.rows - 1)));
     std::uint32_t rank = r * mesh.grid.columns + c;
-    if (clicked && rank < places) set_apart(frame, state, rank);
+    if (clicked && rank < places) toggle_isolated_rank(frame, state, rank);
     if (!frame.stable && rank < places)
       tooltip(frame, "rank " + rank_text(frame, rank) + "\n" + share_text(frame, rank) +
                          "\na click sets its tiles apart; rank:" + std::to_string(rank) +
@@ -260,7 +260,7 @@ void draw_left(Frame& frame, UiState& state, Region region) {
   wanted = std::clamp(wanted, 0.0f, std::max(frame.px(48), room - below.height));
   if (list.size() == 0 && all > 0) {
     Column inside{draw, column.left, column.right, column.y};
-    wanted = std::max(wanted, draw_nothing_passes(frame, state, inside));
+    wanted = std::max(wanted, draw_empty_filter_hints(frame, state, inside));
   } else {
     draw_list(frame, state,
               {{region.min.x, column.y}, {region.max.x - 1, std::floor(column.y + wanted)}});

@@ -28,7 +28,7 @@ class Line {
 
   bool fits(std::string_view label) const { return button_size(frame_, label).x <= room(); }
   float room() const { return end_ - x_; }
-  // What is left for a field before a button.
+  // Width that is left for a field if a button with this label follows it.
   float room_beside(std::string_view label) const {
     return room() - gap_ - button_size(frame_, label).x;
   }

@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint32_t kFewRows = 24;  // shorter lists do not fold layers
 
 // Adjacent groups of one layer, and a hash of their contents.
-struct Unit {
+struct LayerRun {
   const TensorModule* module = nullptr;  // of the first group
   std::uint32_t first = 0, groups = 0, tensors = 0;
   std::size_t likeness = 0;  // equal for equal tensors, whatever their order
@@ -20,8 +20,8 @@ struct Unit {
   const ModuleLayer& layer() const { return module->layer; }
 };
 
-std::vector<Unit> units_of(const ListModel& list) {
-  std::vector<Unit> units;
+std::vector<LayerRun> units_of(const ListModel& list) {
+  std::vector<LayerRun> units;
   for (std::uint32_t g = 0; g < list.groups.size(); ++g) {
     const ListGroup& group = list.groups[g];
     const TensorModule& module = list.names->modules[group.module_index];
@@ -29,7 +29,7 @@ std::vector<Unit> units_of(const ListModel& list) {
                    units.back().module->family == module.family &&
                    units.back().layer().number == module.layer.number;
     if (!goes_on) units.push_back({&module, g});
-    Unit& unit = units.back();
+    LayerRun& unit = units.back();
     ++unit.groups;
     unit.tensors += group.count;
     unit.one_rest = unit.one_rest && unit.layer().rest == module.layer.rest;
@@ -42,19 +42,19 @@ std::vector<Unit> units_of(const ListModel& list) {
   return units;
 }
 
-bool alike(const Unit& a, const Unit& b) {
+bool is_same_kind_of_layer(const LayerRun& a, const LayerRun& b) {
   return a.layer().is_layer && b.layer().is_layer && a.module->family == b.module->family &&
          a.likeness == b.likeness;
 }
 
 // Formats "layers.0-60 · 26 tensors each".
-ListRun run_of(std::span<const Unit> units) {
-  const Unit& first = units.front();
+ListRun run_of(std::span<const LayerRun> units) {
+  const LayerRun& first = units.front();
   std::uint32_t least = first.layer().number, most = least;
   ListRun run;
   run.first_group = first.first;
   run.layers = static_cast<std::uint32_t>(units.size());
-  for (const Unit& unit : units) {
+  for (const LayerRun& unit : units) {
     run.groups += unit.groups;
     least = std::min(least, unit.layer().number);
     most = std::max(most, unit.layer().number);
@@ -81,9 +81,9 @@ using ByFamily = std::unordered_map<FamilyKey, T, FamilyHash>;
 
 // The contents of whole layers by family and number: other tensors may be between two parts of a
 // layer in the order of the files.
-ByFamily<std::size_t> whole_layers(std::span<const Unit> units) {
+ByFamily<std::size_t> layer_likenesses(std::span<const LayerRun> units) {
   ByFamily<std::size_t> layers;
-  for (const Unit& unit : units) {
+  for (const LayerRun& unit : units) {
     if (unit.layer().is_layer) layers[{unit.module->family, unit.layer().number}] += unit.likeness;
   }
   return layers;
@@ -91,8 +91,8 @@ ByFamily<std::size_t> whole_layers(std::span<const Unit> units) {
 
 void fold_layers(ListModel& list) {
   if (list.size() <= kFewRows) return;
-  std::vector<Unit> units = units_of(list);
-  const ByFamily<std::size_t> layers = whole_layers(units);
+  std::vector<LayerRun> units = units_of(list);
+  const ByFamily<std::size_t> layers = layer_likenesses(units);
   // By family: number of layers with equal tensors, and the maximum.
   ByFamily<std::uint32_t> made_of;
   std::vector<std::uint32_t> most_alike(list.names->families, 0);
@@ -103,7 +103,7 @@ void fold_layers(ListModel& list) {
   bool any = false;
   for (std::size_t u = 0; u < units.size();) {
     std::size_t end = u + 1;
-    while (end < units.size() && alike(units[u], units[end])) ++end;
+    while (end < units.size() && is_same_kind_of_layer(units[u], units[end])) ++end;
     bool is_layer = units[u].layer().is_layer;
     std::uint32_t family = units[u].module->family, most = is_layer ? most_alike[family] : 0;
     ListRun run = run_of({units.data() + u, end - u});

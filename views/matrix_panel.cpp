@@ -177,7 +177,7 @@ void draw_matrix(Frame& frame, UiState& state, Column& column, const LayerMatrix
   column.take(area.high * kinds + frame.px(14));
 }
 
-bool is_offered(const Frame& frame, MatrixBy by) {
+bool can_colour_matrix_by(const Frame& frame, MatrixBy by) {
   if (by == MatrixBy::kDifference) return frame.snapshot.compared != nullptr;
   const bool has_tiles = frame.snapshot.tile_values != nullptr;
   const bool has_numbers = frame.snapshot.numbers != nullptr;
@@ -191,14 +191,14 @@ bool is_offered(const Frame& frame, MatrixBy by) {
 void draw_matrices(Frame& frame, UiState& state, Column& column, float room) {
   const auto& matrices = frame.digest.overview->matrices;
   if (matrices.empty()) return;
-  if (!is_offered(frame, state.matrix_by)) state.matrix_by = MatrixBy::kFindings;
+  if (!can_colour_matrix_by(frame, state.matrix_by)) state.matrix_by = MatrixBy::kFindings;
   Column beside_head = column;
   beside_head.y -= frame.px(4);
   Line line(frame, beside_head, 22);
   head(frame, column, "LAYERS BY TENSORS");
   for (std::size_t i = kMatrixNames.size(); i-- > 0;) {
     const auto by = static_cast<MatrixBy>(i);
-    if (!is_offered(frame, by)) continue;
+    if (!can_colour_matrix_by(frame, by)) continue;
     const std::string label = std::string(state.matrix_by == by ? "by " : "") + kMatrixNames[i];
     if (line.chip_button_at_end(fmt::format("overview/by/{}", kMatrixNames[i]).c_str(), label,
                                 std::string("Colours the cells by ") + kMatrixNames[i] + "."))

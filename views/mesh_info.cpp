@@ -39,8 +39,8 @@ std::vector<MeshAxis> from_spec(const Snapshot& snapshot, std::uint32_t ranks) {
 
 // Infers axes from a tensor whose ranks wrote one tile each: a step along a dim changes the rank by
 // the axis' stride.
-std::vector<MeshAxis> from_writers(const Checkpoint& checkpoint, TensorId tensor,
-                                   std::uint32_t ranks) {
+std::vector<MeshAxis> axes_from_tensor_writers(const Checkpoint& checkpoint, TensorId tensor,
+                                               std::uint32_t ranks) {
   auto chunks = checkpoint.chunks(tensor);
   std::size_t ndim = checkpoint.shape(tensor).size();
   if (chunks.size() != ranks) return {};
@@ -79,13 +79,13 @@ std::vector<MeshAxis> from_writers(const Checkpoint& checkpoint, TensorId tensor
 }
 
 // Prefers tensors split along several dims; examines at most a thousand.
-std::vector<MeshAxis> from_any_writers(const Checkpoint& checkpoint, std::uint32_t ranks) {
+std::vector<MeshAxis> axes_from_best_tensor(const Checkpoint& checkpoint, std::uint32_t ranks) {
   std::vector<MeshAxis> best;
   int candidates = 0;
   for (std::uint32_t t = 0; t < checkpoint.tensor_count() && candidates < 200; ++t) {
     if (checkpoint.chunks(TensorId{t}).size() != ranks) continue;
     ++candidates;
-    auto axes = from_writers(checkpoint, TensorId{t}, ranks);
+    auto axes = axes_from_tensor_writers(checkpoint, TensorId{t}, ranks);
     if (axes.size() > best.size()) best = std::move(axes);
   }
   return best;
@@ -146,7 +146,7 @@ std::shared_ptr<const MeshInfo> make_mesh(const Snapshot& snapshot) {
     info->axes = from_spec(snapshot, ranks);
   }
   if (info->axes.empty()) {
-    info->axes = from_any_writers(*snapshot.checkpoint, ranks);
+    info->axes = axes_from_best_tensor(*snapshot.checkpoint, ranks);
     source = "read from writers";
   }
   if (info->axes.size() >= 2 && info->axes.back().size <= 2 * kMaxColumns) {

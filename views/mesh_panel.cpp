@@ -82,7 +82,7 @@ void point_at_rank(Frame& frame, UiState& state, const MeshGrid& grid, ImVec2 at
   };
   std::uint32_t rank = cell(at.y, mouse.y, height, grid.rows) * grid.columns +
                        cell(at.x, mouse.x, width, grid.columns);
-  if (clicked) set_apart(frame, state, rank);
+  if (clicked) toggle_isolated_rank(frame, state, rank);
   if (!frame.stable)
     tooltip(frame, "rank " + rank_text(frame, rank) + "\n" + share_text(frame, rank) +
                        "\na click sets its tiles apart");
@@ -126,7 +126,7 @@ void draw_grid(Frame& frame, UiState& state, Column& column) {
 }
 
 // Why the typed mesh is invalid; empty if it is valid.
-std::string objection(const Frame& frame, const std::string& text) {
+std::string mesh_text_error(const Frame& frame, const std::string& text) {
   if (text.empty()) return "";
   auto mesh = parse_mesh(text);
   if (!mesh) return mesh.error().message;
@@ -174,7 +174,7 @@ bool draw_line(Frame& frame, UiState& state, Column& column) {
   const bool entered = field(frame, column, "mesh/text", "dp=4,tp=2", state.mesh_text,
                              "Names and sizes of the axes, outermost first: dp=4,tp=2.");
   draw_axes(frame, state, column);
-  std::string wrong = objection(frame, state.mesh_text);
+  std::string wrong = mesh_text_error(frame, state.mesh_text);
   paragraph(frame, column, frame.fonts.small, wrong.empty() ? frame.theme.quiet : frame.theme.warn,
             wrong.empty() ? "Outermost axis first: ranks that follow one another differ in the "
                             "last one. The check and the plan are recreated with it."

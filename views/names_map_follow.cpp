@@ -85,7 +85,7 @@ void find_shown_pair(const Frame& frame, NamesMapState& map, const PairedNames& 
 
 // Another difference unfolds its row. If another tensor is selected elsewhere, the map closes to
 // show it.
-void follow_choice(const Frame& frame, NamesMapState& map) {
+void follow_selection_elsewhere(const Frame& frame, NamesMapState& map) {
   const Snapshot& s = frame.snapshot;
   const bool is_difference =
       s.difference != map.difference && s.difference && s.compared != nullptr;
@@ -126,7 +126,7 @@ bool names_map_is_open(const Frame& frame, UiState& state) {
   }
   mark_rows(frame, map, *paired);
   find_shown_pair(frame, map, *paired);
-  if (map.open) follow_choice(frame, map);
+  if (map.open) follow_selection_elsewhere(frame, map);
   return map.open;
 }
 

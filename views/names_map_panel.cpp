@@ -235,7 +235,7 @@ void draw_tensor_name(Frame& frame, UiState& state, ImDrawList* draw, const std:
                   lit ? frame.theme.text : frame.theme.line);
 }
 
-std::string left_over(std::size_t all, std::size_t shown) {
+std::string more_text(std::size_t all, std::size_t shown) {
   return "and " + human_count(all - shown) + " more";
 }
 
@@ -253,7 +253,7 @@ void draw_row_tensors(Frame& frame, UiState& state, Column& column, const MapSpa
                        {from, lines.take(frame.px(kNameLine))}, to, is_open);
     }
     if (most < of.size())
-      text_line(frame, lines, frame.fonts.small, frame.theme.quiet, left_over(of.size(), most));
+      text_line(frame, lines, frame.fonts.small, frame.theme.quiet, more_text(of.size(), most));
     return lines.y;
   };
   for (std::size_t i = 0; i < row.tensors.size() && shown < kMostTensorsShown; ++i) {
@@ -264,7 +264,7 @@ void draw_row_tensors(Frame& frame, UiState& state, Column& column, const MapSpa
     column.y = std::max(left, right) + frame.px(4);
     if (shown < kMostTensorsShown || i + 1 == row.tensors.size()) continue;
     text_from(column.draw, frame.fonts.small, spans.left + frame.px(18), column.y + frame.px(11),
-              frame.theme.quiet, left_over(row.tensors.size(), i + 1) + " of this kind");
+              frame.theme.quiet, more_text(row.tensors.size(), i + 1) + " of this kind");
     column.take(frame.px(kNameLine));
   }
 }
@@ -311,7 +311,7 @@ void draw_unpaired_side(Frame& frame, UiState& state, Column& column,
                      {column.left, column.take(frame.px(kNameLine))}, column.right, is_open);
     caption(frame, column, printable(tensors[i].why), Gap::kTight);
   }
-  if (shown < tensors.size()) caption(frame, column, left_over(tensors.size(), shown));
+  if (shown < tensors.size()) caption(frame, column, more_text(tensors.size(), shown));
 }
 
 void draw_unpaired(Frame& frame, UiState& state, Column& column, const MapSpans& spans,

@@ -204,7 +204,7 @@ namespace {
 
 // The folders around the checkpoint; a click lists one.
 void draw_path(Frame& frame, UiState& state, Column& column) {
-  std::string path = stored_path(frame.snapshot.options.checkpoint);
+  std::string path = path_without_suffixes(frame.snapshot.options.checkpoint);
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   const std::size_t name = path.rfind('/');
   if (name == path.npos || name == 0 || path.find("://") != path.npos) return;

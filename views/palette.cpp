@@ -5,7 +5,7 @@
 #include <imgui_stdlib.h>
 #include <algorithm>
 
-#include "core/verbs/letters_in_order.h"
+#include "core/verbs/fuzzy_match.h"
 #include "views/actions.h"
 #include "views/imgui_versions.h"
 #include "views/palette_search.h"
@@ -78,7 +78,7 @@ void go_to(const FoundPlace& place, Frame& frame, UiState& state) {
       state.summary_open = false;
       break;
     case FoundKind::kRank:
-      if (state.isolated != place.index) set_apart(frame, state, place.index);
+      if (state.isolated != place.index) toggle_isolated_rank(frame, state, place.index);
       state.filter = "rank:" + std::to_string(place.index);
       frame.emit(FilterCommand{state.filter});
       break;
@@ -149,7 +149,7 @@ bool draw_row(Frame& frame, UiState& state, Column& column, float line, std::siz
 
 void draw_palette(Frame& frame, UiState& state) {
   Column column;
-  go_on_searching(state.search, frame, state.palette_text);
+  continue_search(state.search, frame, state.palette_text);
   const auto rows = matching(frame, state);
   const float line = frame.px(28);
   // As many rows as fit, so that the selected one stays visible.

@@ -73,7 +73,7 @@ const FoundPlace& PaletteSearch::operator[](std::size_t i) const {
   return files[i];
 }
 
-void go_on_searching(PaletteSearch& search, const Frame& frame, const std::string& text) {
+void continue_search(PaletteSearch& search, const Frame& frame, const std::string& text) {
   const Snapshot& s = frame.snapshot;
   const bool same = search.text == text && search.checkpoint.lock() == s.checkpoint &&
                     search.report.lock() == s.report;

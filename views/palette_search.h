@@ -38,6 +38,6 @@ bool has_text_ignoring_case(std::string_view text, std::string_view wanted);
 
 // Continues the search for `text`, or restarts it if the text, the checkpoint or the report has
 // changed.
-void go_on_searching(PaletteSearch& search, const Frame& frame, const std::string& text);
+void continue_search(PaletteSearch& search, const Frame& frame, const std::string& text);
 
 }  // namespace shw

@@ -18,7 +18,7 @@ std::string last_part(std::string_view path) {
 }
 
 // Collects the tiles of a planned tensor with their sources.
-struct AfterTiles {
+struct PlannedTiles {
   const Checkpoint& checkpoint;
   TensorId tensor;
   TileSet& tiles;
@@ -31,7 +31,8 @@ struct AfterTiles {
     if (origins.size() <= kMaxOrigins) origins.push_back(std::move(origin));
   }
   // A box of a source chunk; `source` is relative to the chunk.
-  void add_old(const Extents& offsets, const Extents& sizes, ChunkId chunk, const Extents* source) {
+  void add_source_box(const Extents& offsets, const Extents& sizes, ChunkId chunk,
+                      const Extents* source) {
     auto from = checkpoint.offsets(chunk);
     TileOrigin origin{copy_of(from), ""};
     for (std::size_t d = 0; source && d < origin.was.size() && d < source->size(); ++d)
@@ -59,18 +60,18 @@ Extents shifted(const Extents& offsets, const Extents& by) {
 // writers are visible and gaps stay empty.
 void plan_tiles(const Checkpoint& checkpoint, const PlannedTensor& planned, Picture& picture) {
   auto tiles = std::make_shared<TileSet>(planned.shape);
-  AfterTiles after{checkpoint, planned.tensor, *tiles, picture.origins};
+  PlannedTiles after{checkpoint, planned.tensor, *tiles, picture.origins};
   auto known = [&](ChunkId chunk) { return index_of(chunk) < checkpoint.chunk_count(); };
   bool sides = false, pieces = false, moved = false, turned = false;
   for (const PlannedChunk& chunk : planned.chunks) {
     if (chunk.item && known(*chunk.item)) {
-      after.add_old(chunk.box.offsets, chunk.box.sizes, *chunk.item, nullptr);
+      after.add_source_box(chunk.box.offsets, chunk.box.sizes, *chunk.item, nullptr);
       continue;
     }
     for (const Piece& piece : chunk.pieces) {
       if (known(piece.chunk))
-        after.add_old(shifted(chunk.box.offsets, piece.at), sizes_in_new(piece), piece.chunk,
-                      &piece.source.offsets);
+        after.add_source_box(shifted(chunk.box.offsets, piece.at), sizes_in_new(piece), piece.chunk,
+                             &piece.source.offsets);
       pieces = true;
       turned = turned || !piece.permutation.empty();
     }
@@ -210,7 +211,7 @@ void expect_tiles(const SpecEntry& entry, std::uint32_t ranks, Picture& picture)
 }
 
 // The dims in the finding, otherwise split dims, otherwise the last two.
-Slice best_slice(const Picture& picture, const Finding* finding) {
+Slice choose_initial_slice(const Picture& picture, const Finding* finding) {
   const TileSet& tiles = *picture.saved;
   Slice slice;
   slice.at.assign(tiles.ndim(), 0);
@@ -306,7 +307,7 @@ std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot, const Find
   picture->expected_cuts.resize(picture->expected.size());
   picture->cut_by.resize(picture->expected.size());
   if (const PlannedTensor* plan = planned(snapshot)) plan_tiles(checkpoint, *plan, *picture);
-  picture->slice = best_slice(*picture, naming);
+  picture->slice = choose_initial_slice(*picture, naming);
   return picture;
 }
 

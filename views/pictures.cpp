@@ -18,8 +18,8 @@ namespace {
 // The greatest value up to `high` at which all panels, each as wide as `width_of` says, fit side
 // by side.
 template <class WidthOf>
-double greatest_that_fits(std::span<const PanelOptions> panels, float room, float gap, double high,
-                          WidthOf width_of) {
+double largest_fitting_scale(std::span<const PanelOptions> panels, float room, float gap,
+                             double high, WidthOf width_of) {
   double low = 0;
   for (int step = 0; step < 40; ++step) {
     const double middle = (low + high) / 2;
@@ -36,17 +36,17 @@ double greatest_that_fits(std::span<const PanelOptions> panels, float room, floa
 double column_pixels_for(std::span<const PanelOptions> panels, float room, float gap) {
   double most = 1;
   for (const PanelOptions& panel : panels) most = std::max(most, panel.columns);
-  return greatest_that_fits(
+  return largest_fitting_scale(
       panels, room, gap, std::max(1.0f, room) / most,
       [](const PanelOptions& panel, double pixels) { return panel.columns * pixels; });
 }
 
 double widest_panel_for(std::span<const PanelOptions> panels, float room, float gap,
                         double column_pixels) {
-  return greatest_that_fits(panels, room, gap, std::max(1.0f, room),
-                            [&](const PanelOptions& panel, double widest) {
-                              return std::min(panel.columns * column_pixels, widest);
-                            });
+  return largest_fitting_scale(panels, room, gap, std::max(1.0f, room),
+                               [&](const PanelOptions& panel, double widest) {
+                                 return std::min(panel.columns * column_pixels, widest);
+                               });
 }
 
 void tile_tooltip(Frame& frame, ChunkId chunk) {
@@ -85,7 +85,7 @@ std::vector<Panel> panels_of(const Frame& frame, const UiState& state, const Pic
     panels.push_back(
         {Kind::kExpected, "EXPECTED", "from " + picture.expected_from, picture.expected});
   if (differs && picture.expected_tiles != nullptr && state.colour_by != ColourBy::kWriter)
-    panels.back().caption = tint_text(state);
+    panels.back().caption = expected_map_caption(state);
   else if (picture.expects && picture.expected == picture.saved->shape())
     panels[0].caption += ", as " + picture.expected_from + " expects";
   if (picture.after != nullptr) {
@@ -247,8 +247,8 @@ void draw_minimap(Frame& frame, ImDrawList* draw, const UiState& state, ImVec2 c
 }
 
 // If not all pictures fit, keeps those that do; the user can step through them.
-void keep_what_fits(const Frame& frame, UiState& state, std::vector<Panel>& panels, float room,
-                    float margin) {
+void drop_panels_without_room(const Frame& frame, UiState& state, std::vector<Panel>& panels,
+                              float room, float margin) {
   auto fits = static_cast<std::size_t>(
       std::max(1.0f, std::floor((room + margin) / (frame.px(64) + margin))));
   state.map.panels_hidden = panels.size() - std::min(panels.size(), fits);
@@ -389,7 +389,7 @@ void draw_panels(Frame& frame, ImDrawList* draw, UiState& state, const Picture& 
   const Slice slice = state.map.slice;
   auto panels = panels_of(frame, state, picture);
   float margin = frame.px(56), room = column.width() - margin;
-  keep_what_fits(frame, state, panels, room, margin);
+  drop_panels_without_room(frame, state, panels, room, margin);
   if (slice.row < 0) height = std::min(height, frame.px(220));
   float head_room = frame.px(66), picture_room = height - head_room;
   CommonScale scale = common_scale(frame, state.map, panels, room, margin, picture_room);

@@ -18,7 +18,7 @@ namespace shw {
 namespace {
 
 // True if a finding has a remedy, and its diagnosis stayed on the machine that made it.
-bool is_planned_over_there(const Snapshot& snapshot) {
+bool is_diagnosed_remotely(const Snapshot& snapshot) {
   return snapshot.report != nullptr && snapshot.report->lacks_diagnoses &&
          std::ranges::any_of(snapshot.plan->undecided, [](const Finding& finding) {
            return finding.remedy && finding.diagnoses.empty() && finding.entries.empty();
@@ -34,7 +34,7 @@ std::string summary_of(const Frame& frame) {
   const verbs::StepsEstimate* written =
       snapshot.edits == nullptr ? nullptr : snapshot.edits->edit().written.get();
   if (written == nullptr && plan.empty() && !plan.undecided.empty())
-    return (is_planned_over_there(snapshot) ? "What was found over there is planned over there. "
+    return (is_diagnosed_remotely(snapshot) ? "What was found over there is planned over there. "
                                             : "No step mends this safely. ") +
            unreadable_text(frame.digest.about->unreadable);
   if (written == nullptr) return text.empty() ? in_words(plan) : text;
@@ -52,13 +52,13 @@ bool loses_elements(const Plan& plan) {
 }
 
 // Files are missing or cut off: only a fill makes a plan of it.
-bool lacks_data(const Frame& frame) {
+bool has_unreadable_tensors(const Frame& frame) {
   return frame.digest.about != nullptr && frame.digest.about->unreadable.tensors > 0;
 }
 
 // The checkpoint that is offered for filling: the reference, or the nearest step of the run that
 // lost no file. Empty: none is known.
-std::string offered_source(const Snapshot& snapshot) {
+std::string suggested_fill_source(const Snapshot& snapshot) {
   if (snapshot.reference != nullptr) return snapshot.options.against;
   if (snapshot.run == nullptr) return {};
   const auto& steps = snapshot.run->steps;  // newest first
@@ -79,7 +79,7 @@ void draw_fill(Frame& frame, UiState& state, Column& column) {
   const std::string& now = frame.snapshot.options.fill;
   const bool is_repair = loses_elements(*frame.snapshot.plan);
   bool other = state.fill_open || now.starts_with("from:");
-  if (const std::string source = offered_source(frame.snapshot); !source.empty()) {
+  if (const std::string source = suggested_fill_source(frame.snapshot); !source.empty()) {
     const bool is_chosen = now == "from:" + source;
     other = other && !is_chosen;
     const std::string label = "The elements of " + printable(short_path(source));
@@ -150,7 +150,7 @@ void draw_content(Frame& frame, UiState& state, Column& column, const Plan& plan
   draw_plan_steps(frame, state, column);
   draw_plan_form(frame, column);
   draw_unrepaired_findings(frame, column);
-  if (loses_elements(plan) || lacks_data(frame)) draw_fill(frame, state, column);
+  if (loses_elements(plan) || has_unreadable_tensors(frame)) draw_fill(frame, state, column);
   if (!plan.empty()) draw_plan_target(frame, state, column);
   draw_plan_text(frame, state, column);
 }

@@ -19,7 +19,7 @@ bool is_to_be_repaired(const Frame& frame) {
 bool can_review(const Frame& frame, const UiState& state) {
   return has_findings(frame, state) && frame.snapshot.repaired == nullptr;
 }
-void review(Frame& frame, UiState& state) {
+void open_plan_panel(Frame& frame, UiState& state) {
   if (frame.snapshot.plan == nullptr || is_rewrite_only_plan(frame.snapshot))
     frame.emit(PlanCommand{});
   state.plan_open = true;
@@ -34,7 +34,7 @@ bool can_apply(const Frame& frame, const UiState& state) {
 bool can_apply_in_place(const Frame& frame, const UiState& /*state*/) {
   return is_to_be_repaired(frame) && !frame.anything_runs() && !frame.snapshot.not_in_place;
 }
-bool can_try(const Frame& frame, const UiState& /*state*/) {
+bool can_dry_run(const Frame& frame, const UiState& /*state*/) {
   return is_to_be_repaired(frame) && is_idle(frame) && !frame.runs("dry-run");
 }
 void apply_repair(Frame& frame, UiState& state, bool in_place) {
@@ -113,7 +113,7 @@ void step_difference(Frame& frame, UiState& state, int direction) {
 }
 
 constexpr std::array kRepairRows{
-    ActionRow{Action::kReview, "Review the repair", ctrl(Key::kR), can_review, review,
+    ActionRow{Action::kReview, "Review the repair", ctrl(Key::kR), can_review, open_plan_panel,
               OverlayPolicy::kReplaces},
     ActionRow{Action::kApply, "Write the result into a new folder", ctrl(Key::kEnter), can_apply,
               [](Frame& frame, UiState& state) { apply_repair(frame, state, false); },
@@ -124,8 +124,8 @@ constexpr std::array kRepairRows{
               can_apply_in_place,
               [](Frame& frame, UiState& state) { apply_repair(frame, state, true); },
               OverlayPolicy::kNeedsRepairPanel},
-    ActionRow{Action::kDryRun, "Estimate the repair: bytes, memory, time", ctrl(Key::kD), can_try,
-              emit_one<DryRunCommand>, OverlayPolicy::kRepairPanelOnly},
+    ActionRow{Action::kDryRun, "Estimate the repair: bytes, memory, time", ctrl(Key::kD),
+              can_dry_run, emit_one<DryRunCommand>, OverlayPolicy::kRepairPanelOnly},
     ActionRow{Action::kPlanUndo, "Undo the last edit of the plan", ctrl(Key::kZ), can_undo_edit,
               emit_one<PlanUndoCommand>, OverlayPolicy::kRepairPanelOnly},
     ActionRow{Action::kPlanRedo, "Redo the edit of the plan", ctrl(Key::kY), can_redo_edit,

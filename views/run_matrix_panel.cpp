@@ -46,7 +46,7 @@ RunGrid run_grid_of(const Frame& frame, RunState& state, const RunMatrix& matrix
 }
 
 // Colour strength for a change from 0.01 % to 100 %.
-float strength(float change) {
+float change_colour_strength(float change) {
   const float size = std::abs(change);
   return size <= 0 ? 0 : std::clamp(0.2f + 0.2f * (std::log10(size) + 4), 0.12f, 1.0f);
 }
@@ -55,7 +55,7 @@ Rgba fill_of(const Theme& theme, const RunCell& cell) {
   if (cell.is_anomalous()) return theme.bad;
   if (!cell.has_change) return theme.raised;
   return mix(theme.raised, cell.change > 0 ? theme.warn : theme.unknown,
-             0.85f * strength(cell.change));
+             0.85f * change_colour_strength(cell.change));
 }
 
 std::string change_text(float change) {

@@ -140,7 +140,7 @@ void open_step(Frame& frame, UiState& state, const verbs::RunSteps& run, const S
 }
 
 // Moves the chosen row by keys; returns true if Enter opens it.
-bool follow_keys(Frame& frame, UiState& state, std::size_t rows) {
+bool move_chosen_row(Frame& frame, UiState& state, std::size_t rows) {
   if (is_covered(state)) return false;
   for (KeyPress key : frame.keys) {
     const bool down = key.key == Key::kDown, up = key.key == Key::kUp;
@@ -209,7 +209,7 @@ std::string run_hint(const Frame& frame) {
   return hint;
 }
 
-StepChoice chosen_by_keys(const Frame& frame, const UiState& state) {
+StepChoice choice_at_cursor(const Frame& frame, const UiState& state) {
   StepChoice choice{static_cast<std::size_t>(state.run.row), {}};
   if (state.run.module && has_numbers(frame))
     choice.tensor =
@@ -219,7 +219,7 @@ StepChoice chosen_by_keys(const Frame& frame, const UiState& state) {
 
 // The button that computes statistics of all steps, right-aligned, with the bytes to read next to
 // it. Returns the left end.
-float draw_count_button(Frame& frame, UiState& state, float right, float middle) {
+float draw_run_statistics_button(Frame& frame, UiState& state, float right, float middle) {
   if (!is_possible(Action::kRunNumbers, frame, state)) return right;
   const RunMatrix& matrix = *frame.digest.run;
   const std::string label = matrix.counted == 0
@@ -274,9 +274,9 @@ void draw_run(Frame& frame, UiState& state, Region region) {
   begin_region(frame, "run", region, frame.theme.background, false);
   Column column{ImGui::GetWindowDrawList(), region.min.x + frame.px(24),
                 region.max.x - frame.px(24), region.min.y + frame.px(14)};
-  const bool enter = follow_keys(frame, state, run.steps.size());
+  const bool enter = move_chosen_row(frame, state, run.steps.size());
   const float middle = column.y + frame.px(15);
-  const float end = draw_count_button(frame, state, column.right, middle) - frame.px(20);
+  const float end = draw_run_statistics_button(frame, state, column.right, middle) - frame.px(20);
   text_from(column.draw, frame.fonts.mono_small, column.left, middle, frame.theme.quiet,
             elide_middle(run.path, end - column.left, measure_with(frame.fonts.mono_small)));
   column.take(frame.px(42));
@@ -288,7 +288,7 @@ void draw_run(Frame& frame, UiState& state, Region region) {
   text_from(column.draw, frame.fonts.small, column.left, bottom + frame.px(17), frame.theme.quiet,
             elide_end(run_hint(frame), column.width(), small));
   end_region();
-  if (enter && !run.steps.empty()) choice = chosen_by_keys(frame, state);
+  if (enter && !run.steps.empty()) choice = choice_at_cursor(frame, state);
   if (!choice || frame.job.running) return;
   state.run.row = static_cast<int>(choice->step);
   choice->in_new_tab = is_possible(Action::kOpenInTab, frame, state) &&

@@ -33,7 +33,8 @@ std::optional<std::uint32_t> tile_at(const TileSet& from, const Slice& slice, do
   return from.find(point);
 }
 
-TileShift shift_to(const TileSet& from, std::uint32_t tile, const TileSet& to, const Slice& slice) {
+TileShift shift_to_same_tile(const TileSet& from, std::uint32_t tile, const TileSet& to,
+                             const Slice& slice) {
   if (to.ndim() != from.ndim() || slice.at.size() != to.ndim()) return {};
   for (std::uint32_t other = 0; other < to.size(); ++other) {
     const bool is_same =
@@ -56,7 +57,7 @@ const TileShift& TileShifts::find(const TileSet& from, std::uint32_t tile, const
   assert(picture < std::size(known_));
   Known& known = known_[picture];
   if (known.from != &from || known.to != &to || known.tile != tile || !(known.slice == slice))
-    known = {&from, &to, tile, slice, shift_to(from, tile, to, slice)};
+    known = {&from, &to, tile, slice, shift_to_same_tile(from, tile, to, slice)};
   return known.shift;
 }
 

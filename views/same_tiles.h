@@ -20,7 +20,8 @@ std::optional<std::uint32_t> tile_at(const TileSet& from, const Slice& slice, do
                                      double column);
 // To the tile of `to` that holds the same chunk; if the tiles of `to` are of no chunk, that is of
 // the same rank. Looks at every tile of `to`.
-TileShift shift_to(const TileSet& from, std::uint32_t tile, const TileSet& to, const Slice& slice);
+TileShift shift_to_same_tile(const TileSet& from, std::uint32_t tile, const TileSet& to,
+                             const Slice& slice);
 
 // The last shift per picture, so that tiles are searched only when another one is in the middle.
 class TileShifts {

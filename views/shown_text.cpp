@@ -53,7 +53,7 @@ std::string escape_of(std::uint32_t code) {
 }
 
 // ASCII replacements for symbols in the desktop's own texts, for machines without fonts.
-std::string_view plain_form(std::uint32_t code) {
+std::string_view ascii_replacement(std::uint32_t code) {
   // Drawings in explanations of rules use lines, corners and blocks.
   if (code == 0x2500 || code == 0x2501) return "-";
   if (code == 0x2502 || code == 0x2503) return "|";
@@ -106,10 +106,11 @@ std::string_view shown_text(const ImFont* font, std::string_view text, std::stri
       std::string printed;
       used = add_printable(printed, text);
       const bool is_shown = printed == text.substr(0, used);
-      const std::uint32_t code = is_shown ? first_letter(text).code : 0;
+      const std::uint32_t code = is_shown ? decode_code_point(text).code : 0;
       if (is_shown && !has_glyph(font, code)) {
         remember_missing(code);
-        printed = plain_form(code).empty() ? escape_of(code) : std::string(plain_form(code));
+        printed = ascii_replacement(code).empty() ? escape_of(code)
+                                                  : std::string(ascii_replacement(code));
       }
       buffer += printed;
     }

@@ -61,7 +61,7 @@ void TabOrder::note_focus(ImGuiID id, bool is_text) {
   if (focused_ == id) focused_box_ = {min.x, min.y, max.x, max.y};
 }
 
-TabOrder::Stop TabOrder::stop_here(ImGuiID id, bool is_row) {
+TabOrder::Stop TabOrder::make_stop_at_last_item(ImGuiID id, bool is_row) {
   const void* window = ImGui::GetWindowDrawList();
   if (window != window_) ++region_;
   window_ = window;
@@ -69,12 +69,12 @@ TabOrder::Stop TabOrder::stop_here(ImGuiID id, bool is_row) {
 }
 
 void TabOrder::add(ImGuiID id, bool is_text) {
-  stops_.push_back(stop_here(id, false));
+  stops_.push_back(make_stop_at_last_item(id, false));
   note_focus(id, is_text);
 }
 
 void TabOrder::add_row(ImGuiID id, bool is_chosen) {
-  const Stop stop = stop_here(id, true);
+  const Stop stop = make_stop_at_last_item(id, true);
   note_focus(id, false);
   auto other = std::find_if(stops_.begin(), stops_.end(), [&](const Stop& each) {
     return each.is_row && each.region == stop.region;

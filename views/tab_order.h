@@ -35,7 +35,7 @@ class TabOrder {
     int region = 0;  // controls that are drawn consecutively in one window
     bool is_row = false;
   };
-  Stop stop_here(ImGuiID id, bool is_row);
+  Stop make_stop_at_last_item(ImGuiID id, bool is_row);
   void sort_stops();
   void note_focus(ImGuiID id, bool is_text);
 

@@ -124,13 +124,13 @@ void draw_plus(Frame& frame, UiState& state, ImVec2 min, ImVec2 max) {
 std::size_t count_of_tabs(const Frame& frame) {
   return frame.open_tabs == nullptr ? 0 : frame.open_tabs->tabs.size();
 }
-bool has_room(const Frame& frame, const UiState& /*state*/) {
+bool can_open_tab(const Frame& frame, const UiState& /*state*/) {
   return count_of_tabs(frame) > 0 && count_of_tabs(frame) < kMostTabs;
 }
 bool has_tabs(const Frame& frame, const UiState& /*state*/) {
   return tabs_are_shown(frame);
 }
-bool has_same_elsewhere(const Frame& frame, const UiState& /*state*/) {
+bool can_show_same_tensor(const Frame& frame, const UiState& /*state*/) {
   return tabs_are_shown(frame) && frame.snapshot.tensor.has_value();
 }
 
@@ -147,7 +147,7 @@ void browse_for_tab(Frame& frame, UiState& state) {
 }
 
 bool has_reference(const Frame& frame, const UiState& state) {
-  return has_room(frame, state) &&
+  return can_open_tab(frame, state) &&
          !(frame.snapshot.options.against.empty() && frame.snapshot.compared_with.empty());
 }
 void open_reference(Frame& frame, UiState& /*state*/) {
@@ -170,7 +170,7 @@ constexpr std::array kTabRows{
     ActionRow{Action::kPreviousTab, "Show the previous tab", ctrl_shift(Key::kTab), has_tabs,
               step_tab<TabRequest::Kind::kShow, -1>, OverlayPolicy::kAlways},
     ActionRow{Action::kSameInNextTab, "Show this place in the next tab", ctrl(Key::kJ),
-              has_same_elsewhere, step_tab<TabRequest::Kind::kShowSame, 1>},
+              can_show_same_tensor, step_tab<TabRequest::Kind::kShowSame, 1>},
     ActionRow{Action::kCloseTab, "Close this tab", ctrl(Key::kW), has_tabs,
               [](Frame& frame, UiState&) {
                 ask(frame, TabRequest::Kind::kClose, frame.open_tabs->shown);
@@ -183,8 +183,9 @@ constexpr std::array kTabRows{
 std::vector<std::string> tab_names(const std::vector<OpenTab>& tabs) {
   std::vector<std::vector<std::string>> parts;
   for (const OpenTab& tab : tabs) {
-    parts.push_back(parts_of(stored_path(tab.path)));
-    if (!parts.back().empty() && path_suffix(tab.path)) parts.back().back() = short_path(tab.path);
+    parts.push_back(parts_of(path_without_suffixes(tab.path)));
+    if (!parts.back().empty() && parse_computed_suffix(tab.path))
+      parts.back().back() = short_path(tab.path);
   }
   std::vector<std::string> names(tabs.size());
   for (std::size_t t = 0; t < tabs.size(); ++t) {

@@ -223,8 +223,9 @@ void fold_or_unfold(UiState& state, const ListModel& list, const ListRow& row) {
 }
 
 // Expands all folds around a tensor and returns its row.
-std::optional<std::uint32_t> reveal(UiState& state, const std::shared_ptr<const ListModel>& list,
-                                    TensorId tensor) {
+std::optional<std::uint32_t> unfold_to_tensor(UiState& state,
+                                              const std::shared_ptr<const ListModel>& list,
+                                              TensorId tensor) {
   auto row = state.rows.row_of(tensor);
   for (int depth = 0; row && depth < 2; ++depth) {
     ListRow there = state.rows.at(*row);
@@ -325,7 +326,7 @@ void follow_selection(Frame& frame, UiState& state, Region region) {
   if (state.shown == frame.snapshot.tensor || !frame.snapshot.tensor || state.rows.size() == 0)
     return;
   state.shown = frame.snapshot.tensor;
-  auto row = reveal(state, frame.digest.list, *frame.snapshot.tensor);
+  auto row = unfold_to_tensor(state, frame.digest.list, *frame.snapshot.tensor);
   float height = frame.px(24), room = region.max.y - region.min.y;
   float top = row ? static_cast<float>(*row) * height : 0, scroll = ImGui::GetScrollY();
   if (row && (top < scroll || top + height > scroll + room)) {

@@ -36,7 +36,7 @@ std::vector<int> other_dims(const Picture& picture, const Slice& slice) {
   return dims;
 }
 
-void set_apart(Frame& frame, UiState& state, std::uint32_t rank) {
+void toggle_isolated_rank(Frame& frame, UiState& state, std::uint32_t rank) {
   if (state.isolated == rank) return state.isolated.reset();
   state.isolated = rank;
   if (frame.snapshot.checkpoint == nullptr || !frame.snapshot.tensor) return;
@@ -150,8 +150,8 @@ void draw_slider(Frame& frame, ImDrawList* draw, UiState& state, int dim, std::i
 }
 
 // Longest text first.
-std::vector<std::string> colour_words(const std::optional<std::uint32_t>& isolated,
-                                      const std::string& by) {
+std::vector<std::string> colour_button_labels(const std::optional<std::uint32_t>& isolated,
+                                              const std::string& by) {
   if (isolated) return {"only rank " + std::to_string(*isolated), "one rank"};
   return {"coloured by " + by, "by " + by, "colour"};
 }
@@ -167,7 +167,7 @@ void draw_colour_picker(Frame& frame, UiState& state, Line& line) {
   if (state.map.zoom > 1) line.shorten(frame.px(106));
   // The text is shortened to the room next to the other pickers.
   std::string text;
-  for (const std::string& words : colour_words(state.isolated, by)) {
+  for (const std::string& words : colour_button_labels(state.isolated, by)) {
     text = words;
     if (chip_width(frame, text) <= line.room()) break;
   }

@@ -30,7 +30,7 @@ std::string dim_text(int dim);
 std::vector<int> other_dims(const Picture& picture, const Slice& slice);
 
 // Highlights the tiles of a rank and goes to one of them; a second time shows all ranks again.
-void set_apart(Frame& frame, UiState& state, std::uint32_t rank);
+void toggle_isolated_rank(Frame& frame, UiState& state, std::uint32_t rank);
 
 // The name of a tensor with links to its modules and to the checkpoint (breadcrumb.cpp). Returns
 // its width, at most `room`.

@@ -100,7 +100,7 @@ namespace {
 
 // Parses a range such as "[12808, 14385)" at the front of `text`; returns its length, 0 if there is
 // none.
-std::size_t range_in_front(std::string_view text, std::uint64_t& begin, std::uint64_t& end) {
+std::size_t parse_leading_range(std::string_view text, std::uint64_t& begin, std::uint64_t& end) {
   const auto number = [&](std::size_t at, std::uint64_t& value) -> std::size_t {
     auto [last, code] = std::from_chars(text.data() + at, text.data() + text.size(), value);
     return code == std::errc{} ? static_cast<std::size_t>(last - text.data()) : 0;
@@ -126,7 +126,7 @@ std::string desktop_text(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     std::uint64_t begin = 0, end = 0;
-    const std::size_t range = range_in_front(text.substr(at), begin, end);
+    const std::size_t range = parse_leading_range(text.substr(at), begin, end);
     const std::size_t closing = text[at] == '`' ? text.find('`', at + 1) : text.npos;
     if (range != 0) {
       out += range_words(out, begin, end);
@@ -145,7 +145,7 @@ namespace {
 
 // Moves both cuts out of a number with separators: "509,949,440" must not stand for
 // "1,509,949,440". Numbers without separators, such as those of names, may be cut.
-void drop_part_of_number(std::string_view text, std::size_t& head, std::size_t& tail) {
+void move_cuts_out_of_number(std::string_view text, std::size_t& head, std::size_t& tail) {
   const auto is_part = [&](std::size_t at) {
     return at < text.size() && (text[at] == ',' || (text[at] >= '0' && text[at] <= '9'));
   };
@@ -170,7 +170,7 @@ std::string elide_middle(std::string_view text, float width, const Measure& meas
     std::size_t head = kept / 2, tail = text.size() - (kept - head);
     while (head > 0 && !starts_character(text[head])) --head;
     while (tail < text.size() && !starts_character(text[tail])) ++tail;
-    drop_part_of_number(text, head, tail);
+    move_cuts_out_of_number(text, head, tail);
     while (tail < text.size() && text[tail] == '.')
       ++tail;  // avoids "coordin….": one dot is enough
     return std::string(text.substr(0, head)) + std::string(kEllipsis) +

@@ -105,7 +105,7 @@ void draw_files(LegendLine& line, const Frame& frame, const TilePaint& paint) {
   if (paint.groups[0].tiles > 0) line.draw_entry(paint.groups[0], 0);
 }
 
-void draw_findings(LegendLine& line, const Frame& frame, const TilePaint& paint) {
+void draw_findings_legend(LegendLine& line, const Frame& frame, const TilePaint& paint) {
   line.word(paint.title, frame.theme.quiet);
   for (std::size_t g = 1; g < paint.groups.size(); ++g) {
     if (line.draw_entry(paint.groups[g], g)) continue;
@@ -115,7 +115,7 @@ void draw_findings(LegendLine& line, const Frame& frame, const TilePaint& paint)
   if (paint.groups.size() > 1 && paint.groups[0].tiles > 0) line.draw_entry(paint.groups[0], 0);
 }
 
-void draw_statistic(LegendLine& line, const Frame& frame, const TilePaint& paint) {
+void draw_statistic_legend(LegendLine& line, const Frame& frame, const TilePaint& paint) {
   line.word(paint.title, frame.theme.quiet);
   line.scale(paint);
   if (paint.looked < paint.of)
@@ -209,13 +209,13 @@ void draw_legend(Frame& frame, UiState& state, Column& column) {
   else if (state.colour_by == ColourBy::kFile)
     draw_files(line, frame, *paint);
   else if (state.colour_by == ColourBy::kFinding)
-    draw_findings(line, frame, *paint);
+    draw_findings_legend(line, frame, *paint);
   else
-    draw_statistic(line, frame, *paint);
+    draw_statistic_legend(line, frame, *paint);
   column.take(frame.px(30));
 }
 
-std::string_view tint_text(const UiState& state) {
+std::string_view expected_map_caption(const UiState& state) {
   switch (state.colour_by) {
     case ColourBy::kWriter:
       return "";

@@ -16,7 +16,7 @@ void request_tile_values(Frame& frame, UiState& state);
 void follow_tile_values(Frame& frame, UiState& state);
 void draw_legend(Frame& frame, UiState& state, Column& column);
 // Caption of EXPECTED: the meaning of its colours, or why there are none.
-std::string_view tint_text(const UiState& state);
+std::string_view expected_map_caption(const UiState& state);
 // Text about a tile's values; empty if they have not been read.
 std::string tile_values_text(const Frame& frame, ChunkId chunk);
 

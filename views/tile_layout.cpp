@@ -22,12 +22,12 @@ Span span_of(const TileSet& tiles, std::uint32_t tile, int dim, double first, do
 }
 
 // Rounds so that neighbouring tiles share an edge.
-float snapped(double value, int side) {
+float snap_to_pixel(double value, int side) {
   return static_cast<float>(std::clamp(std::round(value), 0.0, static_cast<double>(side)));
 }
 
 // Priority in a pixel: status, then weight.
-std::uint32_t weight_of(const TileSet& tiles, const TileWeights& weights, std::uint32_t tile) {
+std::uint32_t tile_priority(const TileSet& tiles, const TileWeights& weights, std::uint32_t tile) {
   auto status = static_cast<std::uint32_t>(tiles.status(tile)) << 16;
   return weights.groups == nullptr ? status : status | weights.of_group[(*weights.groups)[tile]];
 }
@@ -47,12 +47,12 @@ void paint(TileLayout& layout, const TileSet& tiles, const TileWeights& weights,
   };
   int x0 = first(across.from), x1 = last(across.from, across.to, view.width);
   int y0 = first(down.from), y1 = last(down.from, down.to, view.height);
-  std::uint32_t weight = weight_of(tiles, weights, tile);
+  std::uint32_t weight = tile_priority(tiles, weights, tile);
   for (int y = y0; y < y1; ++y) {
     std::uint32_t* row =
         layout.raster.data() + static_cast<std::size_t>(y) * static_cast<std::size_t>(view.width);
     for (int x = x0; x < x1; ++x) {
-      if (row[x] == 0 || weight > weight_of(tiles, weights, row[x] - 1)) row[x] = tile + 1;
+      if (row[x] == 0 || weight > tile_priority(tiles, weights, row[x] - 1)) row[x] = tile + 1;
     }
   }
 }
@@ -75,8 +75,9 @@ TileLayout layout_tiles(const TileSet& tiles, const Slice& slice, const TileView
       paint(layout, tiles, weights, tile, down, across);
       continue;
     }
-    layout.quads.push_back({snapped(across.from, view.width), snapped(down.from, view.height),
-                            snapped(across.to, view.width), snapped(down.to, view.height), tile});
+    layout.quads.push_back(
+        {snap_to_pixel(across.from, view.width), snap_to_pixel(down.from, view.height),
+         snap_to_pixel(across.to, view.width), snap_to_pixel(down.to, view.height), tile});
   }
   return layout;
 }

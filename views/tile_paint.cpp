@@ -58,9 +58,9 @@ Rgba step_colour(std::size_t step) {
 }
 
 // The tiles that a finding is about.
-class Named {
+class TilesOfFinding {
  public:
-  Named(const Checkpoint& checkpoint, const PaintedTiles& picture, const Finding& finding)
+  TilesOfFinding(const Checkpoint& checkpoint, const PaintedTiles& picture, const Finding& finding)
       : checkpoint_(checkpoint), picture_(picture), finding_(finding) {}
 
   // One flag per chunk of the tensor; empty: none.
@@ -91,11 +91,11 @@ class Named {
     bool placed = false;
     for (const Diagnosis& diagnosis : finding_.diagnoses) {
       if (tensor_of(diagnosis) != picture_.tensor) continue;
-      if (const auto* repointed = std::get_if<Repointed>(&diagnosis)) {
-        for (const NewPlace& place : repointed->places) name_chunk(named, place.chunk);
+      if (const auto* repointed = std::get_if<WrongItemRecords>(&diagnosis)) {
+        for (const CorrectItemPlace& place : repointed->places) name_chunk(named, place.chunk);
         placed = true;
       }
-      const auto* relabelled = std::get_if<Relabelled>(&diagnosis);
+      const auto* relabelled = std::get_if<WrongBoxes>(&diagnosis);
       if (relabelled == nullptr || relabelled->boxes.size() != chunks.size()) continue;
       placed = true;
       for (std::uint32_t i = 0; i < chunks.size(); ++i) {
@@ -279,7 +279,7 @@ std::shared_ptr<const TilePaint> paint_by_finding(const Snapshot& snapshot,
   std::size_t findings = snapshot.report == nullptr ? 0 : snapshot.report->findings.size();
   for (std::size_t f = 0; f < findings && paint->groups.size() <= kMostFindings; ++f) {
     const Finding& finding = snapshot.report->findings[f];
-    auto named = Named(checkpoint, picture, finding).chunks();
+    auto named = TilesOfFinding(checkpoint, picture, finding).chunks();
     if (std::find(named.begin(), named.end(), true) == named.end()) continue;
     auto group = static_cast<std::uint16_t>(paint->groups.size());
     // Findings are sorted by severity; a tile belongs to the first that names it.

@@ -23,7 +23,8 @@ using verbs::ValueCell;
 using verbs::ValuesRequest;
 
 // Signs independent of colour: NaN is crossed out, infinity has a plus.
-void draw_odd_cell(Frame& frame, ImDrawList* draw, const ValueCell& cell, ImVec2 min, ImVec2 max) {
+void draw_non_finite_cell(Frame& frame, ImDrawList* draw, const ValueCell& cell, ImVec2 min,
+                          ImVec2 max) {
   const Theme& theme = frame.theme;
   if (cell.missing || cell.unread)
     hatch(frame, draw, min, max, cell.unread ? theme.bad : theme.quiet);
@@ -109,7 +110,7 @@ void draw_heat_map(Frame& frame, ImDrawList* draw, const SliceValues& values, Im
         if (!odd && cell.seen)
           draw->AddRectFilled(min, max, value_colour(frame.theme, cell.value, values.greatest));
         else if (odd && (cell.nan || cell.infinite || cell.missing || cell.unread))
-          draw_odd_cell(frame, draw, cell, min, max);
+          draw_non_finite_cell(frame, draw, cell, min, max);
       }
     }
   }

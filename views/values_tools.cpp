@@ -136,7 +136,7 @@ std::optional<verbs::SearchedValue> search_target_of_f3(const Snapshot& snapshot
 namespace {
 
 // Announces a file once it is written.
-void follow_saved(const Frame& frame, UiState& state) {
+void announce_saved_file(const Frame& frame, UiState& state) {
   const auto& saved = frame.snapshot.saved_values;
   if (saved == nullptr || state.values.saved.lock() == saved) return;
   state.values.saved = saved;
@@ -170,7 +170,7 @@ void draw_save_buttons(Frame& frame, Line& line, const SliceValues& values) {
 
 void draw_values_tools(Frame& frame, UiState& state, Column& column, const SliceValues& values) {
   follow_value_keys(frame, state, values);
-  follow_saved(frame, state);
+  announce_saved_file(frame, state);
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
   Line line(frame, column, 30, Gap::kMedium);
   Extents example = copy_of(checkpoint.shape(values.tensor));

@@ -87,7 +87,7 @@ std::string_view title_words(const Finding& finding) {
   return is_mild ? rule.words.as_warning : rule.title;
 }
 
-VerdictText of_findings(const Snapshot& snapshot, const FindingEffects& about) {
+VerdictText verdict_of_findings(const Snapshot& snapshot, const FindingEffects& about) {
   const CheckReport& report = *snapshot.report;
   VerdictText text;
   bool error = false, remedy = false;
@@ -133,7 +133,7 @@ void add_notes(const CheckReport& report, VerdictText& text) {
     text.title.insert(text.title.find(':'), ", " + plural(notes, "note"));
 }
 
-VerdictText of_clean(const Snapshot& snapshot) {
+VerdictText verdict_of_clean(const Snapshot& snapshot) {
   const CheckReport& report = *snapshot.report;
   VerdictText text{Tone::kOk, check_headline(*snapshot.checkpoint, report, {}), "", std::nullopt,
                    ""};
@@ -153,7 +153,7 @@ VerdictText of_clean(const Snapshot& snapshot) {
 }
 
 // After the checkpoint was written in another form.
-VerdictText of_written(const Snapshot& snapshot, const JobState& job) {
+VerdictText verdict_of_written(const Snapshot& snapshot, const JobState& job) {
   const RepairResult& result = *snapshot.repaired;
   const std::string form = snapshot.edits != nullptr && snapshot.edits->edit().written != nullptr
                                ? " as " + snapshot.edits->edit().written->format
@@ -198,8 +198,8 @@ std::size_t changed_tensors(const Plan& plan) {
   return plan.tensors.size() + filled.size();
 }
 
-VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
-  if (is_rewrite_only_plan(snapshot)) return of_written(snapshot, job);
+VerdictText verdict_of_repaired(const Snapshot& snapshot, const JobState& job) {
+  if (is_rewrite_only_plan(snapshot)) return verdict_of_written(snapshot, job);
   std::size_t changed = snapshot.plan ? changed_tensors(*snapshot.plan) : 0;
   VerdictText text{Tone::kOk, "", "", std::nullopt, ""};
   std::string in = is_repaired_elsewhere(snapshot) ? " in it" : " in " + snapshot.repaired->output;
@@ -251,10 +251,10 @@ VerdictText of_repaired(const Snapshot& snapshot, const JobState& job) {
 }
 
 // After a repair into a copy, the open checkpoint keeps its verdict, followed by that of the copy.
-VerdictText of_repaired_elsewhere(const Snapshot& snapshot, const JobState& job,
-                                  const FindingEffects& about) {
-  VerdictText copy = of_repaired(snapshot, job);
-  VerdictText text = of_findings(snapshot, about);
+VerdictText verdict_of_copy(const Snapshot& snapshot, const JobState& job,
+                            const FindingEffects& about) {
+  VerdictText copy = verdict_of_repaired(snapshot, job);
+  VerdictText text = verdict_of_findings(snapshot, about);
   const std::string at = (is_rewrite_only_plan(snapshot) ? "Written to " : "Repaired copy at ") +
                          snapshot.repaired->output;
   text.detail = at + ": " + copy.title + ".";
@@ -265,7 +265,7 @@ VerdictText of_repaired_elsewhere(const Snapshot& snapshot, const JobState& job,
   return text;
 }
 
-VerdictText of_error(const Snapshot& snapshot) {
+VerdictText verdict_of_error(const Snapshot& snapshot) {
   const Error& error = *snapshot.error;
   VerdictText text{Tone::kBad, "", "", std::nullopt, ""};
   if (error.kind == ErrorKind::kCancelled) {
@@ -286,7 +286,7 @@ VerdictText of_error(const Snapshot& snapshot) {
 
 // Missing inputs that were skipped, and newer incomplete steps that were skipped for the newest
 // complete one.
-std::string passed_over_in(const Snapshot& snapshot) {
+std::string skipped_inputs_text(const Snapshot& snapshot) {
   if (!snapshot.left_aside.empty())
     return "Opened without " + short_list_text(snapshot.left_aside) + ", which " +
            (snapshot.left_aside.size() == 1 ? "is" : "are") + " gone. ";
@@ -379,7 +379,7 @@ std::string with_desktop_terms(std::string text) {
 
 static VerdictText verdict_as_opened(const Snapshot& snapshot, const JobState& job,
                                      const FindingEffects& about) {
-  if (snapshot.error && snapshot.report == nullptr) return of_error(snapshot);
+  if (snapshot.error && snapshot.report == nullptr) return verdict_of_error(snapshot);
   if (run_is_shown(snapshot) && !job.running) {
     VerdictText text = of_run(*snapshot.run);
     mention_run_numbers(snapshot, text);
@@ -392,8 +392,8 @@ static VerdictText verdict_as_opened(const Snapshot& snapshot, const JobState& j
     return {Tone::kQuiet, "Nothing is open", "", std::nullopt, ""};
   }
   if (is_repaired_elsewhere(snapshot) && snapshot.report != nullptr && about.affected.causes != 0)
-    return of_repaired_elsewhere(snapshot, job, about);
-  if (snapshot.repaired != nullptr) return of_repaired(snapshot, job);
+    return verdict_of_copy(snapshot, job, about);
+  if (snapshot.repaired != nullptr) return verdict_of_repaired(snapshot, job);
   if (snapshot.report == nullptr) {
     std::string tensors = plural(snapshot.checkpoint->tensor_count(), "tensor");
     if (job.running) return {Tone::kQuiet, "Checking " + tensors, "", std::nullopt, ""};
@@ -401,8 +401,8 @@ static VerdictText verdict_as_opened(const Snapshot& snapshot, const JobState& j
   }
   bool findings = std::any_of(snapshot.report->findings.begin(), snapshot.report->findings.end(),
                               [](const Finding& f) { return f.severity != Severity::kInfo; });
-  VerdictText text = findings ? of_findings(snapshot, about) : of_clean(snapshot);
-  text.unjudged = passed_over_in(snapshot);
+  VerdictText text = findings ? verdict_of_findings(snapshot, about) : verdict_of_clean(snapshot);
+  text.unjudged = skipped_inputs_text(snapshot);
   if (!snapshot.report->unjudged.empty())
     text.unjudged += "Not checked: " + with_desktop_terms(to_text(snapshot.report->unjudged));
   return text;
@@ -425,7 +425,7 @@ const JobState& shown_job(const JobState& job, std::span<const JobState> concurr
 std::string window_title(const Digest& digest, const JobState& job) {
   const Snapshot& snapshot = *digest.snapshot;
   const std::string& opened_as = snapshot.options.checkpoint;
-  std::string path = stored_path(opened_as);
+  std::string path = path_without_suffixes(opened_as);
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   if (path.empty()) return "Shardwright";
   // With the folder around it: many runs have a step_9000.

@@ -30,7 +30,7 @@ void zoom_to_fit(Frame& /*frame*/, UiState& state) {
 }
 
 // The dim that the slice fixes and that is split into most parts.
-std::optional<std::size_t> across(const Frame& frame, const UiState& state) {
+std::optional<std::size_t> most_divided_fixed_dim(const Frame& frame, const UiState& state) {
   const Picture* picture = frame.digest.picture.get();
   if (picture == nullptr || state.map.slice.at.size() != picture->saved->ndim())
     return std::nullopt;
@@ -41,11 +41,11 @@ std::optional<std::size_t> across(const Frame& frame, const UiState& state) {
   return std::nullopt;
 }
 bool has_slices(const Frame& frame, const UiState& state) {
-  return has_tensor(frame, state) && across(frame, state).has_value();
+  return has_tensor(frame, state) && most_divided_fixed_dim(frame, state).has_value();
 }
 template <int kStep>
 void step_slice(Frame& frame, UiState& state) {
-  const std::size_t dim = *across(frame, state);
+  const std::size_t dim = *most_divided_fixed_dim(frame, state);
   std::int64_t& at = state.map.slice.at[dim];
   at = std::clamp<std::int64_t>(at + kStep, 0, frame.digest.picture->saved->shape()[dim] - 1);
 }

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "core/verbs/asked_path.h"
+#include "core/verbs/computed_path.h"
 #include "core/verbs/plan_file.h"
 #include "views/actions.h"
 #include "views/habits.h"
@@ -167,7 +167,7 @@ bool draw_combination(Frame& frame, Column& column, WriteState& write) {
   return entered;
 }
 
-void plan_it(Frame& frame, UiState& state) {
+void plan_write(Frame& frame, UiState& state) {
   const Snapshot& s = frame.snapshot;
   const Result<std::string> path = computed_path(state.write, s.options.checkpoint);
   if (!path) return show_toast(frame, state, path.error().message);
@@ -236,7 +236,7 @@ void draw_write_panel(Frame& frame, UiState& state) {
            "Plans it: steps, bytes, the new folder. Nothing is written yet.  (Enter)",
            ButtonStyle::kPrimary) ||
        entered))
-    plan_it(frame, state);
+    plan_write(frame, state);
   if (close_button(line, "write/close")) write.open = false;
   end_overlay();
 }

@@ -16,7 +16,7 @@
 #include "core/report/answers.h"
 #include "core/report/listing.h"
 #include "core/report/report.h"
-#include "core/verbs/asked_path.h"
+#include "core/verbs/computed_path.h"
 #include "core/verbs/ignored_rules.h"
 #include "core/verbs/newest_step.h"
 #include "gpu/cuda_executor.h"
@@ -269,7 +269,7 @@ std::string stage_rates_text(const Progress& progress) {
   constexpr const char* kDoes[kStages] = {"reading", "making", "writing", "reading back"};
   std::string text;
   for (std::size_t i = 0; i < kStages; ++i) {
-    const StageWork& work = progress.stages[i];
+    const StageUsage& work = progress.stages[i];
     if (work.nanoseconds == 0) continue;
     double seconds = static_cast<double>(work.nanoseconds) * 1e-9;
     auto rate = static_cast<std::uint64_t>(static_cast<double>(work.bytes) / seconds);

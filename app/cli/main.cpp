@@ -12,11 +12,11 @@
 #include <string_view>
 #include <thread>
 
-#include "app/cli/asked_checkpoint.h"
+#include "app/cli/computed_checkpoint.h"
 #include "app/cli/final_errors.h"
 #include "app/cli/options.h"
 #include "app/cli/processes.h"
-#include "app/cli/run_there.h"
+#include "app/cli/run_on_remote_host.h"
 #include "app/cli/terminal.h"
 #include "app/cli/verbs.h"
 #include "core/base/cores.h"
@@ -239,7 +239,7 @@ Error mpi_unavailable_error(const Launch& launch) {
 Result<std::vector<std::string>> agree_on_verb(Team& team, const Verb& verb) {
   Encoder payload;
   // Two builds of one version may use different layouts.
-  const std::string own_build = fmt::format("{} (build {})", kProgramVersion, build_of_program());
+  const std::string own_build = fmt::format("{} (build {})", kProgramVersion, executable_hash());
   payload.add(own_build);
   payload.add(std::string_view(verb.name));
   const std::string cores = team.machine() + "\n" + process_core_list();
@@ -322,7 +322,8 @@ int run_in_team(const Verb& verb, Context& context, Options& typed, const Launch
   auto transport = session.transport(options);
   if (!transport) return defer_error(context, transport.error());
   const char* machine = std::getenv(kMachineVariable);
-  TransportTeam team(**transport, kPeerTimeout, machine != nullptr ? machine : this_machine());
+  TransportTeam team(**transport, kPeerTimeout,
+                     machine != nullptr ? machine : own_machine_identity());
   auto workers = agree_on_verb(team, verb);
   if (!workers) return defer_error(context, workers.error());
   context.workers = std::move(*workers);
@@ -426,7 +427,7 @@ int run(Options& options, std::span<const std::string> words) {
 }
 
 // Usage errors are usually equal on all processes and then printed once.
-bool is_printed_once(const EarlyExit& early, const Launch& launch) {
+bool print_once_across_processes(const EarlyExit& early, const Launch& launch) {
   if (launch.size == 1 || early.code == kClean || !launch.can_connect || !has_mpi()) return false;
   auto session = begin_mpi(launch);
   if (!session || !check_mpi_matches_launcher(**session, launch)) return false;
@@ -442,7 +443,7 @@ bool is_printed_once(const EarlyExit& early, const Launch& launch) {
 }
 
 int print_early_exit(const EarlyExit& early, const Launch& launch) {
-  if (is_printed_once(early, launch)) return early.code;
+  if (print_once_across_processes(early, launch)) return early.code;
   Terminal terminal(Options{}, launch);
   if (!early.out.empty()) terminal.out(early.out);
   if (!early.err.empty()) terminal.error(early.err);

@@ -71,7 +71,7 @@ constexpr const char* kSignals =
     "disk is full or lost.";
 
 // Escapes text for roff: backslashes, dashes, and lines that begin like a request.
-std::string plain(std::string_view text) {
+std::string escape_for_roff(std::string_view text) {
   std::string out;
   for (char c : text) {
     bool begins = out.empty() || out.back() == '\n';
@@ -92,7 +92,7 @@ std::string paragraphs(std::string_view text, const char* between) {
   while (!text.empty()) {
     std::size_t end = text.find("\n\n");
     if (!out.empty()) out += std::string(between) + "\n";
-    out += plain(text.substr(0, end)) + "\n";
+    out += escape_for_roff(text.substr(0, end)) + "\n";
     text.remove_prefix(end == text.npos ? text.size() : end + 2);
   }
   return out;
@@ -106,7 +106,7 @@ std::string sentence(std::string text) {
 }
 
 std::string place_text(const ArgumentUse& place) {
-  std::string text = "\\fI" + plain(place.names.front()) + "\\fR";
+  std::string text = "\\fI" + escape_for_roff(place.names.front()) + "\\fR";
   if (place.repeats) text += " ...";
   return place.is_required ? text : "[" + text + "]";
 }
@@ -115,15 +115,15 @@ std::string place_text(const ArgumentUse& place) {
 constexpr std::string_view kOfAll[] = {"--help", "--json", "--quiet", "--color", "--threads"};
 
 std::string verb_entry(const VerbUse& verb) {
-  std::string text = ".TP\n\\fB" + plain(verb.name) + "\\fR";
+  std::string text = ".TP\n\\fB" + escape_for_roff(verb.name) + "\\fR";
   for (const ArgumentUse& place : verb.places) text += " " + place_text(place);
-  text += "\n" + plain(sentence(verb.summary)) + "\n";
+  text += "\n" + escape_for_roff(sentence(verb.summary)) + "\n";
   if (!verb.details.empty()) text += ".IP\n" + paragraphs(verb.details, ".IP");
   std::string taken;
   for (const ArgumentUse& option : verb.options) {
     const std::string& name = long_name(option);
     if (is_common_option(name)) continue;
-    taken += (taken.empty() ? "" : ", ") + ("\\fB" + plain(name) + "\\fR");
+    taken += (taken.empty() ? "" : ", ") + ("\\fB" + escape_for_roff(name) + "\\fR");
   }
   if (!taken.empty()) text += ".IP\nTakes " + taken + ".\n";
   return text;
@@ -154,18 +154,18 @@ std::string option_entry(const OptionEntry& entry, std::size_t most, bool is_fir
   const ArgumentUse& option = entry.option;
   std::string text = ".TP\n";
   for (std::size_t i = 0; i < option.names.size(); ++i)
-    text += (i == 0 ? "\\fB" : ", \\fB") + plain(option.names[i]) + "\\fR";
-  if (!option.value.empty()) text += " \\fI" + plain(option.value) + "\\fR";
+    text += (i == 0 ? "\\fB" : ", \\fB") + escape_for_roff(option.names[i]) + "\\fR";
+  if (!option.value.empty()) text += " \\fI" + escape_for_roff(option.value) + "\\fR";
   text += "\n";
   if (entry.verbs.size() < most) {
     std::string verbs;
     for (const std::string& verb : entry.verbs)
-      verbs += (verbs.empty() ? "Of " : ", ") + ("\\fB" + plain(verb) + "\\fR");
+      verbs += (verbs.empty() ? "Of " : ", ") + ("\\fB" + escape_for_roff(verb) + "\\fR");
     text += verbs + ".\n";
   }
-  text += plain(sentence(option.text)) + "\n";
+  text += escape_for_roff(sentence(option.text)) + "\n";
   for (const OptionNote& note : kNotes) {
-    if (is_first && long_name(option) == note.option) text += plain(note.text) + "\n";
+    if (is_first && long_name(option) == note.option) text += escape_for_roff(note.text) + "\n";
   }
   return text;
 }
@@ -199,11 +199,11 @@ std::string man_page(const std::vector<VerbUse>& verbs) {
     text += option_entry(entry, verbs.size() - 1, is_first);
   }
   text += ".SH EXAMPLES\n.nf\n";
-  for (const VerbUse& verb : verbs) text += plain(verb.examples) + "\n";
+  for (const VerbUse& verb : verbs) text += escape_for_roff(verb.examples) + "\n";
   text += ".fi\n.SH EXIT STATUS\n";
   for (const OptionNote& code : kCodes)
-    text += fmt::format(".TP\n.B {}\n{}\n", code.option, plain(code.text));
-  return text + ".SH SIGNALS\n" + plain(kSignals) + "\n";
+    text += fmt::format(".TP\n.B {}\n{}\n", code.option, escape_for_roff(code.text));
+  return text + ".SH SIGNALS\n" + escape_for_roff(kSignals) + "\n";
 }
 
 }  // namespace shw::cli

@@ -5,7 +5,7 @@
 
 #include "app/cli/command_text.h"
 #include "app/cli/options.h"
-#include "app/cli/typed.h"
+#include "app/cli/split_arguments.h"
 #include "app/cli/verb_options.h"
 #include "app/cli/verb_table.h"
 #include "core/base/spelling.h"
@@ -23,7 +23,7 @@ bool exists(const std::string& path) {
 }
 
 // Also accepts `show FQN CHECKPOINT`: the argument that exists on disk is the checkpoint.
-void resolve_order(Options& options) {
+void swap_if_tensor_first(Options& options) {
   if (options.verb != "show" && options.verb != "map") return;
   if (!exists(options.checkpoint) && exists(options.subject))
     std::swap(options.checkpoint, options.subject);
@@ -79,8 +79,8 @@ std::string with_description(const CLI::App& verb, const std::string& name) {
 }
 
 // Formats a CLI11 error.
-EarlyExit refuse(bool json, const CLI::ParseError& problem, const CLI::App& app,
-                 const Typed& typed) {
+EarlyExit usage_exit(bool json, const CLI::ParseError& problem, const CLI::App& app,
+                     const Typed& typed) {
   std::string verb(typed.verb), message = problem.what();
   std::string help = "`shardwright " + verb + " --help` shows how it is used.";
   std::size_t required = message.find(" is required");
@@ -251,11 +251,11 @@ std::variant<Options, EarlyExit> parse_arguments(int typed_count, char** typed_w
     for (const CLI::App* verb : app.get_subcommands()) return EarlyExit{0, verb->help(), {}};
     return EarlyExit{0, help_text(), {}};
   } catch (const CLI::ParseError& problem) {
-    return refuse(json, problem, app, typed);
+    return usage_exit(json, problem, app, typed);
   }
   if (!words.empty()) options.subject = joined(words);
   if (options.verb == "completion") return EarlyExit{0, *command_text(options.subject), {}};
-  resolve_order(options);
+  swap_if_tensor_first(options);
   return options;
 }
 

@@ -45,7 +45,7 @@ std::string requested_processes(const Options& options) {
 }  // namespace
 
 Launch launch_to_join(const Options& options) {
-  return joined_launch(options.processes, environment);
+  return requested_launch(options.processes, environment);
 }
 
 Launch launch_to_join(int argc, char** argv) {
@@ -56,7 +56,7 @@ Launch launch_to_join(int argc, char** argv) {
     if (word == kOption && i + 1 < argc) asked = argv[i + 1];
     if (word.starts_with("--processes=")) asked = word.substr(kOption.size() + 1);
   }
-  return joined_launch(asked, environment);
+  return requested_launch(asked, environment);
 }
 
 std::optional<Error> check_process_options(const Options& options, const Launch& joined) {
@@ -67,7 +67,7 @@ std::optional<Error> check_process_options(const Options& options, const Launch&
                  {},
                  "It is mpi or alone."};
   if (joined.size > 1 || !asked.empty() || !writes_a_folder(options.verb)) return std::nullopt;
-  const Launch launched = launch_of_this_process();
+  const Launch launched = detect_own_launch();
   if (launched.size == 1 || !is_started_by_launcher()) return std::nullopt;
   return Error{ErrorKind::kUsage,
                fmt::format("{} has begun {} processes, and each would write the same folder",

@@ -44,7 +44,7 @@ bool wants_colour(const std::string& choice, bool is_terminal) {
 }
 
 // 24-bit colour support, as terminals announce it (github.com/termstandard/colors).
-bool shows_millions() {
+bool shows_24_bit_colours() {
   const char* said = std::getenv("COLORTERM");
   return said != nullptr &&
          (std::strcmp(said, "truecolor") == 0 || std::strcmp(said, "24bit") == 0);
@@ -104,7 +104,7 @@ Terminal::Terminal(const Options& options, const Launch& launch) : is_first_(lau
   // Open MPI gives each process a pseudo-terminal, wherever its output ends.
   const bool out_is_terminal = launch.by.empty() && isatty(STDOUT_FILENO) != 0;
   colour_ = !options.plain && wants_colour(options.color, out_is_terminal);
-  millions_ = shows_millions();
+  millions_ = shows_24_bit_colours();
   must_fit_ = out_is_terminal || set("COLUMNS");
   json_ = options.json;
   utf8_ = !options.plain && locale_is_utf8();

@@ -9,7 +9,7 @@
 namespace shw::cli {
 namespace {
 
-int check_one(Context& context) {
+int check_single_checkpoint(Context& context) {
   const Options& options = context.options;
   auto ignored = rules_to_ignore(options);
   if (!ignored) return fail_with(context, ignored.error());
@@ -38,7 +38,7 @@ int check_one(Context& context) {
 }
 
 // Checks one of several checkpoints; resolves its newest step if requested.
-int check_another(Context& context, const std::string& path) {
+int check_one_of_several(Context& context, const std::string& path) {
   Options options = context.options;
   options.checkpoint = path;
   Context one{options,      context.terminal,   context.progress,
@@ -48,7 +48,7 @@ int check_another(Context& context, const std::string& path) {
   one.answers = context.answers;
   if (!steps) return fail_with(one, steps.error());
   if (!options.json) context.terminal.out("\n" + printable(options.checkpoint) + "\n");
-  const int code = check_one(one);
+  const int code = check_single_checkpoint(one);
   if (one.deferred_error) context.deferred_error = one.deferred_error;
   return code;
 }
@@ -67,10 +67,10 @@ std::string list_of(const std::vector<std::string>& answers) {
 // Checks several checkpoints. The exit code is 1 if any has findings, otherwise the greatest.
 int check_all(Context& context) {
   const Options& options = context.options;
-  int code = check_one(context);
+  int code = check_single_checkpoint(context);
   bool has_findings = code == kFindings;
   for (const std::string& path : options.inputs) {
-    const int next = check_another(context, path);
+    const int next = check_one_of_several(context, path);
     has_findings = has_findings || next == kFindings;
     code = std::max(code, next);
   }
@@ -81,7 +81,7 @@ int check_all(Context& context) {
 
 int run_check(Context& context) {
   const Options& options = context.options;
-  if (options.inputs.empty()) return check_one(context);
+  if (options.inputs.empty()) return check_single_checkpoint(context);
   if (!options.json) {
     context.terminal.out(printable(options.checkpoint) + "\n");
     return check_all(context);

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "app/cli/verbs.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/io/store.h"
 #include "core/model/reachable.h"
 #include "core/repair/run/in_place.h"
@@ -53,7 +53,8 @@ bool repairs_anything(const Plan& plan) {
 
 // The size of the result, the free space there, and the option that writes less. Skipped for
 // millions of chunks, because computing it takes seconds.
-std::string cost_in_words(const Options& options, const Checkpoint& checkpoint, const Plan& plan) {
+std::string repair_cost_text(const Options& options, const Checkpoint& checkpoint,
+                             const Plan& plan) {
   constexpr std::uint32_t kMostChunks = 200'000;
   const bool fits = static_cast<bool>(check_in_place(checkpoint, plan));
   if (options.in_place) return "It rewrites .metadata and copies no file; `undo` takes it back.\n";
@@ -131,7 +132,7 @@ int run_plan(Context& context) {
     context.terminal.out(plan_to_text(*plan, style_of(context)));
     if (explains) context.terminal.out(outlook_text(*plan, outlook));
     if (!plan->empty() && check_all_reachable(checkpoint))
-      context.terminal.out("\n" + cost_in_words(context.options, checkpoint, *plan));
+      context.terminal.out("\n" + repair_cost_text(context.options, checkpoint, *plan));
     if (!plan->empty() && check_all_reachable(checkpoint))
       context.terminal.say(
           "\nNothing was written. Carry it out:  " + command_line("repair", context.options) +
@@ -158,7 +159,7 @@ Status confirm_repair(Context& context, const Checkpoint& checkpoint, const Plan
   }
   terminal.error(plan_to_text(plan, style_of(context)));
   terminal.error(lost_to_text(checkpoint, plan));
-  terminal.error("\n" + cost_in_words(context.options, checkpoint, plan));
+  terminal.error("\n" + repair_cost_text(context.options, checkpoint, plan));
   std::string question =
       context.options.in_place
           ? "\nReplace .metadata in " + printable(context.options.checkpoint) +

@@ -3,7 +3,7 @@
 
 #include "app/cli/verbs.h"
 #include "core/io/output_file.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/io/store.h"
 #include "core/report/answers.h"
 #include "core/report/report.h"

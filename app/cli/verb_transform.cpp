@@ -58,8 +58,8 @@ std::string in_words(const verbs::StepsEstimate& outlook) {
 }
 
 // Shows the outlook and asks. The outlook is computed only if a user has to be asked.
-Status agree_to_write(Context& context, const verbs::Opened& opened, const Plan& plan,
-                      const std::string& output) {
+Status confirm_write(Context& context, const verbs::Opened& opened, const Plan& plan,
+                     const std::string& output) {
   if (context.options.yes) return {};
   if (context.team != nullptr) return confirmation_required_error();
   Terminal& terminal = context.terminal;
@@ -144,7 +144,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
   auto output = output_of(posix_store(), *opened.checkpoint, wanted);
   if (!output) return fail_with(context, output.error());
   if (auto free = check_upload(context); !free) return fail_with(context, free.error());
-  if (auto agreed = agree_to_write(context, opened, plan, *output); !agreed)
+  if (auto agreed = confirm_write(context, opened, plan, *output); !agreed)
     return fail_with(context, agreed.error());
   auto result = [&] {
     ProgressLine line(context.terminal, context.progress);
@@ -272,7 +272,7 @@ int run_convert(Context& context) {
 namespace {
 
 // Checks the inputs after the first one, which is checked as the source of the result.
-Result<bool> inputs_are_clean(Context& context) {
+Result<bool> check_further_inputs(Context& context) {
   auto warnings = [&] {
     ProgressLine line(context.terminal, context.progress);
     return verbs::warnings_of_inputs(context.options.checkpoint, context.options.depth,
@@ -288,7 +288,7 @@ Result<bool> inputs_are_clean(Context& context) {
 
 int run_combine(Context& context) {
   const Options& options = context.options;
-  auto is_clean = inputs_are_clean(context);
+  auto is_clean = check_further_inputs(context);
   if (!is_clean) return fail_with(context, is_clean.error());
   VerbOptions said = options;
   auto own = verbs::format_to_keep(options.checkpoint, &context.progress);

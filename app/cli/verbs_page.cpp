@@ -109,7 +109,7 @@ std::string note_rows(std::span<const OptionNote> notes) {
   return text;
 }
 
-std::string_view repair_words(Rewrite rewrite) {
+std::string_view what_repair_writes(Rewrite rewrite) {
   switch (rewrite) {
     case Rewrite::kIndex:
       return "a new index, and files for what is recreated";
@@ -130,8 +130,8 @@ std::string targets_in_code(std::string_view format) {
   return text.empty() ? "no" : text;
 }
 
-// What of a format is written, and how.
-std::string writing_words(const verbs::KnownFormat& format) {
+// How files of this format can be written: by which `convert --to`, by `repair`, or "no".
+std::string what_is_written(const verbs::KnownFormat& format) {
   const std::string targets = targets_in_code(format.name);
   std::string text = targets == "no" ? "" : "by `convert --to` " + targets;
   if (format.repaired != Rewrite::kNone)
@@ -139,8 +139,8 @@ std::string writing_words(const verbs::KnownFormat& format) {
   return text.empty() ? "no" : text;
 }
 
-// What opens, is written, checked and refused: a row for formats that are equal. README has a copy
-// between the marks.
+// The table of formats: what can be opened, written, checked and refused. Formats with equal cells
+// share a row. README has a copy between its marks.
 std::string formats_summary() {
   std::vector<std::pair<std::string, std::string>> rows;  // by what can be done: the formats
   auto add = [&](const std::string& can, std::string_view title) {
@@ -150,7 +150,7 @@ std::string formats_summary() {
     row->second += (row->second.empty() ? "" : "; ") + in_cell(title);
   };
   for (const verbs::KnownFormat& format : verbs::known_formats())
-    add(fmt::format("yes | {} | {}", writing_words(format),
+    add(fmt::format("yes | {} | {}", what_is_written(format),
                     format.has_checksums ? "values, checksums" : "values"),
         format.title);
   for (std::string_view title : verbs::refused_formats()) add("refused by name | no | no", title);
@@ -168,7 +168,7 @@ std::string formats_section() {
   for (const verbs::KnownFormat& format : verbs::known_formats())
     text += fmt::format("| {} | {} | `{}` | {} | {} | {} |\n", in_cell(format.title),
                         in_cell(format.sign), format.name, targets_in_code(format.name),
-                        repair_words(format.repaired), format.has_checksums ? "yes" : "no");
+                        what_repair_writes(format.repaired), format.has_checksums ? "yes" : "no");
   return text + "\n";
 }
 

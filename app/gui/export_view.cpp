@@ -7,7 +7,7 @@
 #include "app/gui/svg_view.h"
 #include "core/base/printable.h"
 #include "core/io/output_file.h"
-#include "core/verbs/free_place.h"
+#include "core/verbs/free_path.h"
 
 namespace shw {
 namespace {

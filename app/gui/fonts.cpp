@@ -36,7 +36,7 @@ struct Fallback {
   std::vector<ImWchar> ranges;
 };
 
-const char* first_there(Paths paths) {
+const char* first_existing_font(Paths paths) {
   std::error_code ignored;
   for (const char* path : paths) {
     if (std::filesystem::is_regular_file(path, ignored)) return path;
@@ -49,7 +49,7 @@ const char* first_there(Paths paths) {
 ImFont* load(Paths paths, float units, float scale, const Fallback& fallback) {
   ImFontAtlas& atlas = *ImGui::GetIO().Fonts;
   float size = std::floor(units * scale + 0.5f);
-  const char* path = first_there(paths);
+  const char* path = first_existing_font(paths);
   ImFontConfig config;
   config.OversampleH = scale < 1.5f ? 2 : 1;
   config.PixelSnapH = true;
@@ -59,7 +59,7 @@ ImFont* load(Paths paths, float units, float scale, const Fallback& fallback) {
     own.SizePixels = size;
     return atlas.AddFontDefault(&own);
   }
-  const char* symbols = first_there(kSymbols);
+  const char* symbols = first_existing_font(kSymbols);
   config.MergeMode = true;
   if (symbols != nullptr && symbols != path)
     atlas.AddFontFromFileTTF(symbols, size * 0.9f, &config, kRanges);
@@ -110,7 +110,7 @@ Fonts load_fonts(float scale, const std::vector<ImWchar>& letters) {
 std::string font_report() {
   std::string text;
   for (Paths paths : {Paths(kRegular), Paths(kSemiBold), Paths(kMono), Paths(kMonoBold)}) {
-    const char* path = first_there(paths);
+    const char* path = first_existing_font(paths);
     text += std::string(path ? path : "imgui's own") + "\n";
   }
   return text;

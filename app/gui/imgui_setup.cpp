@@ -51,7 +51,7 @@ void create_imgui(const Theme& theme, float scale, bool own_input) {
   io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
   io.ConfigInputTextCursorBlink = !own_input;  // pictures must not depend on the moment
   apply_style(theme, scale);
-  if (own_input) keep_own_input();
+  if (own_input) init_headless_input();
 }
 
 void change_style(Look wanted, Look& now, Fonts& fonts) {

@@ -13,13 +13,13 @@ bool is_character(const InputEvent& event) {
 }
 
 // Arrow and page keys move in a list or map; they never focus a text field.
-bool is_walk(const KeyPress& press) {
+bool is_move_key(const KeyPress& press) {
   return press.key >= Key::kUp && press.key <= Key::kEnd;
 }
 
 // True for keys that may move the focus: all that a text field does not use itself.
-bool is_command(const KeyPress& press, bool reads_encoded_text) {
-  if (press.key == Key::kNone || is_walk(press)) return false;
+bool may_move_focus(const KeyPress& press, bool reads_encoded_text) {
+  if (press.key == Key::kNone || is_move_key(press)) return false;
   if (!reads_encoded_text || press.ctrl || press.alt) return true;
   const bool is_function = press.key >= Key::kF1 && press.key <= Key::kF12;
   return press.key == Key::kEnter || press.key == Key::kEscape || press.key == Key::kTab ||
@@ -48,7 +48,7 @@ std::vector<KeyPress> InputQueue::take(const Target& target) {
       continue;
     }
     const bool is_press = event.pressed.key != Key::kNone;
-    if (waits && is_press && !is_walk(event.pressed)) {
+    if (waits && is_press && !is_move_key(event.pressed)) {
       if (event.action != kRepeat) break;
       // Drops repeats, so that commands of a held key do not pile up on a slow machine.
       events_.pop_front();
@@ -60,7 +60,7 @@ std::vector<KeyPress> InputQueue::take(const Target& target) {
     target.key(event);
     if (!is_press) continue;
     presses.push_back(event.pressed);
-    if (!is_command(event.pressed, target.reads_encoded_text)) continue;
+    if (!may_move_focus(event.pressed, target.reads_encoded_text)) continue;
     // Drops the key's own character: "/" must not appear in the field that it opens.
     if (!events_.empty() && is_character(events_.front())) {
       target.character(events_.front().character);

@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   options.gpus = shw::cuda_gpus;
   constexpr std::size_t kThreads =
       7;  // of the session, the digest, the layouts, the settings and the watch
-  if (shw::threads_that_start(kThreads) < kThreads)
+  if (shw::count_startable_threads(kThreads) < kThreads)
     return report({shw::ErrorKind::kIo,
                    "the system lets no more threads start",
                    {},

@@ -91,7 +91,7 @@ class OffscreenHarness {
     tabs_->settle();
     frame();
   }
-  Status shoot(const std::string& path) {
+  Status save_screenshot(const std::string& path) {
     settle();
     screen_->render();
     return write_png(path, screen_->read());
@@ -171,7 +171,7 @@ Status play_line(OffscreenHarness& harness, const std::string& line) {
   } else if (line == "palette") {
     desk.palette_open = desk.palette_wanted = true;
   } else if (line.starts_with("screenshot ")) {
-    return harness.shoot(rest("screenshot "));
+    return harness.save_screenshot(rest("screenshot "));
   } else if (line.starts_with("hover tile ")) {
     auto chunk = number<std::uint32_t>(rest("hover tile "));
     if (!chunk) return usage(line);
@@ -281,7 +281,7 @@ Status render_pictures(const GuiOptions& options) {
   harness->tabs().open_all(options);
   harness->settle();
   if (!options.replay.empty()) SHW_CHECK(play(*harness, options.replay));
-  if (!options.screenshot.empty()) SHW_CHECK(harness->shoot(options.screenshot));
+  if (!options.screenshot.empty()) SHW_CHECK(harness->save_screenshot(options.screenshot));
   if (options.frame_times) measure(*harness);
   auto snapshot = harness->bench().snapshot();
   if (snapshot->checkpoint == nullptr && snapshot->error)

@@ -1,5 +1,5 @@
-// The picture of a frame as SVG: shapes and texts as such, so that they can be enlarged, searched
-// and edited; what is a texture on the screen is in it as an image.
+// A frame as SVG: shapes and texts stay vectors, so that they can be enlarged, searched and edited.
+// Textures become embedded images.
 #pragma once
 
 #include <imgui.h>

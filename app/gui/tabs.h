@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "app/gui/settings_keeper.h"
+#include "app/gui/settings_autosaver.h"
 #include "app/gui/workbench.h"
 
 namespace shw {

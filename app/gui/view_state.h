@@ -1,8 +1,5 @@
-// What is shown of a checkpoint that no command says, as one line of a record: panel, colours,
-// zoom, slice and the rank that is set apart.
-//
-//   view panel=table colour=1 axis=-1 matrix=0 rank=3 zoom=2.25 pan=0,64 rows=1 columns=2
-//   at=5,0,0
+// One line of a recording with the parts of the view that no command sets: panel, colours, zoom,
+// slice and the highlighted rank.
 #pragma once
 
 #include <string>

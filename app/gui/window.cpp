@@ -9,13 +9,13 @@
 
 #include "app/gui/export_view.h"
 #include "app/gui/fonts.h"
+#include "app/gui/frame_pacer.h"
 #include "app/gui/imgui_setup.h"
 #include "app/gui/input_queue.h"
 #include "app/gui/offscreen.h"
-#include "app/gui/pace.h"
 #include "app/gui/tabs.h"
-#include "core/verbs/own_file.h"
 #include "core/verbs/recent.h"
+#include "core/verbs/user_files.h"
 #include "views/shown_text.h"
 
 namespace shw {
@@ -35,7 +35,7 @@ Window& of(GLFWwindow* handle) {
   return *static_cast<Window*>(glfwGetWindowUserPointer(handle));
 }
 
-// The key by what it prints in the user's layout, for letters and digits.
+// Maps a GLFW key to Key. Letters and digits follow the user's keyboard layout.
 Key key_of(int key, int scancode) {
   constexpr std::pair<int, Key> kOthers[] = {{GLFW_KEY_UP, Key::kUp},
                                              {GLFW_KEY_DOWN, Key::kDown},

@@ -13,9 +13,9 @@
 namespace shw {
 
 template <class Iterator>
-class UntilCancelled {
+class CancellableRange {
  public:
-  UntilCancelled(Iterator first, Iterator last, const Progress* progress)
+  CancellableRange(Iterator first, Iterator last, const Progress* progress)
       : first_{first, progress}, last_(last) {}
   // Checks for cancellation before every element: two atomic loads per tensor.
   struct Step {
@@ -43,14 +43,13 @@ concept OutlivesLoop = std::is_lvalue_reference_v<Range> || std::remove_cvref_t<
 
 template <OutlivesLoop Range>
 auto cancellable_range(Range&& range, const Progress* progress) {
-  return UntilCancelled(std::begin(range), std::end(range), progress);
+  return CancellableRange(std::begin(range), std::end(range), progress);
 }
 
 // std::stable_sort that stops when the job is cancelled and then leaves the elements in an
 // unspecified order. Sorting 250,000 names takes 0.2 s.
 template <class Iterator, class Less>
-void stable_sort_until_cancelled(Iterator first, Iterator last, Less less,
-                                 const Progress* progress) {
+void cancellable_stable_sort(Iterator first, Iterator last, Less less, const Progress* progress) {
   constexpr std::ptrdiff_t kBlock = 1 << 14;
   const std::ptrdiff_t count = last - first;
   for (std::ptrdiff_t at = 0; at < count && !is_cancelled(progress); at += kBlock)

@@ -11,9 +11,9 @@
 
 namespace shw {
 
-class TextUntilCancelled {
+class CancellableText {
  public:
-  TextUntilCancelled(std::string_view text, const Progress* progress)
+  CancellableText(std::string_view text, const Progress* progress)
       : text_(text), progress_(progress) {}
 
   class Iterator {

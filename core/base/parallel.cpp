@@ -30,7 +30,7 @@ std::atomic<std::size_t> threads_asked_for{0};  // 0: not limited
 std::size_t startable_thread_count(std::size_t wanted) {
   constexpr std::size_t kOthers = 4;
   if (wanted <= 1) return 1;
-  const std::size_t started = threads_that_start(wanted + kOthers);
+  const std::size_t started = count_startable_threads(wanted + kOthers);
   const std::size_t most = started > kOthers ? std::min(wanted, started - kOthers) : 1;
   static std::optional<tbb::global_control> limit;
   if (most < wanted) limit.emplace(tbb::global_control::max_allowed_parallelism, most);

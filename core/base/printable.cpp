@@ -46,7 +46,7 @@ std::string escaped_shell_word(std::string_view text) {
 }  // namespace
 
 std::size_t add_printable(std::string& out, std::string_view text) {
-  auto [letter, length] = first_letter(text);
+  auto [letter, length] = decode_code_point(text);
   if (is_surrogate(letter)) {
     letter = static_cast<unsigned char>(text.front());
     length = 0;

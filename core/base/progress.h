@@ -33,7 +33,7 @@ struct Progress {
   std::atomic<bool> paused{false};
   // The job keeps finished work when it is cancelled, so that a later run can resume it.
   std::atomic<bool> keeps{false};
-  StageWorks stages{};  // summed over all phases
+  StageUsages stages{};  // summed over all phases
 
   void begin(Phase next, std::uint64_t amount, bool bytes) {
     done = 0;
@@ -70,7 +70,7 @@ inline bool is_cancelled(const Progress* progress) {
   if (progress->paused.load(std::memory_order_relaxed)) wait_while_paused(*progress);
   return progress->cancelled.load(std::memory_order_relaxed);
 }
-inline StageWorks* stages_of(Progress* progress) {
+inline StageUsages* stages_of(Progress* progress) {
   return progress == nullptr ? nullptr : &progress->stages;
 }
 inline tl::unexpected<Error> cancelled_error() {

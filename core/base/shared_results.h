@@ -22,13 +22,13 @@
 namespace shw {
 
 template <class T, class Parts>
-class SharedResultsBuilder;
+class CompactResultsBuilder;
 
 // Immutable; copies share the same storage.
 template <class T, class Parts>
-class SharedResults {
+class CompactResults {
  public:
-  SharedResults() = default;  // empty: no results were computed
+  CompactResults() = default;  // empty: no results were computed
 
   std::size_t size() const { return columns_ == nullptr ? 0 : columns_->rows.size(); }
   bool empty() const { return size() == 0; }
@@ -43,7 +43,7 @@ class SharedResults {
   bool has_value(std::size_t i) const { return columns_->rows[i].shared != kFailed; }
 
  private:
-  friend class SharedResultsBuilder<T, Parts>;
+  friend class CompactResultsBuilder<T, Parts>;
   static constexpr std::uint32_t kFailed = 0xFFFFFFFFu;
   struct Row {
     typename Parts::Own own{};
@@ -59,17 +59,17 @@ class SharedResults {
 
 // Collects the results; an index that is never set yields T{}.
 template <class T, class Parts>
-class SharedResultsBuilder {
+class CompactResultsBuilder {
  public:
-  using Results = SharedResults<T, Parts>;
+  using Results = CompactResults<T, Parts>;
 
-  explicit SharedResultsBuilder(std::size_t count) {
+  explicit CompactResultsBuilder(std::size_t count) {
     columns_->rows.resize(count);
     columns_->shared.resize(1);
   }
 
   static Results of(std::vector<Result<T>> all) {
-    SharedResultsBuilder builder(all.size());
+    CompactResultsBuilder builder(all.size());
     for (std::size_t i = 0; i < all.size(); ++i) builder.set(i, std::move(all[i]));
     return builder.take();
   }

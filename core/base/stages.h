@@ -20,10 +20,10 @@ constexpr std::string_view name(Stage stage) {
 }
 
 // Thread-seconds: a stage that keeps two threads busy for one second took two.
-struct StageWork {
+struct StageUsage {
   std::atomic<std::uint64_t> bytes{0}, nanoseconds{0};
 };
-using StageWorks = std::array<StageWork, kStages>;
+using StageUsages = std::array<StageUsage, kStages>;
 
 // Time that this thread has waited because its job was paused.
 inline thread_local std::chrono::steady_clock::duration paused_time_this_thread{};
@@ -31,7 +31,7 @@ inline thread_local std::chrono::steady_clock::duration paused_time_this_thread{
 // Charges the time between construction and destruction to one stage; null `works` disables it.
 class StageClock {
  public:
-  StageClock(StageWorks* works, Stage stage, std::uint64_t bytes) : works_(works) {
+  StageClock(StageUsages* works, Stage stage, std::uint64_t bytes) : works_(works) {
     if (works_ == nullptr) return;
     work_ = &(*works_)[static_cast<std::size_t>(stage)];
     work_->bytes.fetch_add(bytes, std::memory_order_relaxed);
@@ -49,13 +49,13 @@ class StageClock {
   }
 
  private:
-  StageWorks* works_;
-  StageWork* work_ = nullptr;
+  StageUsages* works_;
+  StageUsage* work_ = nullptr;
   std::chrono::steady_clock::time_point begun_{};
 };
 
 // The stage with the most thread time; kRead if no stage has any.
-inline Stage longest(const StageWorks& works) {
+inline Stage longest(const StageUsages& works) {
   std::size_t longest = 0;
   for (std::size_t i = 1; i < kStages; ++i) {
     if (works[i].nanoseconds > works[longest].nanoseconds) longest = i;

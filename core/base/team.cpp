@@ -92,8 +92,8 @@ Result<DecodedHeartbeats> decode_heartbeats(const std::vector<Bytes>& gathered,
     SHW_TRY(std::string error, payload.text());
     decoded.all_done = decoded.all_done && is_done != 0;
     if (!error.empty() && !decoded.stopped)
-      decoded.stopped =
-          error_of_worker(static_cast<int>(member), std::as_bytes(std::span(std::as_const(error))));
+      decoded.stopped = decode_error_of_rank(static_cast<int>(member),
+                                             std::as_bytes(std::span(std::as_const(error))));
     if (task.progress != nullptr) SHW_CHECK(movement.note(member, is_done != 0, moved, task.step));
     if (task.receive && !news.empty() && decoded.took_news)
       decoded.took_news = task.receive(member, std::as_bytes(std::span(std::as_const(news))));
@@ -103,7 +103,7 @@ Result<DecodedHeartbeats> decode_heartbeats(const std::vector<Bytes>& gathered,
 
 // Ends this process's task because another process has stopped. A Ctrl-C during the wait sets the
 // same flag and must survive when the flag is cleared.
-void stop_waiting(std::future<Status>& work, Progress* progress) {
+void cancel_and_wait(std::future<Status>& work, Progress* progress) {
   if (progress == nullptr || is_cancelled(progress)) return work.wait();
   const unsigned before = stop_requests.load();
   progress->cancel();
@@ -116,13 +116,13 @@ void stop_waiting(std::future<Status>& work, Progress* progress) {
 // precedence.
 Status stop_task_and_get_error(std::future<Status>& work, Progress* progress, const Error& why) {
   const bool was_cancelled = is_cancelled(progress);
-  stop_waiting(work, progress);
+  cancel_and_wait(work, progress);
   Status done = work.get();
   if (!done && (was_cancelled || done.error().kind != ErrorKind::kCancelled)) return done;
   return tl::unexpected<Error>(why);
 }
 
-Status explain_silence(Error error, const ProgressTracker& movement) {
+Status add_last_heartbeat_to_error(Error error, const ProgressTracker& movement) {
   // If a process reported why it stopped, the progress of the others explains nothing.
   const bool has_reason =
       error.kind == ErrorKind::kCancelled || error.message.find(" stopped: ") != std::string::npos;
@@ -145,7 +145,7 @@ Status send_heartbeats_until_done(Team& team, const HeartbeatTask& task,
     auto gathered = team.allgather(encode_heartbeat(own, task), task.step);
     // The others may have left already, once they received this process's error.
     if (!gathered && own && !*own) return *own;
-    if (!gathered) return explain_silence(std::move(gathered).error(), movement);
+    if (!gathered) return add_last_heartbeat_to_error(std::move(gathered).error(), movement);
     SHW_TRY(DecodedHeartbeats decoded, decode_heartbeats(*gathered, task, movement));
     const Error* why = decoded.stopped ? &*decoded.stopped : nullptr;
     if (!decoded.took_news) why = &decoded.took_news.error();
@@ -263,7 +263,7 @@ Status run_with_heartbeat(Team& team, const HeartbeatTask& task) {
   Status done = send_heartbeats_until_done(team, task, work);
   if (done) return done;
   team.stop(done.error());
-  if (work.valid()) stop_waiting(work, task.progress);
+  if (work.valid()) cancel_and_wait(work, task.progress);
   return done;
 }
 

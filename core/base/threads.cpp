@@ -15,7 +15,7 @@ bool start_thread(std::thread& thread, std::function<void()> body) {
   return true;
 }
 
-std::size_t threads_that_start(std::size_t wanted) {
+std::size_t count_startable_threads(std::size_t wanted) {
   std::counting_semaphore<> end(0);
   std::vector<std::thread> threads(wanted);
   std::size_t started = 0;

@@ -17,7 +17,7 @@ bool start_thread(std::thread& thread, std::function<void()> body);
 
 // How many of `wanted` threads the system lets this process run at once. Starts that many idle
 // threads; all have ended on return.
-std::size_t threads_that_start(std::size_t wanted);
+std::size_t count_startable_threads(std::size_t wanted);
 
 // Runs `work` on a new thread, or on this thread if none can be started; returns its future.
 template <class Work>

@@ -45,13 +45,13 @@ bool are_eight_bytes_ascii(std::string_view text, std::size_t at) {
   return (word & 0x8080808080808080u) == 0;
 }
 
-bool is_encoded(std::string_view text, bool surrogates) {
+bool is_valid_utf8(std::string_view text, bool surrogates) {
   for (std::size_t i = 0; i < text.size();) {
     if (are_eight_bytes_ascii(text, i)) {
       i += 8;
       continue;
     }
-    const Letter letter = first_letter(text.substr(i));
+    const CodePoint letter = decode_code_point(text.substr(i));
     if (letter.length == 0 || (is_surrogate(letter.code) && !surrogates)) return false;
     i += letter.length;
   }
@@ -60,7 +60,7 @@ bool is_encoded(std::string_view text, bool surrogates) {
 
 }  // namespace
 
-Letter first_letter(std::string_view text) {
+CodePoint decode_code_point(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text.front());
   const std::size_t more = lead < 0x80 ? 0 : lead >> 5 == 6 ? 1 : lead >> 4 == 14 ? 2 : 3;
   const bool valid = lead < 0x80 || (lead >= 0xC2 && lead <= 0xF4);
@@ -77,11 +77,11 @@ Letter first_letter(std::string_view text) {
 }
 
 bool is_utf8(std::string_view text) {
-  return is_encoded(text, false);
+  return is_valid_utf8(text, false);
 }
 
-bool is_pickled_text(std::string_view text) {
-  return is_encoded(text, true);
+bool is_utf8_or_surrogates(std::string_view text) {
+  return is_valid_utf8(text, true);
 }
 
 std::string escape_name(std::string_view name) {
@@ -107,11 +107,11 @@ std::string unescape_name(std::string_view text) {
   return is_ours ? *bytes : std::string(text);
 }
 
-std::string pickled_path(std::string_view path) {
+std::string python_path_text(std::string_view path) {
   if (is_utf8(path)) return std::string(path);
   std::string text;
   while (!path.empty()) {
-    const Letter letter = first_letter(path);
+    const CodePoint letter = decode_code_point(path);
     const bool is_text = letter.length != 0 && !is_surrogate(letter.code);
     if (is_text) {
       text += path.substr(0, letter.length);

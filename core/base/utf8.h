@@ -11,11 +11,11 @@ namespace shw {
 
 // The first code point of a non-empty text and its length in bytes; the length is 0 if the bytes
 // are not UTF-8. Surrogates count as code points here.
-struct Letter {
+struct CodePoint {
   std::uint32_t code = 0;
   std::size_t length = 0;
 };
-Letter first_letter(std::string_view text);
+CodePoint decode_code_point(std::string_view text);
 inline bool is_surrogate(std::uint32_t code) {
   return code >= 0xD800 && code < 0xE000;
 }
@@ -23,7 +23,7 @@ inline bool is_surrogate(std::uint32_t code) {
 // As in Unicode 15 and Python: no overlong forms, no surrogates, at most U+10FFFF.
 bool is_utf8(std::string_view text);
 // The strings that Python's unpickler accepts: UTF-8 in which lone surrogates are allowed.
-bool is_pickled_text(std::string_view text);
+bool is_utf8_or_surrogates(std::string_view text);
 
 // An injective text form of a path or name: the name itself if it is UTF-8, else "//" and every
 // byte that is not an ASCII letter, digit or sign as \xHH. Relative paths never begin with "//"; a
@@ -34,6 +34,6 @@ std::string unescape_name(std::string_view text);
 
 // A path as Python decodes and pickles it (os.fsdecode): every byte that is not UTF-8 becomes one
 // of the surrogates U+DC80 to U+DCFF.
-std::string pickled_path(std::string_view path);
+std::string python_path_text(std::string_view path);
 
 }  // namespace shw

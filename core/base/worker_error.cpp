@@ -27,7 +27,7 @@ Bytes encode_error(const Error& error) {
   return Bytes(bytes.begin(), bytes.end());
 }
 
-Error error_of_worker(int worker, BytesView packed) {
+Error decode_error_of_rank(int worker, BytesView packed) {
   if (packed.empty()) return {ErrorKind::kIo, fmt::format("worker {} stopped", worker)};
   auto kind = std::min(std::to_integer<int>(packed[0]), static_cast<int>(ErrorKind::kCancelled));
   std::string_view text(reinterpret_cast<const char*>(packed.data()) + 1, packed.size() - 1);

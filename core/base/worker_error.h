@@ -12,6 +12,6 @@ namespace shw {
 bool is_relayed_error(std::string_view message);
 inline constexpr std::size_t kMostOfError = 1000;  // bytes; longer messages are cut
 Bytes encode_error(const Error& error);
-Error error_of_worker(int worker, BytesView packed);
+Error decode_error_of_rank(int worker, BytesView packed);
 
 }  // namespace shw

@@ -64,7 +64,7 @@ void remember(Error error) {
 
 // Catches exceptions, because none may reach C. Core throws only if memory runs out.
 template <class Work>
-auto guarded(Work work) -> decltype(work()) {
+auto catch_exceptions(Work work) -> decltype(work()) {
   try {
     return work();
   } catch (const std::bad_alloc&) {
@@ -78,8 +78,8 @@ auto guarded(Work work) -> decltype(work()) {
 template <class Work>
 auto run(shw_progress said, void* context, Work work) -> decltype(work(nullptr)) {
   Progress progress;
-  if (said == nullptr) return guarded([&] { return work(&progress); });
-  auto done = run_on_own_thread([&] { return guarded([&] { return work(&progress); }); });
+  if (said == nullptr) return catch_exceptions([&] { return work(&progress); });
+  auto done = run_on_own_thread([&] { return catch_exceptions([&] { return work(&progress); }); });
   while (done.wait_for(std::chrono::milliseconds(100)) == std::future_status::timeout) {
     if (said(context, progress.done, progress.total) == 0 || progress.cancelled) continue;
     stop_requests.fetch_add(1);  // the only flag that waits for a server observe
@@ -304,7 +304,7 @@ int shw_get_chunk(const shw_checkpoint* checkpoint, uint64_t tensor, uint64_t ch
 }
 
 int shw_find_run(const shw_checkpoint* checkpoint, uint64_t tensor, uint64_t chunk, shw_run* out) {
-  auto found = guarded([&] { return run_into(checkpoint, tensor, chunk, *out); });
+  auto found = catch_exceptions([&] { return run_into(checkpoint, tensor, chunk, *out); });
   if (found) return *found ? 0 : 1;
   remember(std::move(found).error());
   return -1;

@@ -115,7 +115,7 @@ Result<std::vector<Bytes>> exchange(Transport& transport, std::vector<Bytes> to_
   return come;
 }
 
-Result<std::vector<Bytes>> gather_all(Transport& transport, Bytes own, std::uint64_t most,
+Result<std::vector<Bytes>> all_gather(Transport& transport, Bytes own, std::uint64_t most,
                                       const WaitStep& step) {
   SHW_TRY(auto come, exchange_with(
                          transport, [&](int) { return BytesView(own); }, most, step));
@@ -128,7 +128,7 @@ Result<std::vector<std::uint64_t>> all_reduce(Transport& transport,
                                               Reduction reduction, const WaitStep& step) {
   auto bytes = std::as_bytes(std::span(values));
   const std::uint64_t most = bytes.size() * static_cast<std::uint64_t>(transport.size());
-  SHW_TRY(auto come, gather_all(transport, Bytes(bytes.begin(), bytes.end()), most, step));
+  SHW_TRY(auto come, all_gather(transport, Bytes(bytes.begin(), bytes.end()), most, step));
   for (int peer = 0; peer < transport.size(); ++peer) {
     if (peer == transport.rank()) continue;
     const Bytes& message = come[static_cast<std::size_t>(peer)];

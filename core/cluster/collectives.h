@@ -21,7 +21,7 @@ Result<std::vector<Bytes>> exchange(Transport& transport, std::vector<Bytes> to_
                                     std::uint64_t most, const WaitStep& step);
 
 // Sends the same message to all ranks; returns the messages of all ranks, by rank.
-Result<std::vector<Bytes>> gather_all(Transport& transport, Bytes own, std::uint64_t most,
+Result<std::vector<Bytes>> all_gather(Transport& transport, Bytes own, std::uint64_t most,
                                       const WaitStep& step);
 
 enum class Reduction : std::uint8_t { kSum, kLeast, kGreatest };

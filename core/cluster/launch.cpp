@@ -56,7 +56,7 @@ Launch launch_of_srun(Launch launch, const std::function<const char*(const char*
 
 }  // namespace
 
-Launch launch_of(const std::function<const char*(const char*)>& get) {
+Launch detect_launch(const std::function<const char*(const char*)>& get) {
   const char* alone = get(kAloneVariable);
   if (alone != nullptr && *alone != '\0' && std::string_view(alone) != "0") return {};
   for (const Launcher& launcher : kLaunchers) {
@@ -72,16 +72,17 @@ Launch launch_of(const std::function<const char*(const char*)>& get) {
   return {};
 }
 
-Launch joined_launch(std::string_view asked, const std::function<const char*(const char*)>& get) {
+Launch requested_launch(std::string_view asked,
+                        const std::function<const char*(const char*)>& get) {
   if (asked.empty()) {
     const char* variable = get(kProcessesVariable);
     if (variable != nullptr) asked = variable;
   }
-  return asked == "mpi" ? launch_of(get) : Launch{};
+  return asked == "mpi" ? detect_launch(get) : Launch{};
 }
 
-Launch launch_of_this_process() {
-  return launch_of([](const char* name) -> const char* { return std::getenv(name); });
+Launch detect_own_launch() {
+  return detect_launch([](const char* name) -> const char* { return std::getenv(name); });
 }
 
 }  // namespace shw

@@ -33,10 +33,10 @@ inline constexpr const char* kAloneVariable = "SHARDWRIGHT_ALONE";
 inline constexpr const char* kProcessesVariable = "SHARDWRIGHT_PROCESSES";
 
 // `get` behaves like std::getenv.
-Launch launch_of(const std::function<const char*(const char*)>& get);
-Launch launch_of_this_process();
-// The launch that this process joins: launch_of() if `asked`, or otherwise the variable, is "mpi";
-// a single process if not.
-Launch joined_launch(std::string_view asked, const std::function<const char*(const char*)>& get);
+Launch detect_launch(const std::function<const char*(const char*)>& get);
+Launch detect_own_launch();
+// The launch that this process joins: detect_launch() if `asked`, or otherwise the variable, is
+// "mpi"; a single process if not.
+Launch requested_launch(std::string_view asked, const std::function<const char*(const char*)>& get);
 
 }  // namespace shw

@@ -94,7 +94,8 @@ class Loopback final : public Transport {
       hub_.changed.wait(lock, [&] { return hub_.may_run(rank_) || hub_.stopped; });
     }
     auto error = receive_messages(step);
-    if (!error && hub_.stopped) error = error_of_worker(hub_.stopped->first, hub_.stopped->second);
+    if (!error && hub_.stopped)
+      error = decode_error_of_rank(hub_.stopped->first, hub_.stopped->second);
     if (!error) error = ended_peer_error(step);
     if (!error) return {};
     stop(*error);
@@ -139,12 +140,12 @@ class Loopback final : public Transport {
     for (bool in_time = true;;) {
       if (auto error = receive_messages(step)) return error;
       if (awaited_.empty()) return std::nullopt;
-      if (hub_.stopped) return error_of_worker(hub_.stopped->first, hub_.stopped->second);
+      if (hub_.stopped) return decode_error_of_rank(hub_.stopped->first, hub_.stopped->second);
       if (auto error = ended_peer_error(step)) return error;
       const Awaited& first = awaited_.front();
       // With a fixed order also an error if all ranks had a turn and none sent anything.
       if (!in_time || (hub_.fixed_order && ++hub_.in_vain > hub_.running_rank_count()))
-        return silent_error(step, first.peer, first.bytes.size(), true);
+        return peer_timeout_error(step, first.peer, first.bytes.size(), true);
       if (hub_.fixed_order) {
         hub_.pass_turn_from(rank_);
         in_time = hub_.changed.wait_until(lock, deadline,

@@ -94,7 +94,7 @@ class MpiTransport final : public Transport {
     const auto deadline = Clock::now() + step.within;
     PollDelay pause;
     while (true) {
-      auto error = look(step);
+      auto error = poll_requests(step);
       if (!error && pieces_.empty()) return {};
       if (!error) error = error_note_from_peer();
       if (!error && stopped_ != nullptr && stopped_->load(std::memory_order_relaxed))
@@ -103,7 +103,7 @@ class MpiTransport final : public Transport {
         auto late = std::find_if(pieces_.begin(), pieces_.end(),
                                  [](const Piece& piece) { return piece.is_receive; });
         if (late == pieces_.end()) late = pieces_.begin();
-        error = silent_error(step, late->peer, late->message, late->is_receive);
+        error = peer_timeout_error(step, late->peer, late->message, late->is_receive);
       }
       if (error) {
         abort(*error);
@@ -115,7 +115,7 @@ class MpiTransport final : public Transport {
 
   Status poll(const WaitStep& step) override {
     if (is_dead_) return tl::unexpected<Error>(used_after_error());
-    auto error = look(step);
+    auto error = poll_requests(step);
     if (!error) error = error_note_from_peer();
     if (!error) return {};
     abort(*error);
@@ -167,7 +167,7 @@ class MpiTransport final : public Transport {
   }
 
   // Completes finished transfers; an error if one has an unexpected size.
-  std::optional<Error> look(const WaitStep& step) {
+  std::optional<Error> poll_requests(const WaitStep& step) {
     for (auto piece = pieces_.begin(); piece != pieces_.end();) {
       int done = 0;
       MPI_Status status{};
@@ -204,12 +204,12 @@ class MpiTransport final : public Transport {
     int count = 0;
     MPI_Get_count(&status, MPI_BYTE, &count);
     if (count < 0 || static_cast<std::size_t>(count) > note.size())
-      return error_of_worker(status.MPI_SOURCE, {});
+      return decode_error_of_rank(status.MPI_SOURCE, {});
     if (MPI_Recv(note.data(), count, MPI_BYTE, status.MPI_SOURCE, kNoteTag, notes_,
                  MPI_STATUS_IGNORE) != MPI_SUCCESS)
-      return error_of_worker(status.MPI_SOURCE, {});
-    return error_of_worker(status.MPI_SOURCE,
-                           BytesView(note).first(static_cast<std::size_t>(count)));
+      return decode_error_of_rank(status.MPI_SOURCE, {});
+    return decode_error_of_rank(status.MPI_SOURCE,
+                                BytesView(note).first(static_cast<std::size_t>(count)));
   }
 
   // Ensures that MPI no longer accesses the caller's buffers: cancels unmatched receives and waits
@@ -258,7 +258,7 @@ class OpenedMpi final : public MpiSession {
     return std::make_unique<MpiTransport>(data, notes, rank_, size_, options);
   }
 
-  bool part(Bytes own, bool has_report, const Say& say) override {
+  bool part(Bytes own, bool has_report, const PrintReports& say) override {
     if (rank_ != 0) return send_report(std::move(own), has_report);
     std::vector<std::optional<Bytes>> reports(static_cast<std::size_t>(size_));
     reports[0] = std::move(own);

@@ -33,8 +33,8 @@ class MpiSession {
   // Collective, before end(): sends the report of each process to rank 0, which calls `say` with
   // all reports by rank (nullopt for a rank that is silent for a few seconds), then confirms to the
   // other ranks. Returns false if no confirmation came: this process must then print its report.
-  using Say = std::function<void(const std::vector<std::optional<Bytes>>&)>;
-  virtual bool part(Bytes own, bool has_report, const Say& say) = 0;
+  using PrintReports = std::function<void(const std::vector<std::optional<Bytes>>&)>;
+  virtual bool part(Bytes own, bool has_report, const PrintReports& say) = 0;
   // The last call, after success or failure. Waits a few seconds for the other processes: mpirun
   // ends all of them as soon as one has left, and some may still print a report. Does not wait if
   // the launcher itself is ending the processes (`is_stopped`).

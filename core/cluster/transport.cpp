@@ -19,7 +19,7 @@ Status check_peer(const Transport& transport, int peer) {
                                              transport.rank(), transport.size(), peer));
 }
 
-Error silent_error(const WaitStep& step, int peer, std::uint64_t bytes, bool is_sender) {
+Error peer_timeout_error(const WaitStep& step, int peer, std::uint64_t bytes, bool is_sender) {
   return {ErrorKind::kIo,
           is_sender
               ? fmt::format("in `{}` worker {} sent nothing for {}: {} bytes were to come "

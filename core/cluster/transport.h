@@ -53,7 +53,7 @@ class Transport {
 // Checks and errors that all transports share, so that their messages are equal.
 Status check_peer(const Transport& transport, int peer);
 // "in `exchange 3` worker 2 sent nothing for 60 s: 4096 bytes were to come from it"
-Error silent_error(const WaitStep& step, int peer, std::uint64_t bytes, bool is_sender);
+Error peer_timeout_error(const WaitStep& step, int peer, std::uint64_t bytes, bool is_sender);
 // A message of more or fewer bytes than both ranks agreed on.
 Error wrong_size_error(const WaitStep& step, int peer, std::uint64_t agreed, bool is_more);
 Error peer_lost_error(const WaitStep& step, int peer, std::uint64_t bytes, bool is_sender = true);

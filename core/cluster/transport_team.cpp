@@ -13,7 +13,7 @@ constexpr std::uint64_t kMostMessageBytes = std::uint64_t{4}
 }  // namespace
 
 Result<std::vector<Bytes>> TransportTeam::allgather(Bytes own, const std::string& step) {
-  return gather_all(transport_, std::move(own), kMostMessageBytes,
+  return all_gather(transport_, std::move(own), kMostMessageBytes,
                     {fmt::format("{}, round {}", step, ++rounds_), patience_});
 }
 

@@ -21,8 +21,8 @@ std::string name_of(const Checkpoint& checkpoint) {
   return checkpoint.directory() == nullptr ? std::string() : checkpoint.directory()->name();
 }
 
-tl::unexpected<Error> not_averaged(const Checkpoint& in, std::string why, std::string_view fqn,
-                                   std::string advice = {}) {
+tl::unexpected<Error> averaging_error(const Checkpoint& in, std::string why, std::string_view fqn,
+                                      std::string advice = {}) {
   return fail(ErrorKind::kUnsupported, std::move(why),
               Place{.file = name_of(in), .tensor = std::string(fqn)}, std::move(advice));
 }
@@ -38,8 +38,8 @@ Status refuse_quantised(const Checkpoint& checkpoint) {
     const Dtype dtype = checkpoint.dtype(tensor);
     const bool is_narrow = name(dtype).starts_with("float") && !is_plain_float(dtype);
     if (!is_narrow && !has_config) continue;
-    return not_averaged(checkpoint, "is quantised: an average of scaled numbers means nothing",
-                        checkpoint.fqn(tensor), "--dequantise decodes the weights first.");
+    return averaging_error(checkpoint, "is quantised: an average of scaled numbers means nothing",
+                           checkpoint.fqn(tensor), "--dequantise decodes the weights first.");
   }
   return {};
 }
@@ -52,19 +52,19 @@ Result<std::vector<ReadableTensor>> tensor_in_each_checkpoint(const Checkpoints&
   for (const auto& one : checkpoints) {
     const auto found = one->find(own.fqn(first));
     if (!found)
-      return not_averaged(*one, "is not there, and the first checkpoint has it", own.fqn(first),
-                          "`shardwright diff` lists the names that differ; --leave-out PATTERN "
-                          "leaves a tensor out of all of them.");
+      return averaging_error(*one, "is not there, and the first checkpoint has it", own.fqn(first),
+                             "`shardwright diff` lists the names that differ; --leave-out PATTERN "
+                             "leaves a tensor out of all of them.");
     if (!std::ranges::equal(one->shape(*found), own.shape(first)))
-      return not_averaged(*one,
-                          fmt::format("is {}, and {} in the first checkpoint",
-                                      to_text(one->shape(*found)), to_text(own.shape(first))),
-                          own.fqn(first));
+      return averaging_error(*one,
+                             fmt::format("is {}, and {} in the first checkpoint",
+                                         to_text(one->shape(*found)), to_text(own.shape(first))),
+                             own.fqn(first));
     if (can_be_summed(one->dtype(*found)) != can_be_summed(own.dtype(first)))
-      return not_averaged(*one,
-                          fmt::format("is {}, and {} in the first checkpoint",
-                                      name(one->dtype(*found)), name(own.dtype(first))),
-                          own.fqn(first));
+      return averaging_error(*one,
+                             fmt::format("is {}, and {} in the first checkpoint",
+                                         name(one->dtype(*found)), name(own.dtype(first))),
+                             own.fqn(first));
     all.push_back(readable(one, *found));
   }
   return all;
@@ -100,10 +100,9 @@ ComputedTensor averaged_tensor(std::vector<ReadableTensor> tensors, std::vector<
 
 }  // namespace
 
-Result<std::shared_ptr<const Checkpoint>> averaged(const Checkpoints& checkpoints,
-                                                   const std::vector<double>& weights,
-                                                   const std::set<std::string, std::less<>>& aside,
-                                                   Progress* progress) {
+Result<std::shared_ptr<const Checkpoint>> average_checkpoints(
+    const Checkpoints& checkpoints, const std::vector<double>& weights,
+    const std::set<std::string, std::less<>>& aside, Progress* progress) {
   assert(!checkpoints.empty() && checkpoints.size() == weights.size());
   const Checkpoint& first = *checkpoints.front();
   ComputedPart part;
@@ -111,7 +110,7 @@ Result<std::shared_ptr<const Checkpoint>> averaged(const Checkpoints& checkpoint
     SHW_CHECK(refuse_quantised(*one));
     for (TensorId tensor : one->tensors()) {
       if (!first.find(one->fqn(tensor)) && !aside.contains(one->fqn(tensor)))
-        return not_averaged(*one, "is not in the first checkpoint", one->fqn(tensor));
+        return averaging_error(*one, "is not in the first checkpoint", one->fqn(tensor));
     }
   }
   for (TensorId tensor : first.tensors()) {
@@ -122,7 +121,7 @@ Result<std::shared_ptr<const Checkpoint>> averaged(const Checkpoints& checkpoint
     part.tensors.push_back(averaged_tensor(std::move(same), weights));
   }
   if (part.tensors.empty())
-    return not_averaged(first, "holds no floating tensor that could be averaged", {});
+    return averaging_error(first, "holds no floating tensor that could be averaged", {});
   part.made_of = checkpoints;
   return with_computed(checkpoints.front(), std::move(part), progress);
 }

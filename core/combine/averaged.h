@@ -17,7 +17,7 @@ namespace shw {
 // tensors, and those named by `aside`, are taken from the first. Formats, chunks and dtypes may
 // differ. kUnsupported, with the tensor, if a checkpoint lacks it or has another shape, or if
 // weights are quantised.
-Result<std::shared_ptr<const Checkpoint>> averaged(
+Result<std::shared_ptr<const Checkpoint>> average_checkpoints(
     const std::vector<std::shared_ptr<const Checkpoint>>& checkpoints,
     const std::vector<double>& weights, const std::set<std::string, std::less<>>& aside,
     Progress* progress);

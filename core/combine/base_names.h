@@ -15,9 +15,9 @@ namespace shw {
 class BaseNames {
  public:
   explicit BaseNames(const Checkpoint& base);
-  // The tensor of this name, or the only one with an equal suffix, at least from the layer's number
-  // on. The same prefix is always replaced by the same other one: nullopt if earlier names
-  // contradict that.
+  // The base tensor of this name, else the only one that shares a suffix of the name, where the
+  // suffix includes the layer number. An adapter prefix always maps to one base prefix: nullopt if
+  // earlier names mapped it to another.
   std::optional<TensorId> find(std::string_view name);
 
  private:

@@ -27,7 +27,7 @@ constexpr std::int64_t kComparedAtOnce = std::int64_t{4} << 20;  // elements
 // --- delta.json
 
 std::shared_ptr<const ByteSource> delta_file(const DeltaInfo& info) {
-  auto of = [](const HashOfAll& all) { return Json{{"hash", all.hash}, {"tensors", all.tensors}}; };
+  auto of = [](const TotalHash& all) { return Json{{"hash", all.hash}, {"tensors", all.tensors}}; };
   const Json json{{"schema", kDeltaSchema},
                   {"base", of(info.base)},
                   {"result", of(info.result)},
@@ -39,14 +39,14 @@ tl::unexpected<Error> invalid_delta_error(std::string why) {
   return fail(ErrorKind::kDamaged, std::move(why), Place{.file = kDeltaFile, .tensor = {}});
 }
 
-std::optional<HashOfAll> hash_in(const Json& json, const char* key) {
+std::optional<TotalHash> hash_in(const Json& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end() || !found->is_object()) return std::nullopt;
   const auto hash = found->find("hash"), tensors = found->find("tensors");
   if (hash == found->end() || !hash->is_string() || hash->get<std::string>().empty() ||
       tensors == found->end() || !tensors->is_number_unsigned())
     return std::nullopt;
-  return HashOfAll{hash->get<std::string>(), tensors->get<std::size_t>()};
+  return TotalHash{hash->get<std::string>(), tensors->get<std::size_t>()};
 }
 
 // --- what changed
@@ -367,11 +367,11 @@ Result<DeltaInfo> read_delta_info(const Directory& folder) {
   return info;
 }
 
-Result<std::shared_ptr<const Checkpoint>> delta_of(std::shared_ptr<const Checkpoint> base,
-                                                   std::shared_ptr<const Checkpoint> result,
-                                                   const HashOfAll& base_hash,
-                                                   const HashOfAll& result_hash,
-                                                   Progress* progress) {
+Result<std::shared_ptr<const Checkpoint>> compute_delta(std::shared_ptr<const Checkpoint> base,
+                                                        std::shared_ptr<const Checkpoint> result,
+                                                        const TotalHash& base_hash,
+                                                        const TotalHash& result_hash,
+                                                        Progress* progress) {
   if (result->directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   ComputedPart part;
@@ -397,9 +397,9 @@ Result<std::shared_ptr<const Checkpoint>> delta_of(std::shared_ptr<const Checkpo
   return only_computed(*result->directory(), std::move(part), progress);
 }
 
-Result<std::shared_ptr<const Checkpoint>> with_delta(std::shared_ptr<const Checkpoint> base,
-                                                     std::shared_ptr<const Checkpoint> delta,
-                                                     const DeltaInfo& info, Progress* progress) {
+Result<std::shared_ptr<const Checkpoint>> apply_delta(std::shared_ptr<const Checkpoint> base,
+                                                      std::shared_ptr<const Checkpoint> delta,
+                                                      const DeltaInfo& info, Progress* progress) {
   DeltaApplication application(base, std::move(delta));
   SHW_TRY(ComputedPart part, application.take(info));
   return with_computed(std::move(base), std::move(part), progress);

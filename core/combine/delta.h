@@ -21,28 +21,28 @@ namespace shw {
 
 inline constexpr const char* kDeltaFile = "delta.json";
 
-struct HashOfAll {
+struct TotalHash {
   std::string hash;
   std::size_t tensors = 0;
 };
 struct DeltaInfo {
-  HashOfAll base, result;
+  TotalHash base, result;
   std::vector<std::string> dropped;  // tensors of the base that the result lacks
 };
 // kUsage if the folder has no delta.json, kDamaged if it is not a valid one.
 Result<DeltaInfo> read_delta_info(const Directory& folder);
 
 // Compares every element of both by its bits.
-Result<std::shared_ptr<const Checkpoint>> delta_of(std::shared_ptr<const Checkpoint> base,
-                                                   std::shared_ptr<const Checkpoint> result,
-                                                   const HashOfAll& base_hash,
-                                                   const HashOfAll& result_hash,
-                                                   Progress* progress);
+Result<std::shared_ptr<const Checkpoint>> compute_delta(std::shared_ptr<const Checkpoint> base,
+                                                        std::shared_ptr<const Checkpoint> result,
+                                                        const TotalHash& base_hash,
+                                                        const TotalHash& result_hash,
+                                                        Progress* progress);
 
 // The base with the delta applied; its hash must equal info.result's. kDamaged if the delta does
 // not fit the base or its indices do not increase.
-Result<std::shared_ptr<const Checkpoint>> with_delta(std::shared_ptr<const Checkpoint> base,
-                                                     std::shared_ptr<const Checkpoint> delta,
-                                                     const DeltaInfo& info, Progress* progress);
+Result<std::shared_ptr<const Checkpoint>> apply_delta(std::shared_ptr<const Checkpoint> base,
+                                                      std::shared_ptr<const Checkpoint> delta,
+                                                      const DeltaInfo& info, Progress* progress);
 
 }  // namespace shw

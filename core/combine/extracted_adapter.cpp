@@ -34,7 +34,7 @@ constexpr std::string_view kWeight = ".weight", kBias = ".bias";
 constexpr std::int64_t kHeldAtOnce = std::int64_t{4} << 20;  // elements
 constexpr std::uint64_t kMostExtraction = std::uint64_t{64} << 20;
 
-tl::unexpected<Error> not_extracted(std::string why, std::string_view fqn) {
+tl::unexpected<Error> extraction_error(std::string why, std::string_view fqn) {
   return fail(ErrorKind::kUnsupported, std::move(why),
               Place{.file = {}, .tensor = std::string(fqn)},
               "`shardwright delta` writes what differs of any tensors, exactly.");
@@ -74,17 +74,17 @@ Result<std::vector<ModelPair>> pairs_of(const std::shared_ptr<const Checkpoint>&
   for (TensorId tensor : tuned->tensors()) {
     const std::string fqn(tuned->fqn(tensor));
     const auto other = base->find(fqn);
-    if (!other) return not_extracted("is not in the base", fqn);
+    if (!other) return extraction_error("is not in the base", fqn);
     pairs.push_back({fqn, readable(tuned, tensor), readable(base, *other)});
     if (pairs.back().tuned.shape != pairs.back().base.shape)
-      return not_extracted(
+      return extraction_error(
           fmt::format("is {}, and {} in the base", to_text(pairs.back().tuned.shape),
                       to_text(pairs.back().base.shape)),
           fqn);
   }
   for (TensorId tensor : base->tensors()) {
     if (!tuned->find(base->fqn(tensor)))
-      return not_extracted("is in the base alone", base->fqn(tensor));
+      return extraction_error("is in the base alone", base->fqn(tensor));
   }
   SHW_CHECK(parallel_for(pairs.size(), [&](std::size_t i) -> Status {
     if (is_cancelled(progress)) return cancelled_error();
@@ -119,9 +119,10 @@ Result<AdapterLayout> layout_of(const std::vector<ModelPair>& pairs) {
     } else if (pair.fqn.ends_with(kWeight) && pair.tuned.shape.size() < 3) {
       layout.saved.emplace(last_part(module_of(pair.fqn)));
     } else {
-      return not_extracted(fmt::format("{} differs from the base, and has no place in an adapter",
-                                       to_text(pair.tuned.shape)),
-                           pair.fqn);
+      return extraction_error(
+          fmt::format("{} differs from the base, and has no place in an adapter",
+                      to_text(pair.tuned.shape)),
+          pair.fqn);
     }
   }
   // PEFT creates matrices for every module with a target's name.
@@ -137,8 +138,8 @@ Result<AdapterLayout> layout_of(const std::vector<ModelPair>& pairs) {
   if (layout.matrices.empty() && layout.whole.empty())
     return fail(ErrorKind::kUsage, "the two are the same to the bit: there is nothing to extract");
   if (layout.matrices.empty())
-    return not_extracted("no two-dimensional weight differs, and others have no matrices",
-                         layout.whole.front()->fqn);
+    return extraction_error("no two-dimensional weight differs, and others have no matrices",
+                            layout.whole.front()->fqn);
   return layout;
 }
 
@@ -224,9 +225,9 @@ Json adapter_config(const AdapterLayout& layout, std::int64_t rank, bool is_turn
 
 }  // namespace
 
-Result<std::shared_ptr<const Checkpoint>> extracted_adapter(std::shared_ptr<const Checkpoint> tuned,
-                                                            std::shared_ptr<const Checkpoint> base,
-                                                            std::int64_t rank, Progress* progress) {
+Result<std::shared_ptr<const Checkpoint>> extract_adapter(std::shared_ptr<const Checkpoint> tuned,
+                                                          std::shared_ptr<const Checkpoint> base,
+                                                          std::int64_t rank, Progress* progress) {
   if (tuned->directory() == nullptr || base->directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   SHW_TRY(const std::vector<ModelPair> pairs, pairs_of(tuned, base, progress));

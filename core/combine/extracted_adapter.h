@@ -20,9 +20,9 @@ namespace shw {
 //
 // The folder also has extraction.json, with the share of the change that each pair loses:
 // {"schema", "rank", "whole": [NAME, ...], "rest": {NAME: share, ...}}.
-Result<std::shared_ptr<const Checkpoint>> extracted_adapter(std::shared_ptr<const Checkpoint> tuned,
-                                                            std::shared_ptr<const Checkpoint> base,
-                                                            std::int64_t rank, Progress* progress);
+Result<std::shared_ptr<const Checkpoint>> extract_adapter(std::shared_ptr<const Checkpoint> tuned,
+                                                          std::shared_ptr<const Checkpoint> base,
+                                                          std::int64_t rank, Progress* progress);
 
 inline constexpr const char* kExtractionFile = "extraction.json";
 // A summary of extraction.json in words; empty if the file is missing.

@@ -26,8 +26,8 @@ namespace {
 
 using Parts = LoraParts;
 
-tl::unexpected<Error> not_merged(std::string why, std::string_view fqn = {},
-                                 std::string advice = {}) {
+tl::unexpected<Error> merge_error(std::string why, std::string_view fqn = {},
+                                  std::string advice = {}) {
   return fail(ErrorKind::kUnsupported, std::move(why),
               Place{.file = {}, .tensor = std::string(fqn)}, std::move(advice));
 }
@@ -72,19 +72,19 @@ Result<AdapterTensors> tensors_of(const Checkpoint& adapter) {
     bool is_new = true;
     if (const auto name = lora_name(fqn)) {
       const bool is_bias = fqn.ends_with(".bias");
-      if (is_bias && name->part != LoraPart::kB) return not_merged("is not part of LoRA", fqn);
+      if (is_bias && name->part != LoraPart::kB) return merge_error("is not part of LoRA", fqn);
       is_new = is_bias ? tensors.biases.emplace(name->module, tensor).second
                        : tensors.modules[name->module].emplace(name->part, tensor).second;
     } else if (is_adapter_name(fqn) || fqn.find(".token_adapter.") != std::string_view::npos) {
-      return not_merged("is not of a LoRA adapter: other kinds are not merged", fqn,
-                        "PEFT's merge_and_unload() merges it, where it can be merged.");
+      return merge_error("is not of a LoRA adapter: other kinds are not merged", fqn,
+                         "PEFT's merge_and_unload() merges it, where it can be merged.");
     } else {
       is_new = add_whole_copy(adapter, tensor, tensors);
     }
     if (!is_new)
-      return not_merged("is of a second adapter in the same file", fqn,
-                        "Save each adapter alone with save_pretrained(), and merge one after the "
-                        "other.");
+      return merge_error("is of a second adapter in the same file", fqn,
+                         "Save each adapter alone with save_pretrained(), and merge one after the "
+                         "other.");
   }
   // PEFT also saves an embedding that has matrices, because it may have more rows than the base's.
   for (const auto& [module, parts] : tensors.modules) {
@@ -96,7 +96,7 @@ Result<AdapterTensors> tensors_of(const Checkpoint& adapter) {
 
 Status check_config(const AdapterConfig& config) {
   if (!config.changes_base.empty())
-    return not_merged(
+    return merge_error(
         fmt::format("the adapter began as \"{}\" (init_lora_weights), which changes the base's own "
                     "weights when it is loaded: its matrices alone do not say how",
                     config.changes_base),
@@ -104,11 +104,11 @@ Status check_config(const AdapterConfig& config) {
         "Save it with path_initial_model_for_weight_conversion, which makes a plain LoRA of it, or "
         "merge it with PEFT.");
   if (config.has_unknown_rows)
-    return not_merged(
+    return merge_error(
         "adapter_config.json says that matrices are stacked or split (one of layer_replication, "
         "use_qalora, use_bdlora, megatron_config), which is not merged");
   if (!config.peft_type.empty() && config.peft_type != "LORA")
-    return not_merged(
+    return merge_error(
         fmt::format("the adapter is of kind {}: LoRA alone is merged", config.peft_type));
   return {};
 }
@@ -175,10 +175,10 @@ class AdapterMerge {
 
   Result<TensorId> base_tensor(const std::string& name, TensorId of) {
     if (auto found = names_.find(name)) return *found;
-    return not_merged(fmt::format("belongs to {}, which the base does not have", name),
-                      adapter_->fqn(of),
-                      "The adapter is of another model, or the base has other names: `shardwright "
-                      "check ADAPTER --against BASE` says more.");
+    return merge_error(fmt::format("belongs to {}, which the base does not have", name),
+                       adapter_->fqn(of),
+                       "The adapter is of another model, or the base has other names: `shardwright "
+                       "check ADAPTER --against BASE` says more.");
   }
 
   // `saved`: the adapter's own copy of the base weight.
@@ -189,9 +189,9 @@ class AdapterMerge {
         parts.contains(LoraPart::kEmbeddingA) && parts.contains(LoraPart::kEmbeddingB);
     const bool is_pair = parts.contains(LoraPart::kA) && parts.contains(LoraPart::kB);
     if (is_pair == is_embedding)
-      return not_merged("has no second matrix next to it", adapter_->fqn(any));
+      return merge_error("has no second matrix next to it", adapter_->fqn(any));
     SHW_TRY(const TensorId weight, base_tensor(module + ".weight", any));
-    if (saved) SHW_CHECK(note_rows(weight, adapter_->shape(*saved), *saved));
+    if (saved) SHW_CHECK(record_vocabulary_size(weight, adapter_->shape(*saved), *saved));
     LoraProduct product{.weight = saved ? own(*saved) : readable(base_, weight),
                         .a = own(parts.at(is_pair ? LoraPart::kA : LoraPart::kEmbeddingA)),
                         .b = own(parts.at(is_pair ? LoraPart::kB : LoraPart::kEmbeddingB)),
@@ -204,7 +204,7 @@ class AdapterMerge {
                       product.a.shape[0] == product.b.shape[1] && product.a.shape[1] == shape[0] &&
                       product.b.shape[0] == shape[1];
     if (!is_right)
-      return not_merged(
+      return merge_error(
           fmt::format("{} and {} do not make a {} of the base", to_text(product.a.shape),
                       to_text(product.b.shape), to_text(shape)),
           adapter_->fqn(any));
@@ -224,12 +224,12 @@ class AdapterMerge {
 
   Result<double> scale_of(const std::string& module, std::int64_t rank) const {
     if (const auto said = rank_of_module(config_, module); said && *said != rank)
-      return not_merged(
+      return merge_error(
           fmt::format("the matrices of {} have the rank {}, and adapter_config.json "
                       "says {}: PEFT refuses them, and the scale is not known",
                       module, rank, *said));
     if (const auto scale = scale_of_module(config_, module, rank)) return *scale;
-    return not_merged(
+    return merge_error(
         fmt::format("what {} is scaled with is not known: adapter_config.json has no "
                     "lora_alpha for it, or says it by a regular expression "
                     "(alpha_pattern)",
@@ -240,11 +240,12 @@ class AdapterMerge {
     const auto found = parts.find(LoraPart::kMagnitude);
     if (found == parts.end()) {
       if (!config_.use_dora) return {};
-      return not_merged("has no magnitude vector next to it, and adapter_config.json says use_dora",
-                        adapter_->fqn(parts.begin()->second));
+      return merge_error(
+          "has no magnitude vector next to it, and adapter_config.json says use_dora",
+          adapter_->fqn(parts.begin()->second));
     }
     if (!config_.use_dora)
-      return not_merged(
+      return merge_error(
           "is of DoRA, and adapter_config.json does not say use_dora: PEFT would leave "
           "it out",
           adapter_->fqn(found->second));
@@ -252,8 +253,8 @@ class AdapterMerge {
     const std::int64_t outputs = product.weight.shape[product.is_transposed ? 1 : 0];
     if (!is_linear || magnitude.shape.empty() || volume(magnitude.shape) != outputs ||
         magnitude.shape[0] != outputs)
-      return not_merged("is DoRA of something else than a linear module, which is not merged",
-                        adapter_->fqn(found->second));
+      return merge_error("is DoRA of something else than a linear module, which is not merged",
+                         adapter_->fqn(found->second));
     product.magnitude = std::move(magnitude);
     return {};
   }
@@ -261,7 +262,7 @@ class AdapterMerge {
   Status can_compute(TensorId weight) const {
     const Dtype dtype = base_->dtype(weight);
     if (is_plain_float(dtype) && dtype != Dtype::kFloat64) return {};
-    return not_merged(
+    return merge_error(
         fmt::format("is {} in the base: weights of float32, float16 and bfloat16 are "
                     "merged",
                     name(dtype)),
@@ -273,7 +274,7 @@ class AdapterMerge {
   Status replace(TensorId weight, Extents shape, std::int64_t rows_at_once, Make make) {
     SHW_CHECK(can_compute(weight));
     if (!part_.replaced.insert(weight).second)
-      return not_merged("is changed by two modules of the adapter", base_->fqn(weight));
+      return merge_error("is changed by two modules of the adapter", base_->fqn(weight));
     const Dtype dtype = base_->dtype(weight);
     ComputedTensor tensor{.fqn = std::string(base_->fqn(weight)),
                           .dtype = dtype,
@@ -304,11 +305,11 @@ class AdapterMerge {
   Status add_bias(const std::string& module, TensorId tensor, const AdapterTensors& tensors) {
     const auto parts = tensors.modules.find(module);
     if (parts == tensors.modules.end() || !parts->second.contains(LoraPart::kA))
-      return not_merged("has no matrices next to it", adapter_->fqn(tensor));
+      return merge_error("has no matrices next to it", adapter_->fqn(tensor));
     SHW_TRY(const TensorId bias, base_tensor(module + ".bias", tensor));
     const ExtentsView shape = base_->shape(bias);
     if (!std::ranges::equal(shape, adapter_->shape(tensor)))
-      return not_merged("has another shape than the base's bias", adapter_->fqn(tensor));
+      return merge_error("has another shape than the base's bias", adapter_->fqn(tensor));
     SHW_TRY(const double scale,
             scale_of(module, adapter_->shape(parts->second.at(LoraPart::kA))[0]));
     auto make = [base = readable(base_, bias), more = own(tensor), scale](
@@ -363,17 +364,17 @@ class AdapterMerge {
     const bool has_labels = is_label_head_tensor(name);
     if (!found || has_labels) record_trained_head(name, shape, !found);
     if (found) {
-      if (!has_labels) SHW_CHECK(note_rows(*found, shape, tensor));
+      if (!has_labels) SHW_CHECK(record_vocabulary_size(*found, shape, tensor));
       if (!part_.replaced.insert(*found).second)
-        return not_merged("is saved whole, and the adapter has matrices for it too",
-                          adapter_->fqn(tensor));
+        return merge_error("is saved whole, and the adapter has matrices for it too",
+                           adapter_->fqn(tensor));
     }
     const Dtype dtype = found ? base_->dtype(*found) : adapter_->dtype(tensor);
     const bool is_as_saved = dtype == adapter_->dtype(tensor);
     if (!is_as_saved && (!is_plain_float(dtype) || !is_plain_float(adapter_->dtype(tensor)) ||
                          dtype == Dtype::kFloat64))
-      return not_merged("is of a dtype that does not become that of the base",
-                        adapter_->fqn(tensor));
+      return merge_error("is of a dtype that does not become that of the base",
+                         adapter_->fqn(tensor));
     auto make = [from = own(tensor), dtype, is_as_saved](std::int64_t first,
                                                          std::int64_t count) -> Result<Bytes> {
       const Box box = rows_box(from.shape, first, count);
@@ -391,15 +392,15 @@ class AdapterMerge {
 
   // Records a vocabulary of another size: embedding and head have other rows, and config.json must
   // follow.
-  Status note_rows(TensorId weight, ExtentsView shape, TensorId tensor) {
+  Status record_vocabulary_size(TensorId weight, ExtentsView shape, TensorId tensor) {
     const ExtentsView before = base_->shape(weight);
     if (std::ranges::equal(before, shape)) return {};
     const bool is_vocabulary = before.size() == shape.size() && !shape.empty() &&
                                std::equal(shape.begin() + 1, shape.end(), before.begin() + 1) &&
                                (!rows_ || *rows_ == std::pair(before[0], shape[0]));
     if (!is_vocabulary)
-      return not_merged(fmt::format("is {}, and {} in the base", to_text(shape), to_text(before)),
-                        adapter_->fqn(tensor));
+      return merge_error(fmt::format("is {}, and {} in the base", to_text(shape), to_text(before)),
+                         adapter_->fqn(tensor));
     rows_ = {before[0], shape[0]};
     return {};
   }
@@ -414,16 +415,16 @@ class AdapterMerge {
 
 }  // namespace
 
-Result<std::shared_ptr<const Checkpoint>> merged_adapter(std::shared_ptr<const Checkpoint> base,
-                                                         std::shared_ptr<const Checkpoint> adapter,
-                                                         Progress* progress) {
+Result<std::shared_ptr<const Checkpoint>> merge_adapter(std::shared_ptr<const Checkpoint> base,
+                                                        std::shared_ptr<const Checkpoint> adapter,
+                                                        Progress* progress) {
   if (base->directory() == nullptr || adapter->directory() == nullptr || !is_adapter(*adapter))
     return fail(ErrorKind::kUsage, "holds no adapter of PEFT",
                 {adapter->directory() == nullptr ? "" : adapter->directory()->name()},
                 "Give the base model first, then the folder with adapter_config.json.");
   SHW_TRY(auto config, read_adapter_config(*adapter->directory()));
   if (!config)
-    return not_merged(
+    return merge_error(
         "the adapter has no adapter_config.json: its scale (lora_alpha, r) is not "
         "known",
         {}, "Put the file that belongs to it into the folder.");

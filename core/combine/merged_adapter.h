@@ -13,8 +13,8 @@ namespace shw {
 // Tensors that the adapter saved whole (modules_to_save, trained biases) replace those of the base.
 // kUnsupported, with the tensor, if a part of the adapter has no place or an unknown meaning:
 // nothing is dropped silently. kUsage if `adapter` is not an adapter.
-Result<std::shared_ptr<const Checkpoint>> merged_adapter(std::shared_ptr<const Checkpoint> base,
-                                                         std::shared_ptr<const Checkpoint> adapter,
-                                                         Progress* progress);
+Result<std::shared_ptr<const Checkpoint>> merge_adapter(std::shared_ptr<const Checkpoint> base,
+                                                        std::shared_ptr<const Checkpoint> adapter,
+                                                        Progress* progress);
 
 }  // namespace shw

@@ -32,7 +32,7 @@ constexpr std::string_view kWeightEnd = ".weight";
 constexpr std::int64_t kFp4Group = 32;
 constexpr std::int64_t kMostBlock = 1 << 16;
 
-tl::unexpected<Error> not_quantised(std::string why, std::string advice = {}) {
+tl::unexpected<Error> quantise_error(std::string why, std::string advice = {}) {
   return fail(ErrorKind::kUnsupported, std::move(why), {}, std::move(advice));
 }
 
@@ -54,8 +54,8 @@ Status refuse_quantised_already(const Checkpoint& c) {
   for (TensorId tensor : c.tensors()) {
     const bool is_narrow = name(c.dtype(tensor)).starts_with("float8");
     if (is_narrow || has_config)
-      return not_quantised("weights are quantised already",
-                           "--dequantise decodes them first; both may be said.");
+      return quantise_error("weights are quantised already",
+                            "--dequantise decodes them first; both may be said.");
   }
   return {};
 }
@@ -64,7 +64,7 @@ Status refuse_quantised_already(const Checkpoint& c) {
 
 struct Fp8Weight {
   ReadableTensor from;
-  Quantising wanted;
+  QuantiseOptions wanted;
 
   bool fits() const {
     return from.shape.size() == 2 && from.shape[0] % wanted.block_rows == 0 &&
@@ -91,7 +91,7 @@ Bytes exponents_of(const std::vector<float>& powers) {
 
 void add_fp8(const std::string& fqn, const Fp8Weight& weight, ComputedPart& part) {
   const Extents& shape = weight.from.shape;
-  const Quantising& wanted = weight.wanted;
+  const QuantiseOptions& wanted = weight.wanted;
   const bool powers = wanted.scheme == QuantiseScheme::kFp8BlockPowers;
   const Dtype scale_dtype = powers ? Dtype::kFloat8E8m0fnu : Dtype::kFloat32;
   ComputedTensor elements{.fqn = fqn,
@@ -123,7 +123,8 @@ void add_fp8(const std::string& fqn, const Fp8Weight& weight, ComputedPart& part
 }
 
 Result<Json> quantise_to_fp8(const std::shared_ptr<const Checkpoint>& checkpoint,
-                             const Quantising& wanted, const Names& aside, ComputedPart& part) {
+                             const QuantiseOptions& wanted, const Names& aside,
+                             ComputedPart& part) {
   std::vector<std::string> kept;
   for (TensorId tensor : checkpoint->tensors()) {
     const std::string fqn(checkpoint->fqn(tensor));
@@ -213,8 +214,8 @@ std::optional<std::pair<std::int64_t, std::int64_t>> parse_block_size(std::strin
 
 }  // namespace
 
-Result<Quantising> quantising_of(const std::string& text) {
-  Quantising wanted;
+Result<QuantiseOptions> parse_quantise_options(const std::string& text) {
+  QuantiseOptions wanted;
   const std::size_t comma = text.find(',');
   const std::string scheme = text.substr(0, comma);
   bool is_right = true;
@@ -236,15 +237,15 @@ Result<Quantising> quantising_of(const std::string& text) {
 }
 
 Result<std::shared_ptr<const Checkpoint>> quantised(std::shared_ptr<const Checkpoint> checkpoint,
-                                                    const Quantising& wanted, const Names& aside,
-                                                    Progress* progress) {
+                                                    const QuantiseOptions& wanted,
+                                                    const Names& aside, Progress* progress) {
   SHW_CHECK(refuse_quantised_already(*checkpoint));
   ComputedPart part;
   const bool is_mxfp4 = wanted.scheme == QuantiseScheme::kMxfp4;
   SHW_TRY(Json config, is_mxfp4 ? quantise_to_mxfp4(checkpoint, aside, part)
                                 : quantise_to_fp8(checkpoint, wanted, aside, part));
   if (part.tensors.empty())
-    return not_quantised(
+    return quantise_error(
         is_mxfp4 ? "holds no stacked experts of bfloat16 ([experts, inputs, outputs], inputs a "
                    "multiple of 32)"
                  : "holds no weight of a linear module that the blocks divide",

@@ -24,19 +24,19 @@ enum class QuantiseScheme : std::uint8_t {
   kMxfp4,
 };
 
-struct Quantising {
+struct QuantiseOptions {
   QuantiseScheme scheme = QuantiseScheme::kFp8Block;
   std::int64_t block_rows = 128, block_columns = 128;  // for FP8
 };
 // Parses "fp8-block", "fp8-block,64x64", "fp8-block-ue8m0", "mxfp4"; kUsage for other text.
-Result<Quantising> quantising_of(const std::string& text);
+Result<QuantiseOptions> parse_quantise_options(const std::string& text);
 
 // Weights of linear modules (FP8), or stacked experts (MXFP4), become pairs; config.json gets the
 // matching quantization_config. Embeddings, heads, routers, norms and weights whose sizes the
 // blocks do not divide stay unquantised and are listed there, as are tensors named by `aside`.
 // kUnsupported if nothing can be quantised or a weight is quantised already.
 Result<std::shared_ptr<const Checkpoint>> quantised(std::shared_ptr<const Checkpoint> checkpoint,
-                                                    const Quantising& wanted,
+                                                    const QuantiseOptions& wanted,
                                                     const std::set<std::string, std::less<>>& aside,
                                                     Progress* progress);
 

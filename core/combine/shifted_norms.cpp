@@ -22,7 +22,7 @@ bool is_shifted_with_norms(std::string_view fqn) {
   return role_of_kind(state->kind) == StateRole::kMaster && is_norm_weight(state->key);
 }
 
-Result<std::shared_ptr<const Checkpoint>> shifted_norms(
+Result<std::shared_ptr<const Checkpoint>> shift_norm_weights(
     std::shared_ptr<const Checkpoint> checkpoint, float shift, Progress* progress) {
   ComputedPart part;
   for (TensorId tensor : checkpoint->tensors()) {

@@ -16,13 +16,13 @@ namespace shw {
 // "model.layers.0.input_layernorm.weight", "...linear_qkv.layer_norm_weight".
 bool is_norm_weight(std::string_view fqn);
 
-// True for a norm weight and its float32 master, which shifted_norms() changes. Adam moments stay:
-// the gradient by w equals the gradient by 1 + w.
+// True for a norm weight and its float32 master, which shift_norm_weights() changes. Adam moments
+// stay: the gradient by w equals the gradient by 1 + w.
 bool is_shifted_with_norms(std::string_view fqn);
 
 // Adds `shift` to every floating-point norm weight and its master, in float32, rounded once to its
 // dtype. kUnsupported if there is none.
-Result<std::shared_ptr<const Checkpoint>> shifted_norms(
+Result<std::shared_ptr<const Checkpoint>> shift_norm_weights(
     std::shared_ptr<const Checkpoint> checkpoint, float shift, Progress* progress);
 
 }  // namespace shw

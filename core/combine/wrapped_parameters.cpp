@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kInner = ".base_layer";
 constexpr std::size_t kMostOfModule = 4;  // parameters per module: all their orders are tried
 
-tl::unexpected<Error> not_wrapped(std::string why, std::string_view fqn) {
+tl::unexpected<Error> wrapped_parameter_error(std::string why, std::string_view fqn) {
   return fail(ErrorKind::kUnsupported, std::move(why),
               Place{.file = {}, .tensor = std::string(fqn)});
 }
@@ -67,21 +67,24 @@ class WrappedModules {
              std::vector<LoraParts> levels) {
     const TensorId any = levels.front().begin()->second;
     if (parameters.size() != levels.size() || levels.size() > kMostOfModule)
-      return not_wrapped(fmt::format("is of {} of matrices, and target_parameters names {} of it",
-                                     plural(levels.size(), "pair"), parameters.size()),
-                         adapter_->fqn(any));
+      return wrapped_parameter_error(
+          fmt::format("is of {} of matrices, and target_parameters names {} of it",
+                      plural(levels.size(), "pair"), parameters.size()),
+          adapter_->fqn(any));
     Module found{module, {}, std::move(levels)};
     for (const LoraParts& level : found.levels) {
       if (!level.contains(LoraPart::kA) || !level.contains(LoraPart::kB) || level.size() != 2)
-        return not_wrapped("has no second matrix next to it", adapter_->fqn(level.begin()->second));
+        return wrapped_parameter_error("has no second matrix next to it",
+                                       adapter_->fqn(level.begin()->second));
     }
     for (const std::string& name : parameters) {
       auto parameter = parameter_of(module + "." + name);
       if (!parameter)
-        return not_wrapped(fmt::format("belongs to {}.{}, which the base does not have in a form "
-                                       "that is merged",
-                                       module, name),
-                           adapter_->fqn(any));
+        return wrapped_parameter_error(
+            fmt::format("belongs to {}.{}, which the base does not have in a form "
+                        "that is merged",
+                        module, name),
+            adapter_->fqn(any));
       found.parameters.push_back(std::move(*parameter));
     }
     modules_.push_back(std::move(found));
@@ -100,8 +103,9 @@ class WrappedModules {
       if (!input_first) input_first = is_input_first;
     }
     if (!input_first)
-      return not_wrapped("has matrices next to it that do not make the parameters of the base",
-                         adapter_->fqn(first_of(modules_.front())));
+      return wrapped_parameter_error(
+          "has matrices next to it that do not make the parameters of the base",
+          adapter_->fqn(first_of(modules_.front())));
     std::vector<ParameterProduct> made;
     for (const Module& module : modules_) {
       const auto orders = parameter_orders_that_fit(module, *input_first);
@@ -124,7 +128,7 @@ class WrappedModules {
   TensorId first_of(const Module& module) const { return module.levels.front().begin()->second; }
 
   tl::unexpected<Error> ambiguous(const Module& module, const char* why) const {
-    return not_wrapped(
+    return wrapped_parameter_error(
         fmt::format("is not merged: {}, so that shapes do not say what is meant", why),
         adapter_->fqn(first_of(module)));
   }

@@ -8,12 +8,12 @@
 #include "core/base/cancellable_range.h"
 #include "core/base/parallel.h"
 #include "core/base/words.h"
-#include "core/compare/alone.h"
 #include "core/compare/damaged_items.h"
 #include "core/compare/entries.h"
 #include "core/compare/fingerprints.h"
 #include "core/compare/matched.h"
 #include "core/compare/openable.h"
+#include "core/compare/renamed_pairs.h"
 #include "core/facts/reference/equal_tensors.h"
 #include "core/facts/storage/filled.h"
 #include "core/formats/replicas.h"
@@ -37,21 +37,21 @@ class Comparison {
   bool includes_entries() const;
   void match();
   Status compare_by_metadata();
-  bool are_same_items(const Matched& matched) const;
-  void open_same_files();
+  bool are_same_items(const MatchedTensors& matched) const;
+  void check_shared_files_readable();
   Status compare_element_values();
   Status compare_replica_copies();
-  Status find_damage();
+  Status check_equal_tensors_for_damage();
   Status compare_reshaped();
-  Status compare_alone();
+  Status match_renamed();
   Status compare_all_entries();
   void note_opening_findings();
   void add_unmatched_tensors(const Checkpoint& checkpoint, const std::vector<TensorId>& tensors,
                              DifferenceKind kind);
   void add_renamed();
-  void add_named_only();
+  void add_index_only_tensors();
   void judge_matched();
-  void judge_matched(const Matched& matched);
+  void judge_matched(const MatchedTensors& matched);
   void choose_verdict();
   void note_unexamined();
 
@@ -61,7 +61,7 @@ class Comparison {
   FilledReport filled_a_, filled_b_;
   UnreadableSides hides_;
   std::set<std::string_view> named_a_, named_b_;  // FQNs without data
-  std::vector<Matched> matched_;
+  std::vector<MatchedTensors> matched_;
   std::vector<TensorId> only_a_, only_b_;
   std::vector<RenamedPair> renamed_;
   std::uint64_t entries_open_ = 0;
@@ -118,7 +118,7 @@ bool has_replicas(const Checkpoint& checkpoint, TensorId tensor) {
 }
 
 // Replicas and overlaps are shared too, but whether they agree is only seen by reading them.
-bool Comparison::are_same_items(const Matched& matched) const {
+bool Comparison::are_same_items(const MatchedTensors& matched) const {
   auto [one, two] = matched.tensor;
   if (volume(both_.a.shape(one)) == 0) return true;
   bool one_folder = both_.a.directory() != nullptr && both_.b.directory() != nullptr &&
@@ -130,7 +130,7 @@ bool Comparison::are_same_items(const Matched& matched) const {
 Status Comparison::compare_by_metadata() {
   return parallel_for(matched_.size(), [&](std::size_t i) -> Status {
     if (is_cancelled(progress_)) return cancelled_error();
-    Matched& matched = matched_[i];
+    MatchedTensors& matched = matched_[i];
     auto [one, two] = matched.tensor;
     matched.a = cover_of(both_.a, one);
     matched.b = cover_of(both_.b, two);
@@ -145,10 +145,10 @@ Status Comparison::compare_by_metadata() {
 }
 
 // Identical byte ranges of the same file are equal without reading, if they can be opened.
-void Comparison::open_same_files() {
+void Comparison::check_shared_files_readable() {
   if (both_.a.directory() == nullptr) return;
   OpenableFiles files(both_.a);
-  for (Matched& matched : cancellable_range(matched_, progress_)) {
+  for (MatchedTensors& matched : cancellable_range(matched_, progress_)) {
     if (!matched.same_items || matched.a.error) continue;
     matched.a.error = files.error_of(matched.tensor.a);
     matched.same_items = !matched.a.error;
@@ -159,7 +159,7 @@ Status Comparison::compare_element_values() {
   std::vector<RequestedPair> asked;
   std::vector<std::size_t> whose;
   for (std::size_t i = 0; i < matched_.size(); ++i) {
-    const Matched& matched = matched_[i];
+    const MatchedTensors& matched = matched_[i];
     Dtype a = both_.a.dtype(matched.tensor.a), b = both_.b.dtype(matched.tensor.b);
     bool comparable = a == b ? size_of(a) != 0 : can_compare(a, b);
     if (matched.other_shape || !comparable) continue;
@@ -175,9 +175,9 @@ Status Comparison::compare_element_values() {
 }
 
 // Equal bytes prove nothing if one of them fails its checksum.
-Status Comparison::find_damage() {
+Status Comparison::check_equal_tensors_for_damage() {
   std::vector<TensorId> a, b;
-  for (const Matched& matched : matched_) {
+  for (const MatchedTensors& matched : matched_) {
     const bool agrees = matched.seen && matched.seen->values.elements.differing == 0;
     if (!agrees) continue;
     a.push_back(matched.tensor.a);
@@ -185,7 +185,7 @@ Status Comparison::find_damage() {
   }
   SHW_TRY(const auto damaged_a, damaged_items(both_.a, a, progress_));
   SHW_TRY(const auto damaged_b, damaged_items(both_.b, b, progress_));
-  for (Matched& matched : matched_) {
+  for (MatchedTensors& matched : matched_) {
     if (auto found = damaged_a.find(matched.tensor.a); found != damaged_a.end())
       matched.doubts.push_back("in A " + found->second);
     if (auto found = damaged_b.find(matched.tensor.b); found != damaged_b.end())
@@ -197,7 +197,7 @@ Status Comparison::find_damage() {
 Status Comparison::compare_replica_copies() {
   SHW_TRY(auto doubts_a, mismatched_replicas(both_.a, progress_));
   SHW_TRY(auto doubts_b, mismatched_replicas(both_.b, progress_));
-  for (Matched& matched : matched_) {
+  for (MatchedTensors& matched : matched_) {
     if (auto found = doubts_a.find(matched.tensor.a); found != doubts_a.end())
       matched.doubts.push_back("in A " + found->second.words);
     if (auto found = doubts_b.find(matched.tensor.b); found != doubts_b.end())
@@ -210,8 +210,8 @@ Status Comparison::compare_replica_copies() {
 // as different anyway, so a hash is enough.
 Status Comparison::compare_reshaped() {
   std::vector<TensorId> a, b;
-  std::vector<Matched*> whose;
-  for (Matched& matched : matched_) {
+  std::vector<MatchedTensors*> whose;
+  for (MatchedTensors& matched : matched_) {
     bool may_be =
         matched.other_shape && !matched.other_dtype &&
         volume(both_.a.shape(matched.tensor.a)) == volume(both_.b.shape(matched.tensor.b));
@@ -228,7 +228,7 @@ Status Comparison::compare_reshaped() {
   return {};
 }
 
-Status Comparison::compare_alone() {
+Status Comparison::match_renamed() {
   SHW_TRY(renamed_, find_renamed(both_, only_a_, only_b_, options_.memory, progress_));
   std::set<TensorId> a, b;
   for (const RenamedPair& pair : renamed_) {
@@ -323,7 +323,7 @@ void Comparison::add_renamed() {
   }
 }
 
-void Comparison::add_named_only() {
+void Comparison::add_index_only_tensors() {
   std::set<std::string_view> names = named_a_;
   names.insert(named_b_.begin(), named_b_.end());
   for (std::string_view fqn : names) {
@@ -340,7 +340,7 @@ void Comparison::add_named_only() {
   }
 }
 
-void Comparison::judge_matched(const Matched& matched) {
+void Comparison::judge_matched(const MatchedTensors& matched) {
   MatchVerdict judged = judge(both_, matched, hides_);
   judged.told.within = options_.tolerance && judged.kind == DifferenceKind::kValues &&
                        matched.seen->values.elements.beyond == 0;
@@ -356,8 +356,9 @@ void Comparison::judge_matched(const Matched& matched) {
 void Comparison::judge_matched() {
   add_unmatched_tensors(both_.a, only_a_, DifferenceKind::kMissing);
   add_unmatched_tensors(both_.b, only_b_, DifferenceKind::kAdded);
-  for (const Matched& matched : cancellable_range(matched_, progress_)) judge_matched(matched);
-  add_named_only();
+  for (const MatchedTensors& matched : cancellable_range(matched_, progress_))
+    judge_matched(matched);
+  add_index_only_tensors();
   add_renamed();
   std::stable_sort(out_.tensors.begin(), out_.tensors.end(),
                    [](const auto& x, const auto& y) { return x.kind < y.kind; });
@@ -409,13 +410,13 @@ Result<CheckpointDifference> Comparison::run() {
   out_.tensors_b = both_.b.tensor_count() + named_b_.size();
   out_.in_both = matched_.size();
   SHW_CHECK(compare_by_metadata());
-  if (!options_.data) open_same_files();
+  if (!options_.data) check_shared_files_readable();
   if (options_.data) {
     SHW_CHECK(compare_element_values());
     SHW_CHECK(compare_replica_copies());
-    SHW_CHECK(find_damage());
+    SHW_CHECK(check_equal_tensors_for_damage());
     SHW_CHECK(compare_reshaped());
-    SHW_CHECK(compare_alone());
+    SHW_CHECK(match_renamed());
   }
   SHW_CHECK(compare_all_entries());
   note_opening_findings();

@@ -13,7 +13,7 @@
 namespace shw {
 namespace {
 
-std::string damage_words(const Checkpoint& checkpoint, ChunkId chunk, const DataCheck& check) {
+std::string damage_text(const Checkpoint& checkpoint, ChunkId chunk, const DataCheck& check) {
   const auto place = checkpoint.item(chunk);
   return fmt::format("{}{} is damaged: its checksum is {:08x}, {:08x} is recorded",
                      place ? checkpoint.file(place->file).path + ": " : std::string(),
@@ -46,7 +46,7 @@ Result<std::map<TensorId, std::string>> damaged_items(const Checkpoint& checkpoi
     // Unreadable items were reported when values were compared.
     if (!check || check->crc != DataCheck::Crc::kDiffers) return {};
     std::lock_guard lock(guard);
-    damaged.try_emplace(checkpoint.tensor_of(chunk), damage_words(checkpoint, chunk, *check));
+    damaged.try_emplace(checkpoint.tensor_of(chunk), damage_text(checkpoint, chunk, *check));
     return {};
   }));
   return damaged;

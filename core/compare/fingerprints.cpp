@@ -181,7 +181,7 @@ std::string words_of(const Result<Fingerprint>& found) {
 }
 
 // Keeps the first error of a tensor.
-Status add_words(const std::string& text, Result<Fingerprint>& sum) {
+Status merge_encoded_fingerprint(const std::string& text, Result<Fingerprint>& sum) {
   Decoder payload(std::as_bytes(std::span(text)));
   SHW_TRY(const std::uint64_t is_found, payload.number());
   if (is_found == 0) {
@@ -218,7 +218,7 @@ Result<std::vector<Result<Fingerprint>>> FingerprintPass::run(Team* team) {
   };
   SHW_TRY(const std::vector<std::string> told, map_across_ranks(team, work));
   for (std::size_t i = 0; i < told.size(); ++i)
-    SHW_CHECK(add_words(told[i], sums[parts_[i].tensor]));
+    SHW_CHECK(merge_encoded_fingerprint(told[i], sums[parts_[i].tensor]));
   return sums;
 }
 

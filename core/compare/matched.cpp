@@ -8,12 +8,12 @@
 namespace shw {
 namespace {
 
-std::string elements_words(std::int64_t count, const std::string& what) {
+std::string elements_text(std::int64_t count, const std::string& what) {
   return plural(static_cast<std::uint64_t>(count), "element") + " " + what;
 }
 
 // Why the tensor's values are unknown on either side.
-std::vector<std::string> unknown_value_reasons(const Matched& matched,
+std::vector<std::string> unknown_value_reasons(const MatchedTensors& matched,
                                                std::optional<std::int64_t> apart) {
   std::vector<std::string> why = matched.doubts;
   if (matched.a.has_more_gaps || matched.b.has_more_gaps)
@@ -21,19 +21,19 @@ std::vector<std::string> unknown_value_reasons(const Matched& matched,
   else if (!apart)
     why.emplace_back("what is in no chunk is in too many places to be distinguished");
   if (apart == 0 && matched.a.missing != 0 && !matched.other_shape)
-    why.push_back(elements_words(matched.a.missing, "are in no chunk of either"));
+    why.push_back(elements_text(matched.a.missing, "are in no chunk of either"));
   if (matched.filled_a != 0)
-    why.push_back(elements_words(matched.filled_a, "of A are not its own: a repair filled them"));
+    why.push_back(elements_text(matched.filled_a, "of A are not its own: a repair filled them"));
   if (matched.filled_b != 0)
-    why.push_back(elements_words(matched.filled_b, "of B are not its own: a repair filled them"));
+    why.push_back(elements_text(matched.filled_b, "of B are not its own: a repair filled them"));
   if (!matched.seen) return why;
   if (matched.seen->disagrees_a) why.emplace_back("tiles of A that hold the same elements differ");
   if (matched.seen->disagrees_b) why.emplace_back("tiles of B that hold the same elements differ");
   if (matched.seen->too_many_pairs)
     why.emplace_back("its tiles meet those of the other in more places than --memory can hold");
   if (matched.seen->values.unread != 0 && !matched.seen->too_many_pairs)
-    why.push_back(elements_words(static_cast<std::int64_t>(matched.seen->values.unread),
-                                 "could not be read"));
+    why.push_back(
+        elements_text(static_cast<std::int64_t>(matched.seen->values.unread), "could not be read"));
   return why;
 }
 
@@ -45,8 +45,9 @@ bool may_grow_with_unread_tiles(const Checkpoint& checkpoint, TensorId tensor, E
 }
 
 // Why differing shapes or missing tiles prove no difference: unopened files may contain them.
-std::vector<std::string> unread_file_reasons(const BothCheckpoints& both, const Matched& matched,
-                                             UnreadableSides hides, bool is_incomplete) {
+std::vector<std::string> unread_file_reasons(const BothCheckpoints& both,
+                                             const MatchedTensors& matched, UnreadableSides hides,
+                                             bool is_incomplete) {
   auto [one, two] = matched.tensor;
   std::vector<std::string> why;
   auto add = [&](bool is_hiding, const char* side, const TileCover& cover, bool grows) {
@@ -59,7 +60,7 @@ std::vector<std::string> unread_file_reasons(const BothCheckpoints& both, const 
 }
 
 // The first kind that applies, in declaration order; empty if everything compared is equal.
-std::optional<DifferenceKind> kind_of(const Matched& matched, const TensorDifference& told,
+std::optional<DifferenceKind> kind_of(const MatchedTensors& matched, const TensorDifference& told,
                                       bool is_incomplete, bool is_hidden) {
   const bool differs = matched.seen && matched.seen->values.elements.differing != 0;
   const bool disagrees = matched.seen && (matched.seen->disagrees_a || matched.seen->disagrees_b);
@@ -72,7 +73,7 @@ std::optional<DifferenceKind> kind_of(const Matched& matched, const TensorDiffer
 }
 
 // Read errors are more specific than errors in the metadata.
-void set_read_error(const Matched& matched, TensorDifference& told) {
+void set_read_error(const MatchedTensors& matched, TensorDifference& told) {
   bool in_b = !matched.a.error;
   const std::optional<Error>* error = in_b ? &matched.b.error : &matched.a.error;
   if (matched.seen && matched.seen->error) {
@@ -98,7 +99,8 @@ std::string unreadable_side_text(const char* side, const char* what) {
   return std::string(side) + " has what could not be opened, and " + what + " there";
 }
 
-MatchVerdict judge(const BothCheckpoints& both, const Matched& matched, UnreadableSides hides) {
+MatchVerdict judge(const BothCheckpoints& both, const MatchedTensors& matched,
+                   UnreadableSides hides) {
   auto [one, two] = matched.tensor;
   TensorDifference told;
   told.a = side_of(both.a, one);

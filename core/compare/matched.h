@@ -14,7 +14,7 @@
 
 namespace shw {
 
-struct Matched {
+struct MatchedTensors {
   TensorPair tensor;
   TileCover a, b;
   bool other_shape = false, other_dtype = false, retiled = false;
@@ -39,6 +39,7 @@ struct MatchVerdict {
   std::optional<DifferenceKind> kind;  // empty: everything compared is equal
   TensorDifference told;
 };
-MatchVerdict judge(const BothCheckpoints& both, const Matched& matched, UnreadableSides hides);
+MatchVerdict judge(const BothCheckpoints& both, const MatchedTensors& matched,
+                   UnreadableSides hides);
 
 }  // namespace shw

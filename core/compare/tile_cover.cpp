@@ -28,7 +28,7 @@ std::optional<Error> missing_data_error(const Checkpoint& checkpoint, TensorId t
   return std::nullopt;
 }
 
-std::optional<Error> tile_outside(const Checkpoint& checkpoint, TensorId tensor) {
+std::optional<Error> tile_outside_error(const Checkpoint& checkpoint, TensorId tensor) {
   ExtentsView shape = checkpoint.shape(tensor);
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     ExtentsView offsets = checkpoint.offsets(chunk), sizes = checkpoint.sizes(chunk);
@@ -62,7 +62,7 @@ TileCover cover_of(const Checkpoint& checkpoint, TensorId tensor) {
   TensorTiling judged = compute_tiling(checkpoint, tensor);
   if (judged.tiling == Tiling::kExact) return cover;
   cover.exact = false;
-  if (auto outside = tile_outside(checkpoint, tensor)) cover.error = std::move(outside);
+  if (auto outside = tile_outside_error(checkpoint, tensor)) cover.error = std::move(outside);
   // Impossible shapes have no number of elements.
   if (!volume(checkpoint.shape(tensor)) && !cover.error)
     cover.error =

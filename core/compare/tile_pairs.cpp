@@ -152,7 +152,7 @@ std::uint32_t add_box(TilePairs& pairs, Box box) {
 }
 
 void add_own_overlaps(const Checkpoint& checkpoint, TensorId tensor, const TileCover& cover,
-                      PairOf of, TilePairs& pairs) {
+                      PairSource of, TilePairs& pairs) {
   auto chunks = checkpoint.chunks(tensor);
   for (const Overlap& overlap : cover.overlaps) {
     ChunkId one = chunks[overlap.first], two = chunks[overlap.second];
@@ -175,7 +175,7 @@ bool add_pairs(const BothCheckpoints& both, TensorPair tensor, const TileCover& 
   if (alike) {
     for (std::uint32_t i = 0; i < one.size(); ++i) {
       if (volume(both.a.sizes(one[i])).value_or(0) != 0)
-        pairs.pairs.push_back({one[i], two[i], kAllShared, PairOf::kBoth});
+        pairs.pairs.push_back({one[i], two[i], kAllShared, PairSource::kBoth});
     }
     return true;
   }
@@ -185,15 +185,15 @@ bool add_pairs(const BothCheckpoints& both, TensorPair tensor, const TileCover& 
     finder.each_intersecting(part.box, [&](const OwnPart& met, Box common) {
       bool all = part.is_all && met.is_all;
       std::uint32_t box = all ? kAllShared : add_box(pairs, std::move(common));
-      pairs.pairs.push_back({part.chunk, met.chunk, box, PairOf::kBoth});
+      pairs.pairs.push_back({part.chunk, met.chunk, box, PairSource::kBoth});
     });
     if (pairs.pairs.size() <= most) continue;
     pairs.pairs.resize(pairs_before);
     pairs.boxes.resize(boxes_before);
     return false;
   }
-  add_own_overlaps(both.a, tensor.a, a, PairOf::kA, pairs);
-  add_own_overlaps(both.b, tensor.b, b, PairOf::kB, pairs);
+  add_own_overlaps(both.a, tensor.a, a, PairSource::kA, pairs);
+  add_own_overlaps(both.b, tensor.b, b, PairSource::kB, pairs);
   return true;
 }
 

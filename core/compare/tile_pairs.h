@@ -12,12 +12,12 @@ namespace shw {
 
 // The checkpoints of a pair's tiles. Two overlapping tiles of one checkpoint must agree before they
 // are compared with the other's.
-enum class PairOf : std::uint8_t { kBoth, kA, kB };
+enum class PairSource : std::uint8_t { kBoth, kA, kB };
 
 struct TilePair {
   ChunkId a{}, b{};
   std::uint32_t box = 0;  // kAllShared, or an index into TilePairs::boxes
-  PairOf of = PairOf::kBoth;
+  PairSource of = PairSource::kBoth;
 };
 inline constexpr std::uint32_t kAllShared = 0xFFFFFFFFu;
 

@@ -159,9 +159,9 @@ class ValuePass {
 ValuePass::Sides ValuePass::sides_of(const ValuePart& part) const {
   const TensorPair& tensor = asked_[part.tensor].tensor;
   Dtype a = both_.a.dtype(tensor.a), b = both_.b.dtype(tensor.b);
-  PairOf of = pairs_.pairs[part.first].of;
-  if (of == PairOf::kA) return {both_.a, both_.a, a, a};
-  if (of == PairOf::kB) return {both_.b, both_.b, b, b};
+  PairSource of = pairs_.pairs[part.first].of;
+  if (of == PairSource::kA) return {both_.a, both_.a, a, a};
+  if (of == PairSource::kB) return {both_.b, both_.b, b, b};
   return {both_.a, both_.b, a, b};
 }
 
@@ -187,7 +187,7 @@ void ValuePass::cut() {
     auto most = static_cast<std::int64_t>(std::max<std::uint64_t>(shares_.block / width, 1));
     sums_[t].first_part = static_cast<std::uint32_t>(parts_.size());
     auto is_in_order = [&](const TilePair& pair) {
-      const bool a_is_b = pair.of == PairOf::kB, b_is_a = pair.of == PairOf::kA;
+      const bool a_is_b = pair.of == PairSource::kB, b_is_a = pair.of == PairSource::kA;
       return is_decoded_as_read(a_is_b ? both_.b : both_.a, pair.a) ||
              is_decoded_as_read(b_is_a ? both_.a : both_.b, pair.b);
     };
@@ -216,8 +216,8 @@ void ValuePass::add_piece(const Sides& sides, BytesView a, BytesView b, std::uin
   if (!one_dtype)
     out.products += products_of(sides.a_dtype, a.data(), sides.b_dtype, b.data(), count);
   if (tolerance_ && seen.differing != 0)
-    seen.beyond =
-        beyond_tolerance(*tolerance_, sides.a_dtype, a.data(), sides.b_dtype, b.data(), count);
+    seen.beyond = count_beyond_tolerance(*tolerance_, sides.a_dtype, a.data(), sides.b_dtype,
+                                         b.data(), count);
   if (seen.first) {
     std::uint64_t index = flat_index(shape, box, begin + *seen.first);
     if (index < out.first.index) {
@@ -335,12 +335,12 @@ Status ValuePass::compare_separately(std::size_t index) {
 
 void ValuePass::finalize(std::size_t index, const PartResult& result) {
   const ValuePart& part = parts_[index];
-  const PairOf of = pairs_.pairs[part.first].of;
-  if (of == PairOf::kBoth) products_[index] += result.products;
+  const PairSource of = pairs_.pairs[part.first].of;
+  if (of == PairSource::kBoth) products_[index] += result.products;
   std::lock_guard lock(guard_);
   ComparedPairResult& seen = seen_[part.tensor];
-  if (of != PairOf::kBoth) {
-    bool& disagrees = of == PairOf::kA ? seen.disagrees_a : seen.disagrees_b;
+  if (of != PairSource::kBoth) {
+    bool& disagrees = of == PairSource::kA ? seen.disagrees_a : seen.disagrees_b;
     disagrees = disagrees || result.differs;
     return;
   }
@@ -352,14 +352,14 @@ void ValuePass::finalize(std::size_t index, const PartResult& result) {
 
 void ValuePass::finalize_error(std::size_t index, Error error, bool in_b) {
   const ValuePart& part = parts_[index];
-  const PairOf of = pairs_.pairs[part.first].of;
+  const PairSource of = pairs_.pairs[part.first].of;
   std::lock_guard lock(guard_);
   TensorSums& sums = sums_[part.tensor];
   // Keeps the first error by position, independent of threads.
   if (index >= sums.error_part) return;
   sums.error_part = index;
   seen_[part.tensor].error = std::move(error);
-  seen_[part.tensor].error_in_b = of == PairOf::kBoth ? in_b : of == PairOf::kB;
+  seen_[part.tensor].error_in_b = of == PairSource::kBoth ? in_b : of == PairSource::kB;
 }
 
 // Cosines cover the whole tensor, so equal parts count too.
@@ -367,7 +367,7 @@ Status ValuePass::add_squares(std::size_t index) {
   const ValuePart& part = parts_[index];
   const Sides sides = sides_of(part);
   const ComparedPairResult& seen = seen_[part.tensor];
-  bool asked = is_equal_[index] != 0 && pairs_.pairs[part.first].of == PairOf::kBoth &&
+  bool asked = is_equal_[index] != 0 && pairs_.pairs[part.first].of == PairSource::kBoth &&
                seen.values.elements.differing != 0 && sides.a_dtype == sides.b_dtype &&
                number_kind(sides.a_dtype) != NumberKind::kOpaque;
   if (!asked) return {};

@@ -31,7 +31,7 @@ Extents dims_by_source_stride(const Program& program, const ProgramJob& job) {
 
 }  // namespace
 
-BlockCut cut_of(const Program& program, OutputId output, const Limits& limits) {
+BlockCut cut_of(const Program& program, OutputId output, const SlabLimits& limits) {
   const ProgramOutput& out = program.output(output);
   const JobRange jobs = jobs_of(program, output);
   ExtentsView sizes = program.sizes(out);
@@ -61,7 +61,7 @@ BlockCut cut_of(const Program& program, OutputId output, const Limits& limits) {
   return cut;
 }
 
-std::uint64_t block_count(const Program& program, OutputId output, const Limits& limits) {
+std::uint64_t block_count(const Program& program, OutputId output, const SlabLimits& limits) {
   if (is_zeros(program, jobs_of(program, output))) return 1;
   Blocks blocks{copy_of(program.sizes(program.output(output))),
                 cut_of(program, output, limits).block};

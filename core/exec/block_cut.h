@@ -8,7 +8,7 @@
 
 namespace shw {
 
-struct Limits {
+struct SlabLimits {
   // Size of the input and of the output slab. Large enough that the cost of starting a block is
   // negligible, small enough to stay in a core's cache between reading and writing: with 8 MiB a
   // conversion took 1.14 times as long, a reshard 1.11 times.
@@ -34,10 +34,10 @@ struct BlockCut {
   Extents block;         // block sizes
   bool in_order = true;  // each block is one run of the output, in sequence
 };
-BlockCut cut_of(const Program& program, OutputId output, const Limits& limits);
+BlockCut cut_of(const Program& program, OutputId output, const SlabLimits& limits);
 
 // Number of blocks within `limits`: at least one, which may be empty.
-std::uint64_t block_count(const Program& program, OutputId output, const Limits& limits);
+std::uint64_t block_count(const Program& program, OutputId output, const SlabLimits& limits);
 
 // True if every job in `jobs` fills zeros: such an output is one block, because a sparse file
 // stores it without disk space.

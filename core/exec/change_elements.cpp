@@ -12,9 +12,9 @@ namespace shw {
 namespace {
 
 // Conversions with more than one step: small blocks alternate between two buffers.
-class Chain {
+class ConversionChain {
  public:
-  explicit Chain(const TileJob& job) : job_(job) {}
+  explicit ConversionChain(const TileJob& job) : job_(job) {}
 
   void run(const std::byte* in, std::int64_t in_stride, std::byte* out, std::int64_t out_stride,
            std::int64_t size, std::uint8_t* out_of_range) {
@@ -79,11 +79,11 @@ class Chain {
 
 }  // namespace
 
-void change_elements(const TileJob& job, const std::byte* in, std::int64_t in_stride,
-                     std::byte* out, std::int64_t out_stride, std::int64_t count,
-                     std::uint8_t* out_of_range) {
+void convert_elements(const TileJob& job, const std::byte* in, std::int64_t in_stride,
+                      std::byte* out, std::int64_t out_stride, std::int64_t count,
+                      std::uint8_t* out_of_range) {
   if (job.op == ElementOp::kScale || job.via != CastChain{})
-    return Chain(job).run(in, in_stride, out, out_stride, count, out_of_range);
+    return ConversionChain(job).run(in, in_stride, out, out_stride, count, out_of_range);
   cast_row(job.from, in, in_stride, job.to, out, out_stride, count, out_of_range);
 }
 

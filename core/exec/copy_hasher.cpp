@@ -24,7 +24,7 @@ class CopyHasher::Watch {
       if (high < item.end()) break;
       {
         std::lock_guard lock(guard_);
-        item.know(hash_.value());
+        item.set_hash(hash_.value());
       }
       hash_ = RunningHash();
       items_ = items_.subspan(1);
@@ -155,7 +155,7 @@ Status CopyHasher::receive(BytesView told) {
         hashes.size() / 2 > items_[file].size() - first)
       return fail(ErrorKind::kIo, "another worker has seen items that are not there");
     for (std::size_t i = 0; i + 1 < hashes.size(); i += 2)
-      items_[file][first + i / 2].know({hashes[i], hashes[i + 1]});
+      items_[file][first + i / 2].set_hash({hashes[i], hashes[i + 1]});
   }
   return {};
 }

@@ -51,7 +51,7 @@ class CopyHasher {
     Item(std::uint64_t begin, std::uint64_t bytes)
         : offset(begin), length(bytes & (UINT64_MAX >> 1)), is_known(0) {}
     std::uint64_t end() const { return offset + length; }
-    void know(const Hash128& value) {
+    void set_hash(const Hash128& value) {
       hash = value;
       is_known = 1;
     }

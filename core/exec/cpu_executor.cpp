@@ -44,7 +44,7 @@ RowShape row_of(const LayoutPair& pair) {
 void change(const std::byte* in, const TileJob& job, std::byte* out) {
   RowShape row = row_of(job.layouts);
   each_row(job.layouts, [&](std::int64_t from, std::int64_t to) {
-    change_elements(job, in + from, row.source, out + to, row.target, row.size);
+    convert_elements(job, in + from, row.source, out + to, row.target, row.size);
   });
 }
 
@@ -81,7 +81,7 @@ class CpuExecutor final : public Executor {
     }
     Fingerprint sum;
     for (const TileJob& job : work.elements) add_elements(sum, work.in.data(), job);
-    for (const NumberJob& job : work.numbers) {
+    for (const StatisticsJob& job : work.numbers) {
       if (counter_ == nullptr) counter_ = std::make_unique<StatisticsCounter>();
       counter_->begin(job.dtype);
       counter_->add(work.in.subspan(job.begin, job.count * size_of(job.dtype)));

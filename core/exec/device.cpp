@@ -118,7 +118,7 @@ class DeviceExecutor final : public Executor {
     state_->add(gpu_->collect_device_times());
     if (done) return done;
     state_->note_failure(done.error());
-    leave_gpu();
+    fall_back_to_cpu();
     return run_without_gpu(oldest.work);
   }
   std::size_t max_in_flight() override { return acquire_gpu() ? gpu_->max_in_flight() : 1; }
@@ -142,7 +142,7 @@ class DeviceExecutor final : public Executor {
     return gpu_ != nullptr;
   }
   // Collects what the GPU still completes for other slabs; the rest runs on the CPU.
-  void leave_gpu() {
+  void fall_back_to_cpu() {
     for (StartedSlab& begun : under_way_) {
       if (!begun.on_gpu) continue;
       begun.on_gpu = false;

@@ -18,12 +18,12 @@ namespace {
 constexpr std::size_t kCounterSlabs = 2;
 
 // Collects bytes in slabs and passes each full slab to the executor.
-class DeviceCounter final : public NumberCounter {
+class DeviceStatisticsBackend final : public StatisticsBackend {
  public:
-  DeviceCounter(Executors executors, const CounterLimits& limits)
+  DeviceStatisticsBackend(Executors executors, const CounterLimits& limits)
       : executors_(std::move(executors)), limits_(limits) {}
   // Slabs in flight are still being read.
-  ~DeviceCounter() override { drain(); }
+  ~DeviceStatisticsBackend() override { drain(); }
 
   void begin(Dtype dtype) override {
     drain();
@@ -71,7 +71,7 @@ class DeviceCounter final : public NumberCounter {
  private:
   struct CountingSlab {
     Slab slab;
-    NumberJob job;
+    StatisticsJob job;
     StatisticsSums sums;
   };
 
@@ -142,8 +142,8 @@ std::vector<std::byte> sample_weights(Dtype dtype, std::size_t count) {
 constexpr std::size_t kSample = std::size_t{4} << 20;
 
 // The best of several measurements. Executors with memory of their own get the data there first, as
-// in DeviceCounter.
-Result<double> seconds_to_count(Executor& executor, Dtype dtype) {
+// in DeviceStatisticsBackend.
+Result<double> measure_statistics_seconds(Executor& executor, Dtype dtype) {
   const std::size_t count = kSample / size_of(dtype);
   const std::vector<std::byte> sample = sample_weights(dtype, count);
   const SlabMemory* memory = executor.memory();
@@ -158,7 +158,7 @@ Result<double> seconds_to_count(Executor& executor, Dtype dtype) {
       bytes = room;
     }
     StatisticsSums sums(dtype);
-    const NumberJob job{dtype, 0, count, &sums};
+    const StatisticsJob job{dtype, 0, count, &sums};
     SHW_CHECK(executor.run({bytes, {}, {}, {}, std::span(&job, 1)}));
     const double spent =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
@@ -169,14 +169,15 @@ Result<double> seconds_to_count(Executor& executor, Dtype dtype) {
 
 }  // namespace
 
-Result<Executors> choose_counters(const DeviceOptions& options, std::span<const NumberLoad> loads) {
+Result<Executors> choose_statistics_executors(const DeviceOptions& options,
+                                              std::span<const StatisticsLoad> loads) {
   DeviceLoad load{0, "counting", "counted", {}};
-  for (const NumberLoad& one : loads) load.bytes += size_of(one.dtype) == 0 ? 0 : one.bytes;
+  for (const StatisticsLoad& one : loads) load.bytes += size_of(one.dtype) == 0 ? 0 : one.bytes;
   load.seconds = [loads](Executor& executor) -> Result<double> {
     double all = 0;
-    for (const NumberLoad& one : loads) {
+    for (const StatisticsLoad& one : loads) {
       if (size_of(one.dtype) == 0 || one.bytes == 0) continue;
-      SHW_TRY(const double each, seconds_to_count(executor, one.dtype));
+      SHW_TRY(const double each, measure_statistics_seconds(executor, one.dtype));
       all += each * static_cast<double>(one.bytes);
     }
     return all;
@@ -184,9 +185,10 @@ Result<Executors> choose_counters(const DeviceOptions& options, std::span<const 
   return choose_for(options, load);
 }
 
-MakeNumberCounter number_counters(const Executors& executors, const CounterLimits& limits) {
-  if (!executors.has_gpu()) return cpu_number_counter;
-  return [executors, limits] { return std::make_unique<DeviceCounter>(executors, limits); };
+MakeStatisticsBackend statistics_backends(const Executors& executors, const CounterLimits& limits) {
+  if (!executors.has_gpu()) return cpu_statistics_backend;
+  return
+      [executors, limits] { return std::make_unique<DeviceStatisticsBackend>(executors, limits); };
 }
 
 }  // namespace shw

@@ -12,7 +12,8 @@ namespace shw {
 
 // As choose_executors(): `kAuto` selects a GPU only if counting there, including the transfer, is
 // predicted to be faster.
-Result<Executors> choose_counters(const DeviceOptions& options, std::span<const NumberLoad> loads);
+Result<Executors> choose_statistics_executors(const DeviceOptions& options,
+                                              std::span<const StatisticsLoad> loads);
 
 struct CounterLimits {
   // Bytes per transfer to a device; two per thread, with as much device memory.
@@ -22,6 +23,7 @@ struct CounterLimits {
 };
 
 // Makes one counter per thread; CPU counters if no GPU was selected.
-MakeNumberCounter number_counters(const Executors& executors, const CounterLimits& limits = {});
+MakeStatisticsBackend statistics_backends(const Executors& executors,
+                                          const CounterLimits& limits = {});
 
 }  // namespace shw

@@ -25,8 +25,8 @@ void add_changed(ElementSums& to, const std::byte* bytes, const TileJob& job) {
     for (std::int64_t done = 0; done < row; done += kAtOnce) {
       std::int64_t count = std::min(kAtOnce, row - done);
       out_of_range.fill(0);
-      change_elements(job, bytes + from + done * step, step, made.data(),
-                      static_cast<std::int64_t>(size), count, out_of_range.data());
+      convert_elements(job, bytes + from + done * step, step, made.data(),
+                       static_cast<std::int64_t>(size), count, out_of_range.data());
       for (const std::uint8_t one : out_of_range) to.out_of_range += one;
       const std::int64_t runs = apart == 1 ? 1 : count, length = apart == 1 ? count : 1;
       for (std::int64_t i = 0; i < runs; ++i)

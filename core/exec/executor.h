@@ -16,7 +16,7 @@ namespace shw {
 struct StatisticsSums;
 
 // A run of contiguous elements to be counted.
-struct NumberJob {
+struct StatisticsJob {
   Dtype dtype = Dtype::kUnknown;
   std::uint64_t begin = 0;  // byte offset in the slab
   std::uint64_t count = 0;  // in elements
@@ -35,7 +35,7 @@ struct SlabWork {
   std::span<std::byte> out;
   // Runs of `in` to be counted as they are. The sums are updated only if the run
   // succeeds.
-  std::span<const NumberJob> numbers = {};
+  std::span<const StatisticsJob> numbers = {};
 };
 
 // Stages of a device: transfer of a slab to it, kernels, and transfer back.

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/base/encoder.h"
+#include "core/io/coalescing_file.h"
 #include "core/io/copy_range.h"
-#include "core/io/gathered_file.h"
 
 namespace shw {
 namespace {

@@ -25,7 +25,7 @@ inline constexpr std::uint64_t kPieceBytes = std::uint64_t{64} << 20;
 // Inputs of FileWriter, which must outlive it.
 struct FileWriterInputs {
   const FolderRun& run;
-  const MemoryShares& shares;
+  const MemoryPlan& shares;
   const Executors& executors;
   const std::vector<bool>& there;  // by index in LaidOut::files: exists already, is not written
   WritableDirectory& directory;

@@ -11,7 +11,7 @@
 #include "core/exec/block_cut.h"
 #include "core/exec/job_part.h"
 #include "core/io/copy_range.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/tiles/blocks.h"
 
 namespace shw {
@@ -66,7 +66,7 @@ class SharedFiles {
 // Input of counting the needed disk space.
 struct SpaceCount {
   const FolderRun& run;
-  const MemoryShares& shares;
+  const MemoryPlan& shares;
   const std::set<std::string>& there;
   SharedFiles* shared;  // null: count as if nothing were shared
   AllocatedShare on_disk{run};
@@ -79,7 +79,7 @@ struct SpaceCount {
 };
 
 // Bytes of a job that write_blocks() shares with the source.
-std::uint64_t bytes_shared(const SpaceCount& count, const ProgramJob& job, OutputId output) {
+std::uint64_t reflinked_bytes(const SpaceCount& count, const ProgramJob& job, OutputId output) {
   const Program& program = count.run.program;
   const ProgramOutput& out = program.output(output);
   const BlockCut cut = cut_of(program, output, count.shares.limits);
@@ -114,7 +114,7 @@ void count_output(SpaceCount& count, OutputId output) {
     const bool is_stored = source.form == SourceForm::kStored;
     if (is_stored && count.is_shared(count.run.inputs[source.input]->directory().get(),
                                      program.names[source.file]))
-      bytes -= std::min(bytes, bytes_shared(count, job, output));
+      bytes -= std::min(bytes, reflinked_bytes(count, job, output));
     count.add(count.on_disk.of(source, bytes));
   }
 }
@@ -156,7 +156,7 @@ std::uint64_t bytes_needed(SpaceCount count) {
 
 }  // namespace
 
-Status check_space(const Store& store, const FolderRun& run, const MemoryShares& shares,
+Status check_space(const Store& store, const FolderRun& run, const MemoryPlan& shares,
                    const std::set<std::string>& there) {
   SHW_TRY(const std::uint64_t available, store.free_bytes(parent_of(run.out)));
   if (available >= bytes_needed({run, shares, there, nullptr})) return {};

@@ -11,7 +11,7 @@ namespace shw {
 
 // `there`: paths of files from an earlier run. Blocks shared with the inputs are not counted;
 // sharing is tested with a real file, and only if the space would not suffice otherwise.
-Status check_space(const Store& store, const FolderRun& run, const MemoryShares& shares,
+Status check_space(const Store& store, const FolderRun& run, const MemoryPlan& shares,
                    const std::set<std::string>& there);
 
 }  // namespace shw

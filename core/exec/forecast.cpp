@@ -10,7 +10,7 @@
 #include "core/base/hash.h"
 #include "core/base/parallel.h"
 #include "core/exec/memory_shares.h"
-#include "core/formats/common/crc32.h"
+#include "core/formats/zip/crc32.h"
 #include "core/tensor/fingerprint.h"
 #include "core/tensor/strided_copy.h"
 
@@ -53,7 +53,7 @@ struct JobClass {
 };
 
 // Seconds per element to compute it and to fingerprint its source.
-Result<MakeSeconds> seconds_an_element(const JobClass& one, Executor& executor) {
+Result<MakeSeconds> measure_seconds_per_element(const JobClass& one, Executor& executor) {
   const auto in_size = static_cast<std::int64_t>(size_of(one.from));
   const auto out_size = static_cast<std::int64_t>(size_of(one.to));
   std::vector<std::byte> in(static_cast<std::size_t>(kSide * kSide * in_size));
@@ -94,7 +94,7 @@ Result<MakeSeconds> measure_compute_seconds(const Program& program, Executor& ex
         static_cast<double>(volume(program.sizes(job)).value_or(0));
   MakeSeconds all;
   for (const auto& [one, count] : elements) {
-    SHW_TRY(MakeSeconds each, seconds_an_element(one, executor));
+    SHW_TRY(MakeSeconds each, measure_seconds_per_element(one, executor));
     all.make += count * each.make;
     all.fingerprint += count * each.fingerprint;
   }
@@ -130,7 +130,7 @@ Result<double> seconds_to_read(const Program& program,
   return spent / kReadSamples / static_cast<double>(room.size());
 }
 
-StageRates rates_of(double read) {
+StageRates measure_stage_rates(double read) {
   std::vector<std::byte> bytes(std::size_t{1} << 20, std::byte{7});
   const auto count = static_cast<double>(bytes.size());
   double crc = min_seconds_of([&] { static_cast<void>(crc32_of(bytes)); }) / count;
@@ -175,9 +175,9 @@ Result<Forecast> forecast(const Program& program, const std::vector<const Checkp
   }
   for (const ProgramOutput& output : program.outputs) work.written += output.length;
   SHW_TRY(MakeSeconds make, measure_compute_seconds(program, *cpu_executor()));
-  Forecast out =
-      forecast_of(rates_of(read_rate), make.make + make.fingerprint, work, worker_count());
-  const MemoryShares shares = share_memory(program, inputs, memory);
+  Forecast out = forecast_of(measure_stage_rates(read_rate), make.make + make.fingerprint, work,
+                             worker_count());
+  const MemoryPlan shares = plan_memory(program, inputs, memory);
   bool turns = std::any_of(program.jobs.begin(), program.jobs.end(),
                            [&](const ProgramJob& job) { return !reads_in_rows(program, job); });
   std::uint64_t slab = turns ? shares.limits.turned_bytes : shares.limits.slab_bytes;

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cassert>
 
-#include "core/formats/common/crc32.h"
+#include "core/formats/zip/crc32.h"
 #include "core/tensor/strided_copy.h"
 #include "core/tiles/blocks.h"
 
@@ -89,7 +89,7 @@ void add_part(const Program& program, const JobPart& part, const TileJob& tile,
 
 Status read_part(const Program& program, const JobPart& part, const TileJob& tile,
                  SourceOpener& storages, std::span<std::byte> to, ElementSums& elements,
-                 StageWorks* stages, std::optional<std::uint32_t>* crc) {
+                 StageUsages* stages, std::optional<std::uint32_t>* crc) {
   const ProgramJob& job = part.job;
   ExtentsView strides = program.source_strides(job);
   SHW_TRY(auto source, storages.open(job.source));
@@ -111,7 +111,8 @@ Status read_part(const Program& program, const JobPart& part, const TileJob& til
 }
 
 Status for_each_job_part(const Program& program, OutputId output, BlockRange range,
-                         const Limits& limits, const std::function<bool(const ProgramJob&)>& wanted,
+                         const SlabLimits& limits,
+                         const std::function<bool(const ProgramJob&)>& wanted,
                          const std::function<Status(const JobPart&)>& then) {
   const JobRange all = jobs_of(program, output);
   if (is_zeros(program, all)) return {};

@@ -7,7 +7,7 @@
 #include "core/base/stages.h"
 #include "core/exec/block_cut.h"
 #include "core/exec/element_fingerprint.h"
-#include "core/exec/storages.h"
+#include "core/exec/source_opener.h"
 #include "core/io/gather.h"
 #include "core/program/tile_job.h"
 
@@ -39,12 +39,13 @@ void add_part(const Program& program, const JobPart& part, const TileJob& tile,
 // receives the CRC-32 of the bytes if that was computed anyway.
 Status read_part(const Program& program, const JobPart& part, const TileJob& tile,
                  SourceOpener& storages, std::span<std::byte> to, ElementSums& elements,
-                 StageWorks* stages, std::optional<std::uint32_t>* crc = nullptr);
+                 StageUsages* stages, std::optional<std::uint32_t>* crc = nullptr);
 
 // Calls back for the parts of an output's jobs for which `wanted` is true, in the order of
 // write_blocks(): by block, then by job.
 Status for_each_job_part(const Program& program, OutputId output, BlockRange range,
-                         const Limits& limits, const std::function<bool(const ProgramJob&)>& wanted,
+                         const SlabLimits& limits,
+                         const std::function<bool(const ProgramJob&)>& wanted,
                          const std::function<Status(const JobPart&)>& then);
 
 }  // namespace shw

@@ -13,19 +13,19 @@
 #include "core/base/checked.h"
 #include "core/base/parallel.h"
 #include "core/base/worker_error.h"
+#include "core/exec/agree_on_run.h"
 #include "core/exec/folder_space.h"
 #include "core/exec/journal.h"
 #include "core/exec/memory_shares.h"
 #include "core/exec/partial_folder.h"
-#include "core/exec/team_begin.h"
 #include "core/exec/team_device.h"
 #include "core/exec/write_files.h"
 #include "core/exec/write_in_team.h"
 #include "core/formats/open.h"
 #include "core/io/owner.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
+#include "core/io/permissions.h"
 #include "core/io/random_name.h"
-#include "core/io/rights.h"
 
 namespace shw {
 namespace {
@@ -36,7 +36,7 @@ struct RunState {
   const ProveFolder& prove;
   Progress* progress;
   Executors executors{};
-  MemoryShares shares{};
+  MemoryPlan shares{};
   JournalText noted{};     // durable files so far
   PermissionLimit most{};  // upper limit of the result's permissions, from its inputs
   std::string partial{};   // name of the folder until it is finished
@@ -76,7 +76,7 @@ PermissionLimit permissions_of_inputs(const FolderRun& run) {
       if (row.safe && row.referenced) files.push_back(folder + "/" + row.path);
     }
   }
-  return rights_of(folders, files);
+  return permission_limit_of(folders, files);
 }
 
 // The files that this rank copies.
@@ -125,7 +125,7 @@ std::uint64_t bytes_to_make(const RunState& run_state, IndexRange copies) {
 }
 
 // Items in files that are copied whole or in ranges.
-CopyHasher items_to_watch(const RunState& run_state) {
+CopyHasher copied_items_to_hash(const RunState& run_state) {
   const FolderRun& run = run_state.run;
   if (run.outputs.source == nullptr) return {};
   std::vector<std::string> paths;
@@ -139,7 +139,7 @@ CopyHasher items_to_watch(const RunState& run_state) {
 Status make_files(RunState& run_state) {
   const FolderRun& run = run_state.run;
   const IndexRange copies = own_copies(run_state);
-  run_state.copied_items = items_to_watch(run_state);
+  run_state.copied_items = copied_items_to_hash(run_state);
   if (run_state.progress != nullptr) {
     run_state.progress->begin(Phase::kCopying, bytes_to_make(run_state, copies), true);
     const std::uint64_t members = run_state.team == nullptr ? 1 : run_state.team->size();
@@ -246,7 +246,7 @@ Status build(RunState& run_state) {
   SHW_CHECK(check_inputs_unchanged(run_state.run));
   if (is_cancelled(run_state.progress)) return cancelled_error();
   if (run_state.is_first())
-    SHW_CHECK(limit_rights(run_state.store, run_state.partial, run_state.most));
+    SHW_CHECK(limit_permissions(run_state.store, run_state.partial, run_state.most));
   SHW_CHECK(run_state.folder->sync());
   SHW_CHECK(run_state.barrier("make it durable"));
   if (run_state.is_first())
@@ -304,10 +304,10 @@ Status create_folder(RunState& run_state) {
   const std::string& out = run_state.run.out;
   std::string first = free_partial_name(
       run_state.store,
-      fmt::format("{}{}{}-{}", out, kPartialMark, unowned_name_suffix(), random_digits()));
+      fmt::format("{}{}{}-{}", out, kPartialMark, owner_name_suffix(), random_digits()));
   SHW_TRY(run_state.folder, run_state.store.make_folder(first));
   run_state.partial = first;
-  SHW_CHECK(write_text(*run_state.folder, kOwnerFile, this_process()));
+  SHW_CHECK(write_text(*run_state.folder, kOwnerFile, own_process_identity()));
   SHW_TRY(run_state.journal, Journal::begin(*run_state.folder, run_state.noted));
   std::string name = free_partial_name(
       run_state.store, fmt::format("{}{}{}-{}", out, kPartialMark, ::getpid(), random_digits()));
@@ -318,7 +318,7 @@ Status create_folder(RunState& run_state) {
   return {};
 }
 
-void advise_resume(const RunState& run_state, Error& error) {
+void add_resume_hint(const RunState& run_state, Error& error) {
   const std::string& out = run_state.run.out;
   error.advice += fmt::format(
       "{}what is finished stays: go on with `shardwright resume {}`, or take it away with "
@@ -353,10 +353,11 @@ void remove_unreadable_file(const RunState& run_state, const Error& error) {
 // Keeps durable files for a resumed run. Deleting the rest could take long, and the user who
 // stopped this run would have to wait.
 void keep_durable_files(const RunState& run_state, Error& error) {
-  if (error.kind != ErrorKind::kCancelled) drop_unfinished(run_state.store, run_state.partial);
+  if (error.kind != ErrorKind::kCancelled)
+    delete_unfinished_folder(run_state.store, run_state.partial);
   // If this fails, the folder stays owned while this process lives.
   static_cast<void>(release_directory(run_state.store, run_state.partial));
-  advise_resume(run_state, error);
+  add_resume_hint(run_state, error);
 }
 
 // Handles an error: deletes what this run began unless another run can resume.
@@ -366,13 +367,13 @@ tl::unexpected<Error> clean_up_after_error(const RunState& run_state, Error erro
     // If all ranks stopped because rank 0 has exited, another rank reports the advice.
     const bool stays = run_state.progress != nullptr && run_state.progress->keeps;
     if (stays && !run_state.partial.empty() && run_state.store.exists(run_state.partial))
-      advise_resume(run_state, error);
+      add_resume_hint(run_state, error);
     return tl::unexpected<Error>(std::move(error));
   }
   if (run_state.is_published) error.advice = "the result is whole and proved: " + run_state.run.out;
   const std::string& partial = run_state.partial;
   if (partial.empty() && run_state.resumed && error.kind == ErrorKind::kIo)
-    advise_resume(run_state, error);
+    add_resume_hint(run_state, error);
   if (partial.empty() || !run_state.store.exists(partial)) return tl::unexpected<Error>(error);
   remove_unreadable_file(run_state, error);
   if (is_resumable(run_state, error)) {
@@ -416,10 +417,10 @@ Result<FolderResult> make_folder(Store& store, FolderRun run, const ProveFolder&
   std::vector<OutputId> order;  // sorting millions of chunks takes time
   if (decodes_items(run.program)) order = outputs_in_file_order(run.laid_out, run.made);
   SHW_TRY(run_state.executors, choose_executors(run.device, run.program));
-  Limits most;
+  SlabLimits most;
   if (run_state.executors.has_gpu()) most.slab_bytes = kSentSlabBytes;
   run_state.most = permissions_of_inputs(run);
-  run_state.shares = share_memory(run.program, run.inputs, run.memory, workers, order, most);
+  run_state.shares = plan_memory(run.program, run.inputs, run.memory, workers, order, most);
   SHW_TRY(run_state.sums, SourceChecksumVerifier::of(run.program, run.inputs, progress));
   // Moved, not copied: with millions of chunks it is large.
   std::string request = std::exchange(run.request, {});

@@ -12,9 +12,9 @@ constexpr std::uint64_t kLeastSlab = 16;
 
 }  // namespace
 
-MemoryShares share_memory(const Program& program, const std::vector<const Checkpoint*>& inputs,
-                          std::uint64_t memory, std::size_t workers,
-                          std::span<const OutputId> order, const Limits& most) {
+MemoryPlan plan_memory(const Program& program, const std::vector<const Checkpoint*>& inputs,
+                       std::uint64_t memory, std::size_t workers, std::span<const OutputId> order,
+                       const SlabLimits& most) {
   // Half of the memory for messages: sent to each rank, received, and received data being
   // written.
   std::uint64_t round_bytes = 0;
@@ -24,8 +24,8 @@ MemoryShares share_memory(const Program& program, const std::vector<const Checkp
   }
   const std::uint64_t slabs = 2 * worker_count();  // input and output slab of each thread
   const bool decodes = decodes_items(program);
-  MemoryShares shares;
-  Limits& limits = shares.limits = most;
+  MemoryPlan shares;
+  SlabLimits& limits = shares.limits = most;
   const std::uint64_t share = (decodes ? memory / 2 : memory) / slabs;
   limits.slab_bytes = std::clamp(share, kLeastSlab, limits.slab_bytes);
   limits.turned_bytes =

@@ -9,16 +9,16 @@
 
 namespace shw {
 
-struct MemoryShares {
-  Limits limits;                    // slab sizes of each thread
+struct MemoryPlan {
+  SlabLimits limits;                // slab sizes of each thread
   std::uint64_t decoded_bytes = 0;  // for DecodedItems
   SpillPlan decoded;                // items that are decoded to disk instead
   // Bytes that a rank receives from all others per round; 0 for a single process.
   std::uint64_t round_bytes = 0;
 };
 // `order`: see plan_spill(). `most`: slab sizes with unlimited memory.
-MemoryShares share_memory(const Program& program, const std::vector<const Checkpoint*>& inputs,
-                          std::uint64_t memory, std::size_t workers = 1,
-                          std::span<const OutputId> order = {}, const Limits& most = {});
+MemoryPlan plan_memory(const Program& program, const std::vector<const Checkpoint*>& inputs,
+                       std::uint64_t memory, std::size_t workers = 1,
+                       std::span<const OutputId> order = {}, const SlabLimits& most = {});
 
 }  // namespace shw

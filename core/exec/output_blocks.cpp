@@ -3,7 +3,7 @@
 namespace shw {
 
 OutputBlocks::OutputBlocks(const Program& program, const std::vector<const Checkpoint*>& inputs,
-                           const MemoryShares& shares, MakeScratch make_scratch,
+                           const MemoryPlan& shares, MakeScratch make_scratch,
                            const Executors& executors, SourceChecksumVerifier& sums,
                            Progress* progress)
     : program_(program),

@@ -12,9 +12,9 @@ namespace shw {
 class OutputBlocks {
  public:
   // Keeps references to the proved program, its inputs and `sums`. `make_scratch` creates temporary
-  // files for the items of MemoryShares::decoded.
+  // files for the items of MemoryPlan::decoded.
   OutputBlocks(const Program& program, const std::vector<const Checkpoint*>& inputs,
-               const MemoryShares& shares, MakeScratch make_scratch, const Executors& executors,
+               const MemoryPlan& shares, MakeScratch make_scratch, const Executors& executors,
                SourceChecksumVerifier& sums, Progress* progress);
   OutputBlocks(const OutputBlocks&) = delete;
   OutputBlocks& operator=(const OutputBlocks&) = delete;
@@ -29,12 +29,12 @@ class OutputBlocks {
                               RemoteSourceData* sent = nullptr);
   // Workspace of a thread that reads and computes for other ranks.
   Pool<Workspace>::Lease workspace() { return workspaces_.take(); }
-  const Limits& limits() const { return limits_; }
+  const SlabLimits& limits() const { return limits_; }
 
  private:
   const Program& program_;
   const std::vector<const Checkpoint*> inputs_;
-  Limits limits_;
+  SlabLimits limits_;
   const std::shared_ptr<DecodedItems> decoded_;
   const std::shared_ptr<SpillFiles> on_disk_;
   // by source: the number of parts that still read it; empty if nothing is decoded

@@ -7,8 +7,8 @@
 
 #include "core/formats/non_item_bytes.h"
 #include "core/io/owner.h"
-#include "core/io/place.h"
-#include "core/io/rights.h"
+#include "core/io/path_text.h"
+#include "core/io/permissions.h"
 
 namespace shw {
 namespace {
@@ -108,7 +108,7 @@ Result<std::set<std::string>> foreign_partial_folders(const FolderRun& run, cons
 }
 
 // Files that the journal lists as durable and that still exist.
-Result<std::vector<DurableFile>> noted_files(const Store& store, const std::string& partial) {
+Result<std::vector<DurableFile>> journaled_files(const Store& store, const std::string& partial) {
   SHW_TRY(auto folder, store.read_folder(partial));
   if (folder->stat(kJournalFile).kind == EntryKind::kMissing) return std::vector<DurableFile>{};
   SHW_TRY(JournalText journal, read_journal(*folder));
@@ -224,7 +224,7 @@ std::optional<ResumableFolder> find_resumable_folder(Store& store, const Journal
       best = ResumableFolder{path, std::move(*journal)};
   }
   std::string own = file_name_in_path(without_trailing_slashes(out)) + kPartialMark;
-  sweep_abandoned(store, out, kPartialMark, [&](const std::string& found) {
+  delete_abandoned_directories(store, out, kPartialMark, [&](const std::string& found) {
     if (best && file_name_in_path(found) == file_name_in_path(best->path)) return true;
     if (file_name_in_path(found).starts_with(own)) return false;
     auto folder = store.read_folder(found);
@@ -262,12 +262,12 @@ Result<std::vector<DurableFile>> keep_resumable_files(const Store& store, Writab
 }
 
 bool has_durable_files(const Store& store, const std::string& partial) {
-  auto noted = noted_files(store, partial);
+  auto noted = journaled_files(store, partial);
   return noted ? !noted->empty() : noted.error().kind == ErrorKind::kIo;
 }
 
-void drop_unfinished(Store& store, const std::string& partial) {
-  auto noted = noted_files(store, partial);
+void delete_unfinished_folder(Store& store, const std::string& partial) {
+  auto noted = journaled_files(store, partial);
   auto folder = store.edit_folder(partial);
   auto now = store.read_folder(partial);
   auto entries = now ? (*now)->list() : Result<std::vector<Entry>>(std::vector<Entry>{});

@@ -54,7 +54,7 @@ bool has_durable_files(const Store& store, const std::string& partial);
 
 // Deletes all files that the journal does not list as durable, to free disk space. Files that
 // cannot be deleted stay.
-void drop_unfinished(Store& store, const std::string& partial);
+void delete_unfinished_folder(Store& store, const std::string& partial);
 
 // Fills in the checksums of chunks in kept files, by index in LaidOut::made, from the
 // journal.

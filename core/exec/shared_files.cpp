@@ -6,15 +6,15 @@
 
 namespace shw {
 
-Status create_shared(const PartAssignment& dealt, std::uint32_t self, FileWriter& writer) {
+Status create_shared_files(const PartAssignment& dealt, std::uint32_t self, FileWriter& writer) {
   for (const SharedFile& shared : dealt.shared) {
     if (shared.owner == self) SHW_CHECK(writer.create(shared.file));
   }
   return {};
 }
 
-Result<Bytes> finish_own_parts_of_shared(const PartAssignment& dealt, std::uint32_t self,
-                                         FileWriter& writer) {
+Result<Bytes> finish_own_parts_of_shared_files(const PartAssignment& dealt, std::uint32_t self,
+                                               FileWriter& writer) {
   const IndexRange mine = dealt.own[self];
   Bytes words;
   for (const SharedFile& shared : dealt.shared) {
@@ -27,7 +27,7 @@ Result<Bytes> finish_own_parts_of_shared(const PartAssignment& dealt, std::uint3
   return words;
 }
 
-Status finish_shared(const PartAssignment& dealt, std::uint32_t self, FileWriter& writer) {
+Status finish_shared_files(const PartAssignment& dealt, std::uint32_t self, FileWriter& writer) {
   std::vector<std::uint32_t> own;
   for (const SharedFile& shared : dealt.shared) {
     if (shared.owner == self) own.push_back(shared.file);

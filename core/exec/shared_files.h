@@ -8,10 +8,10 @@
 namespace shw {
 
 // Creates the shared files that this rank owns.
-Status create_shared(const PartAssignment& dealt, std::uint32_t self, FileWriter& writer);
+Status create_shared_files(const PartAssignment& dealt, std::uint32_t self, FileWriter& writer);
 // Makes this rank's parts of other owners' files durable; returns the report for the owners.
-Result<Bytes> finish_own_parts_of_shared(const PartAssignment& dealt, std::uint32_t self,
-                                         FileWriter& writer);
-Status finish_shared(const PartAssignment& dealt, std::uint32_t self, FileWriter& writer);
+Result<Bytes> finish_own_parts_of_shared_files(const PartAssignment& dealt, std::uint32_t self,
+                                               FileWriter& writer);
+Status finish_shared_files(const PartAssignment& dealt, std::uint32_t self, FileWriter& writer);
 
 }  // namespace shw

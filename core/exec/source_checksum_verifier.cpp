@@ -8,12 +8,12 @@
 #include "core/base/checked.h"
 #include "core/base/encoder.h"
 #include "core/base/parallel.h"
-#include "core/formats/common/crc32.h"
 #include "core/formats/common/item_reader.h"
 #include "core/formats/items/chunk_storage.h"
 #include "core/formats/items/disk_order.h"
 #include "core/formats/items/item_check.h"
 #include "core/formats/items/item_cursor.h"
+#include "core/formats/zip/crc32.h"
 #include "core/io/gather.h"
 #include "core/tensor/shape.h"
 
@@ -139,7 +139,7 @@ Status SourceChecksumVerifier::find_items(std::uint32_t input) {
     rows_[sources[i]].wanted = *storage.crc ^ crc32_of_zeros(0, source.length);
   };
   // Items that cannot be read or differ from their record are verified separately.
-  Status read = each_storage(checkpoint, chunks, note, progress_);
+  Status read = for_each_storage(checkpoint, chunks, note, progress_);
   return read || read.error().kind != ErrorKind::kCancelled ? Status{} : read;
 }
 
@@ -166,17 +166,17 @@ Status SourceChecksumVerifier::add(const BytesRead& read) {
   Row& row = rows_[at];
   if (!needs_reads_of(read.source) || read.bytes.empty()) return {};
   CrcChange change(program_.source(read.source).length);
-  const bool is_long =
-      each_run(read.first, read.sizes, read.strides, read.element,
-               [&](std::int64_t begin, std::size_t done, std::int64_t length) {
-                 if (length < kShortRun && static_cast<std::size_t>(length) != read.bytes.size())
-                   return false;
-                 const BytesView run = read.bytes.subspan(done, static_cast<std::size_t>(length));
-                 const bool is_known = read.crc && run.size() == read.bytes.size();
-                 change.add(static_cast<std::uint64_t>(begin), run.size(),
-                            is_known ? *read.crc : crc32_of(run));
-                 return true;
-               });
+  const bool is_long = for_each_run(
+      read.first, read.sizes, read.strides, read.element,
+      [&](std::int64_t begin, std::size_t done, std::int64_t length) {
+        if (length < kShortRun && static_cast<std::size_t>(length) != read.bytes.size())
+          return false;
+        const BytesView run = read.bytes.subspan(done, static_cast<std::size_t>(length));
+        const bool is_known = read.crc && run.size() == read.bytes.size();
+        change.add(static_cast<std::uint64_t>(begin), run.size(),
+                   is_known ? *read.crc : crc32_of(run));
+        return true;
+      });
   if (!is_long) {
     row.left = kApart;
     return {};

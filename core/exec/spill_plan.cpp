@@ -19,8 +19,8 @@ struct ItemUse {
 };
 
 // In order of first use.
-std::vector<ItemUse> uses_of(const Program& program, const std::vector<const Checkpoint*>& inputs,
-                             std::span<const OutputId> order) {
+std::vector<ItemUse> item_uses(const Program& program, const std::vector<const Checkpoint*>& inputs,
+                               std::span<const OutputId> order) {
   constexpr auto kUnused = static_cast<std::uint32_t>(-1);
   std::vector<std::uint32_t> use_of(program.sources.size(), kUnused);
   std::vector<ItemUse> uses;
@@ -70,7 +70,7 @@ class HeldItems {
 
 // Maximum over time, if every other thread may lag one output behind (and keep its items) or be one
 // item ahead.
-std::uint64_t most_on_disk(std::span<const ItemUse> uses, std::size_t threads) {
+std::uint64_t peak_disk_bytes(std::span<const ItemUse> uses, std::size_t threads) {
   HeldItems held;
   std::uint64_t most = 0, all = 0, largest = 0, largest_output = 0;
   for (std::size_t i = 0; i < uses.size();) {
@@ -119,7 +119,7 @@ SpillPlan plan_spill(const Program& program, const std::vector<const Checkpoint*
   places.ahead = room.in_order ? room.threads - 1 : 0;
   std::vector<ItemUse> on_disk;
   HeldItems in_memory;
-  for (const ItemUse& use : uses_of(program, inputs, order)) {
+  for (const ItemUse& use : item_uses(program, inputs, order)) {
     in_memory.go_to(use.first);
     const std::uint64_t others = room.in_order ? in_memory.bytes() : room.memory / 2;
     if (use.to_decode <= room.memory && others <= room.memory - use.to_decode) {
@@ -130,7 +130,7 @@ SpillPlan plan_spill(const Program& program, const std::vector<const Checkpoint*
     places.on_disk.push_back(use.source);
     places.disk_bytes += use.bytes;
   }
-  places.most_at_once = room.in_order ? most_on_disk(on_disk, room.threads) : places.disk_bytes;
+  places.most_at_once = room.in_order ? peak_disk_bytes(on_disk, room.threads) : places.disk_bytes;
   return places;
 }
 

@@ -5,7 +5,7 @@
 #include <deque>
 
 #include "core/exec/job_part.h"
-#include "core/formats/common/crc32.h"
+#include "core/formats/zip/crc32.h"
 #include "core/io/copy_range.h"
 #include "core/tensor/strided_copy.h"
 #include "core/tiles/blocks.h"
@@ -32,7 +32,7 @@ struct BlockWork {
   std::span<std::byte> in, out;
   ElementSums& elements;  // WrittenBlocks::elements
   RemoteSourceData* sent;
-  StageWorks* stages;
+  StageUsages* stages;
   std::size_t held = 0;  // bytes used of `in`
   // Set if the source bytes are one run in output order, so that they can be shared.
   std::shared_ptr<const ByteSource> file = nullptr;
@@ -130,7 +130,7 @@ class PayloadPart {
 
   Status append(const BlockWork& work) {
     BytesView bytes = work.out;
-    written_.crc = work.crc ? crc32_joined(written_.crc, *work.crc, bytes.size())
+    written_.crc = work.crc ? combined_crc32(written_.crc, *work.crc, bytes.size())
                             : crc32_of(bytes, written_.crc);
     std::uint64_t begin = work.begin;
     // Written in pieces, to find holes and so that a cancelled run does not wait for a slow disk.
@@ -238,7 +238,7 @@ class BlockPipeline {
 };
 
 // Number of slab pairs that fit in the limits for blocks of this size.
-std::size_t pairs_of(const Box& block, std::size_t element, const Limits& limits,
+std::size_t pairs_of(const Box& block, std::size_t element, const SlabLimits& limits,
                      Executor& executor) {
   const std::uint64_t bytes = static_cast<std::uint64_t>(volume(block.sizes).value_or(0)) * element;
   const std::uint64_t fit = limits.under_way_bytes / std::max<std::uint64_t>(bytes, 1);
@@ -249,7 +249,7 @@ std::size_t pairs_of(const Box& block, std::size_t element, const Limits& limits
 }  // namespace
 
 Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, BlockRange range,
-                                   Workspace& workspace, const Limits& limits, OutputFile& file,
+                                   Workspace& workspace, const SlabLimits& limits, OutputFile& file,
                                    Progress* progress, RemoteSourceData* sent) {
   const ProgramOutput& out = program.output(output);
   JobRange jobs = jobs_of(program, output);
@@ -302,7 +302,7 @@ std::uint32_t crc_of_all(std::span<const WrittenBlocks> ranges, std::uint64_t le
                               [](const WrittenBlocks& range) { return range.in_order; });
   std::uint32_t crc = in_order ? 0 : crc32_of_zeros(0, length);
   for (const WrittenBlocks& range : ranges)
-    crc = in_order ? crc32_joined(crc, range.crc, range.length) : crc ^ range.crc;
+    crc = in_order ? combined_crc32(crc, range.crc, range.length) : crc ^ range.crc;
   return crc;
 }
 

@@ -11,7 +11,7 @@
 #include "core/exec/element_fingerprint.h"
 #include "core/exec/executor.h"
 #include "core/exec/slab.h"
-#include "core/exec/storages.h"
+#include "core/exec/source_opener.h"
 #include "core/io/sink.h"
 
 namespace shw {
@@ -56,7 +56,7 @@ class RemoteSourceData {
 // must be proved. Blocks of zeros become holes. Thread-safe for different
 // ranges.
 Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, BlockRange range,
-                                   Workspace& workspace, const Limits& limits, OutputFile& file,
+                                   Workspace& workspace, const SlabLimits& limits, OutputFile& file,
                                    Progress* progress, RemoteSourceData* sent = nullptr);
 
 // CRC-32 of a payload of `length` bytes, combined from its ranges in order.

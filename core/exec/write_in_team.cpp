@@ -10,10 +10,10 @@
 #include "core/base/encoder.h"
 #include "core/base/parallel.h"
 #include "core/base/threads.h"
-#include "core/exec/file_turns.h"
+#include "core/exec/file_scheduler.h"
 #include "core/exec/job_part.h"
 #include "core/exec/part_assignment.h"
-#include "core/exec/parts_of_others.h"
+#include "core/exec/received_source_data.h"
 #include "core/exec/shared_files.h"
 #include "core/exec/spill_plan.h"
 
@@ -75,7 +75,7 @@ class CollectiveWriter {
   Status write_round(const std::vector<Bytes>& come, std::size_t round);
 
   const FolderRun& run_;
-  const MemoryShares& shares_;
+  const MemoryPlan& shares_;
   Team& team_;
   const FileAssignment dealt_;
   PartAssignment parts_;
@@ -89,7 +89,7 @@ class CollectiveWriter {
 };
 
 // Maximum bytes of a part in a message.
-std::uint64_t sent_at_most(const FolderRun& run, const FilePart& part, std::uint64_t pieces) {
+std::uint64_t max_sent_bytes(const FolderRun& run, const FilePart& part, std::uint64_t pieces) {
   const JobRange jobs = jobs_of(run.program, run.made[part.index]);
   const std::size_t made = size_of(run.program.output(run.made[part.index]).dtype);
   const std::uint64_t elements = part.length / std::max<std::size_t>(made, 1) / pieces + 1;
@@ -119,7 +119,7 @@ void CollectiveWriter::cut_rounds(std::size_t worker, IndexRange parts) {
     const std::uint64_t length = bytes_of(part);
     std::uint64_t own = 0;
     if (is_sent_[round.last])
-      own = sent_at_most(run_, part, part.block_count) * (part.blocks.last - part.blocks.first);
+      own = max_sent_bytes(run_, part, part.block_count) * (part.blocks.last - part.blocks.first);
     bool is_full = bytes + length > kRoundBytes || sent + own > shares_.round_bytes ||
                    round.last - round.first >= kRoundParts;
     if (is_full && round.last != round.first) {
@@ -305,7 +305,7 @@ Status CollectiveWriter::write_all() {
   task.news = [&] { return journal_.news(); };
   task.receive = [&](std::size_t member, BytesView news) { return journal_.receive(member, news); };
   task.work = [&]() -> Status {
-    SHW_CHECK(create_shared(parts_, self(), writer_));
+    SHW_CHECK(create_shared_files(parts_, self(), writer_));
     return begin_messages(0, next);
   };
   SHW_CHECK(run_with_heartbeat(team_, task));
@@ -326,7 +326,7 @@ Status CollectiveWriter::write_all() {
   task.work = [&]() -> Status {
     SHW_CHECK(all_written());
     for (std::uint32_t file : empty_files_) SHW_CHECK(writer_.finish(file));
-    SHW_TRY(left, finish_own_parts_of_shared(parts_, self(), writer_));
+    SHW_TRY(left, finish_own_parts_of_shared_files(parts_, self(), writer_));
     return {};
   };
   SHW_CHECK(run_with_heartbeat(team_, task));
@@ -335,12 +335,12 @@ Status CollectiveWriter::write_all() {
   for (std::size_t worker = 0; worker < told.size(); ++worker) {
     if (worker != team_.rank()) SHW_CHECK(writer_.receive(told[worker]));
   }
-  task.work = [&] { return finish_shared(parts_, self(), writer_); };
+  task.work = [&] { return finish_shared_files(parts_, self(), writer_); };
   return run_with_heartbeat(team_, task);
 }
 
 // Sends the checksums of each rank's chunks to all: (chunk, a, b, out of range).
-Result<WrittenElementSums> share_elements(Team& team, WrittenElementSums own) {
+Result<WrittenElementSums> allgather_element_sums(Team& team, WrittenElementSums own) {
   std::vector<std::uint64_t> rows;
   for (std::size_t tile = 0; tile < own.size(); ++tile) {
     if (!own[tile]) continue;
@@ -374,7 +374,7 @@ Result<WrittenElementSums> write_files_collectively(const FileWriterInputs& with
   SHW_CHECK(writing.plan(with.there));
   SHW_CHECK(writing.write_all());
   SHW_CHECK(with.copied_items.share(team));
-  return share_elements(team, writer.release_elements());
+  return allgather_element_sums(team, writer.release_elements());
 }
 
 }  // namespace shw

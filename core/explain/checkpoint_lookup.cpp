@@ -57,8 +57,8 @@ std::string shape_verdict(const ErrorMessage& message, ExtentsView stored) {
          "rank's part.";
 }
 
-NameLookup found_tensor(const ErrorMessage& message, const Checkpoint& checkpoint,
-                        TensorId tensor) {
+NameLookup lookup_of_found_tensor(const ErrorMessage& message, const Checkpoint& checkpoint,
+                                  TensorId tensor) {
   const std::string stored(checkpoint.fqn(tensor));
   NameLookup one{message.name, NameFound::kHere, stored, Extents(checkpoint.shape(tensor))};
   if (stored == message.name) {
@@ -79,8 +79,9 @@ NameLookup found_tensor(const ErrorMessage& message, const Checkpoint& checkpoin
   return one;
 }
 
-// What is here of the module that the name is in.
-NameLookup missing_tensor(const ErrorMessage& message, const Checkpoint& checkpoint) {
+// The result for a name that is not in the checkpoint: counts the tensors of the innermost module
+// that exists.
+NameLookup lookup_of_missing_tensor(const ErrorMessage& message, const Checkpoint& checkpoint) {
   NameLookup one{message.name};
   one.text = fmt::format("{} is nowhere in the checkpoint", message.name);
   for (std::size_t dot = message.name.rfind('.'); dot != std::string::npos && dot != 0;
@@ -120,8 +121,8 @@ CheckpointLookup look_up(const ErrorText& parsed, const Checkpoint& checkpoint) 
     if (lookup.names.size() == kMostLookups) break;
     auto tensor = checkpoint.find(message.name);
     if (!tensor) tensor = find_prefixed(checkpoint, message.name);
-    lookup.names.push_back(tensor ? found_tensor(message, checkpoint, *tensor)
-                                  : missing_tensor(message, checkpoint));
+    lookup.names.push_back(tensor ? lookup_of_found_tensor(message, checkpoint, *tensor)
+                                  : lookup_of_missing_tensor(message, checkpoint));
     const NameFound found = lookup.names.back().found;
     lookup.here += found == NameFound::kHere;
     lookup.under_other_name += found == NameFound::kUnderOtherName;
@@ -140,7 +141,7 @@ bool is_about_missing_names(const ErrorText& parsed) {
 constexpr std::string_view kLookedUp =
     "The names that the message shows were looked up in the checkpoint, 64 at most.";
 
-Hypothesis all_behind_prefix(const NameLookup& one) {
+Hypothesis prefixed_names_hypothesis(const NameLookup& one) {
   Hypothesis cause{"renamed", find_rule(kWrappedNames.id), FaultSide::kEither};
   cause.title = fmt::format("the names are all here, {} the prefix \"{}\"",
                             one.checkpoint_has_prefix ? "behind" : "without", one.prefix);
@@ -173,7 +174,7 @@ void add_lookup_result(const CheckpointLookup& lookup, Explanation& explanation)
       std::all_of(lookup.names.begin(), lookup.names.end(),
                   [&](const NameLookup& one) { return one.prefix == first.prefix; });
   if (!is_one_prefix && lookup.here != lookup.names.size()) return;
-  Hypothesis cause = is_one_prefix ? all_behind_prefix(first) : all_here();
+  Hypothesis cause = is_one_prefix ? prefixed_names_hypothesis(first) : all_here();
   cause.confidence = kNearlyCertain;
   cause.rank = 1;
   cause.command = is_one_prefix ? check_command() : "shardwright info CHECKPOINT";

@@ -110,15 +110,16 @@ void drop_vague(std::vector<ErrorMessage>& messages) {
                  messages.end());
 }
 
-// One message in Python's own words, which do not say of what: its traceback says more.
-bool is_of_python_alone(const std::vector<ErrorMessage>& messages) {
+// True if the only message is a generic Python error such as "KeyError: ..."; its traceback then
+// says more.
+bool is_generic_python_error(const std::vector<ErrorMessage>& messages) {
   if (messages.size() != 1) return false;
   const std::string_view id = messages[0].kind->id;
   return id == "error-in-key" || id == "attribute-of-class" || id == "nothing-where-something";
 }
 
 // "KeyError: 'Key a.b not found in the files'": a sentence, not a key.
-bool is_sentence_as_key(const std::vector<ErrorMessage>& messages) {
+bool is_key_error_with_sentence(const std::vector<ErrorMessage>& messages) {
   return messages.size() == 1 && messages[0].kind->id == "error-in-key" &&
          messages[0].name.find(' ') != std::string::npos;
 }
@@ -126,7 +127,7 @@ bool is_sentence_as_key(const std::vector<ErrorMessage>& messages) {
 // "ERROR 12-09 00:49:29 engine.py:366] 'layers.0.mlp.down_proj.weight.absmax'": servers log only
 // the key of a KeyError, and ComfyUI writes it after "!!! ". Returns the text with "KeyError: "
 // inserted; empty if it is not one.
-std::string with_key_error(const PastedText& pasted) {
+std::string insert_key_error(const PastedText& pasted) {
   const std::string_view text = pasted.text;
   for (char quote : {'\'', '"'}) {
     const std::size_t last = text.find_last_not_of(" \n");
@@ -146,7 +147,7 @@ std::string with_key_error(const PastedText& pasted) {
 
 // Adds what the text shows beside the kinds: the program, and the two values of a sentence.
 void add_speaker_and_values(const PastedText& pasted, std::vector<ErrorMessage>& messages) {
-  const std::string_view program = speaker_of(pasted.lower);
+  const std::string_view program = program_of_message(pasted.lower);
   for (ErrorMessage& message : messages)
     message.speaker = message.kind->loader.empty() ? program : message.kind->loader;
   if (messages.size() != 1 || !messages[0].saved.empty() || !messages[0].numbers.empty()) return;
@@ -181,14 +182,14 @@ ErrorText read_messages(std::string_view text) {
     at = std::max(found->end, at + 1);
   }
   drop_vague(result.messages);
-  if (is_sentence_as_key(result.messages)) {
+  if (is_key_error_with_sentence(result.messages)) {
     if (auto read = read_general(pasted, kMaxMessages); !read.empty()) result.messages = read;
-  } else if (is_of_python_alone(result.messages)) {
+  } else if (is_generic_python_error(result.messages)) {
     if (const MessageKind* kind = traceback_kind(pasted.lower))
       result.messages = {ErrorMessage{kind, result.messages.front().name, {}, {}}};
   }
   if (!result.messages.empty()) return result;
-  if (const std::string key = with_key_error(pasted); !key.empty()) return read_messages(key);
+  if (const std::string key = insert_key_error(pasted); !key.empty()) return read_messages(key);
   // For unknown prose, single words are not enough evidence.
   for (ErrorMessage& message : read_general(pasted, kMaxMessages))
     collector.add(std::move(message));

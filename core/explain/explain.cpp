@@ -24,7 +24,7 @@ bool has_any(std::string_view text, const std::array<std::string_view, N>& words
 }
 
 // "…weight_w", "…weight3_v.exp_avg": one of the last two parts ends in _w or _v.
-bool names_half(std::string_view fqn, const std::optional<StatePath>& state) {
+bool has_w_or_v_suffix(std::string_view fqn, const std::optional<StatePath>& state) {
   std::string_view name = state ? state->key : fqn;
   if (name.ends_with("_w") || name.ends_with("_v")) return true;
   std::size_t dot = name.rfind('.');
@@ -141,7 +141,7 @@ std::vector<Group> groups_of(const std::vector<ErrorMessage>& messages) {
   return groups;
 }
 
-std::vector<Hypothesis> suppose(const Group& group, std::optional<WorldSizes> worlds) {
+std::vector<Hypothesis> hypotheses_of_group(const Group& group, std::optional<WorldSizes> worlds) {
   std::vector<Hypothesis> all;
   if (group.id == kShapes) {
     add_hypotheses_from_shapes(*group.messages.front(), worlds, all);
@@ -161,7 +161,7 @@ std::vector<Hypothesis> suppose(const Group& group, std::optional<WorldSizes> wo
 
 // Normalises weights as odds against everything not listed: a proved one takes nearly all, equal
 // ones stay equal, and the sum is at most 1.
-void share_out(std::vector<Hypothesis>& found) {
+void normalise_confidences(std::vector<Hypothesis>& found) {
   double sum = 1;
   for (const Hypothesis& one : found) sum += one.confidence / (1 - one.confidence);
   for (Hypothesis& one : found) one.confidence = one.confidence / (1 - one.confidence) / sum;
@@ -176,7 +176,7 @@ struct Counted {
 // Merges equal interpretations of several messages; those that explain more messages are more
 // likely.
 void merge(const Group& group, std::vector<Hypothesis> found, std::vector<Counted>& all) {
-  share_out(found);
+  normalise_confidences(found);
   for (Hypothesis& one : found) {
     auto same = std::find_if(all.begin(), all.end(), [&](const Counted& other) {
       return other.hypothesis.id == one.id && other.hypothesis.wrong == one.wrong;
@@ -244,7 +244,7 @@ NameTraits traits_of(std::string_view fqn) {
   traits.replicated = has_any(fqn, kReplicated);
   traits.expert = has_any(fqn, kExpert) && !traits.replicated && !has_word(fqn, "shared_expert");
   traits.vocabulary = has_any(fqn, kVocabulary);
-  traits.half = names_half(fqn, state);
+  traits.half = has_w_or_v_suffix(fqn, state);
   traits.adapter = has_word(fqn, "lora_");
   traits.flat = has_word(fqn, "flat_param");
   traits.bias = fqn.ends_with(".bias");
@@ -275,7 +275,8 @@ Explanation explain(std::string_view text, std::optional<WorldSizes> worlds) {
   const std::vector<ErrorMessage>& messages = explanation.parsed.messages;
   if (messages.empty()) return explanation;
   std::vector<Counted> all;
-  for (const Group& group : groups_of(messages)) merge(group, suppose(group, worlds), all);
+  for (const Group& group : groups_of(messages))
+    merge(group, hypotheses_of_group(group, worlds), all);
   explanation.none_of_these = 1;
   for (Counted& counted : all) {
     Hypothesis& one = counted.hypothesis;

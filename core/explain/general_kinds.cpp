@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-std::vector<const MessageKind*> rows_of_words(bool of_traceback) {
+std::vector<const MessageKind*> kinds_with_words(bool of_traceback) {
   std::vector<const MessageKind*> rows = message_kinds();
   std::erase_if(rows, [&](const MessageKind* kind) {
     return kind->words == nullptr || kind->words->of_traceback != of_traceback;
@@ -16,8 +16,8 @@ std::vector<const MessageKind*> rows_of_words(bool of_traceback) {
 }
 
 // A row that says only that something failed comes after all others.
-const MessageKind* first_that_fits(const std::vector<const MessageKind*>& rows,
-                                   std::string_view text) {
+const MessageKind* first_matching_kind(const std::vector<const MessageKind*>& rows,
+                                       std::string_view text) {
   auto has_one = [&](const std::vector<std::string_view>& words) {
     return std::any_of(words.begin(), words.end(),
                        [&](std::string_view word) { return text.find(word) != text.npos; });
@@ -49,17 +49,17 @@ std::string_view code_above_error(std::string_view text) {
 }  // namespace
 
 const MessageKind* match_general_kind(std::string_view sentence) {
-  static const std::vector<const MessageKind*> rows = rows_of_words(false);
+  static const std::vector<const MessageKind*> rows = kinds_with_words(false);
   std::string text(sentence);
   std::replace(text.begin(), text.end(), '\n', ' ');
-  return first_that_fits(rows, text);
+  return first_matching_kind(rows, text);
 }
 
 const MessageKind* traceback_kind(std::string_view text) {
-  static const std::vector<const MessageKind*> rows = rows_of_words(true);
+  static const std::vector<const MessageKind*> rows = kinds_with_words(true);
   if (text.find("file \"") == text.npos) {
     const std::string_view code = code_above_error(text);
-    return code.empty() ? nullptr : first_that_fits(rows, code);
+    return code.empty() ? nullptr : first_matching_kind(rows, code);
   }
   // A place is a line `file "/x/y.py", line 7, in f` and the line of code after it.
   for (std::size_t end = text.size(); end != 0;) {
@@ -71,7 +71,7 @@ const MessageKind* traceback_kind(std::string_view text) {
     const std::size_t code = line == text.npos ? line : text.find('\n', line + 1);
     const std::string_view place = text.substr(at, code == text.npos ? code : code - at);
     if (place.find(".py") == place.npos) continue;
-    if (const MessageKind* kind = first_that_fits(rows, place)) return kind;
+    if (const MessageKind* kind = first_matching_kind(rows, place)) return kind;
   }
   return nullptr;
 }

@@ -68,13 +68,13 @@ constexpr std::string_view kGoneWords[] = {
     "no step"};
 
 // Position of the first of the words.
-std::size_t general_find(std::string_view text, WordList words) {
+std::size_t find_first_word(std::string_view text, WordList words) {
   std::size_t first = text.npos;
   for (std::string_view word : words) first = std::min(first, text.find(word));
   return first;
 }
 // Position after the last of the words; 0 if none.
-std::size_t general_last(std::string_view text, WordList words) {
+std::size_t find_after_last_word(std::string_view text, WordList words) {
   std::size_t last = 0;
   for (std::string_view word : words) {
     if (std::size_t at = text.rfind(word); at != text.npos) last = std::max(last, at + 1);
@@ -132,14 +132,14 @@ Side side_of(std::string_view text, const GeneralShape& shape, std::size_t from)
   std::string_view after = text.substr(std::min(text.size(), shape.end), 18);
   for (std::string_view lead : {" in the ", " in ", " from the ", " from "}) {
     if (!after.starts_with(lead)) continue;
-    if (general_find(after, kFileWords) != after.npos) return Side::kFile;
-    if (general_find(after, kLoaderWords) != after.npos) return Side::kLoader;
+    if (find_first_word(after, kFileWords) != after.npos) return Side::kFile;
+    if (find_first_word(after, kLoaderWords) != after.npos) return Side::kLoader;
   }
   const std::size_t begin =
       std::max(from, shape.begin > kShapeContext ? shape.begin - kShapeContext : 0);
   const std::string_view before = text.substr(begin, shape.begin - begin);
-  const std::size_t file = general_last(before, kFileWords);
-  const std::size_t loader = general_last(before, kLoaderWords);
+  const std::size_t file = find_after_last_word(before, kFileWords);
+  const std::size_t loader = find_after_last_word(before, kLoaderWords);
   if (file == loader) return Side::kUnknown;
   return file > loader ? Side::kFile : Side::kLoader;
 }
@@ -339,7 +339,7 @@ std::optional<ErrorMessage> general_shapes(const PastedText& pasted) {
   auto shapes = shapes_in(pasted.lower);
   // Without words about shapes, "(8)" or "[0, 1]" may be anything.
   const bool speaks_of_shapes =
-      general_find(pasted.lower, kShapeWords) != std::string::npos && !shapes.empty();
+      find_first_word(pasted.lower, kShapeWords) != std::string::npos && !shapes.empty();
   // A weight and its scale have two shapes that differ by design; groups are lists of counts.
   const bool speaks_of_groups = pasted.lower.find("parameter group") != std::string::npos;
   const bool speaks_of_scale =
@@ -348,7 +348,7 @@ std::optional<ErrorMessage> general_shapes(const PastedText& pasted) {
   for (std::size_t i = 0; i + 1 < shapes.size(); ++i) {
     Side one = side_of(pasted.lower, shapes[i], i == 0 ? 0 : shapes[i - 1].end);
     Side two = side_of(pasted.lower, shapes[i + 1], shapes[i].end);
-    const bool names_file = general_find(pasted.lower, kFileWords) != std::string::npos;
+    const bool names_file = find_first_word(pasted.lower, kFileWords) != std::string::npos;
     if (shapes.size() == 2 && one != two && names_file) complete(one, two);
     if (one == two || one == Side::kUnknown || two == Side::kUnknown) continue;
     const bool file_first = one == Side::kFile;
@@ -356,7 +356,7 @@ std::optional<ErrorMessage> general_shapes(const PastedText& pasted) {
                         shapes[file_first ? i : i + 1].extents,
                         shapes[file_first ? i + 1 : i].extents};
   }
-  const bool is_against = general_find(pasted.lower, kAgainst) != std::string::npos;
+  const bool is_against = find_first_word(pasted.lower, kAgainst) != std::string::npos;
   if (shapes.size() != 2 || !is_against || pasted.lower.find("shape") == std::string::npos)
     return std::nullopt;
   return ErrorMessage{&kGeneralTwoShapes, first_name(pasted.text), shapes[0].extents,
@@ -364,8 +364,8 @@ std::optional<ErrorMessage> general_shapes(const PastedText& pasted) {
 }
 
 // Position of the first word that says that a name was not asked for.
-std::size_t find_extra(std::string_view text) {
-  const std::size_t extra = general_find(text, kExtraWords);
+std::size_t find_unexpected_word(std::string_view text) {
+  const std::size_t extra = find_first_word(text, kExtraWords);
   if (extra == text.npos) return extra;
   for (std::string_view other : {"unexpected missing", "unexpected dtype", "unexpected shape"}) {
     if (text.substr(extra).starts_with(other)) return text.npos;
@@ -375,8 +375,8 @@ std::size_t find_extra(std::string_view text) {
 
 std::vector<ErrorMessage> general_names(const PastedText& pasted, std::size_t most) {
   std::vector<ErrorMessage> messages;
-  const std::size_t missing = general_find(pasted.lower, kMissingWords);
-  const std::size_t extra = find_extra(pasted.lower);
+  const std::size_t missing = find_first_word(pasted.lower, kMissingWords);
+  const std::size_t extra = find_unexpected_word(pasted.lower);
   if (missing == std::string::npos && extra == std::string::npos) return messages;
   const MessageKind* kind = missing < extra ? &kGeneralMissing : &kGeneralExtra;
   for (GeneralName& name : names_in(pasted.text)) {
@@ -391,21 +391,21 @@ std::optional<ErrorMessage> general_counts(const PastedText& pasted) {
   if (text.find("collective") != text.npos) return std::nullopt;  // numbers of calls, not of ranks
   auto numbers = numbers_in(text);
   if (numbers.size() < 2 || numbers[0] == numbers[1]) return std::nullopt;
-  if (general_find(text, kAgainst) == text.npos) return std::nullopt;
+  if (find_first_word(text, kAgainst) == text.npos) return std::nullopt;
   const bool experts = text.find("expert") != text.npos;
-  if (!experts && general_find(text, kWorldWords) == text.npos) return std::nullopt;
+  if (!experts && find_first_word(text, kWorldWords) == text.npos) return std::nullopt;
   ErrorMessage message{experts ? &kGeneralExperts : &kGeneralWorld, {}, {}, {}};
   message.numbers = {{"first", numbers[0]}, {"second", numbers[1]}};
   return message;
 }
 
-bool is_lost_place(std::string_view sentence) {
-  return general_find(sentence, kGoneWords) != sentence.npos &&
-         general_find(sentence, kPlaceWords) != sentence.npos;
+bool is_missing_place(std::string_view sentence) {
+  return find_first_word(sentence, kGoneWords) != sentence.npos &&
+         find_first_word(sentence, kPlaceWords) != sentence.npos;
 }
 
 // The kind of the last sentence that is of a certain one; otherwise of the last that is of any.
-const MessageKind* kind_of_sentences(const std::vector<std::string_view>& sentences) {
+const MessageKind* most_certain_kind(const std::vector<std::string_view>& sentences) {
   const MessageKind* vague = nullptr;
   for (std::string_view sentence : sentences) {
     const MessageKind* kind = match_general_kind(sentence);
@@ -415,10 +415,11 @@ const MessageKind* kind_of_sentences(const std::vector<std::string_view>& senten
   return vague;
 }
 
-// What a vague sentence means: the place in the traceback says more than its words.
+// The kind of a vague sentence: "not found" about a path if it says so, otherwise the kind of its
+// place in the traceback, otherwise its own.
 const MessageKind* meaning_of_vague(std::string_view text, std::string_view sentence,
                                     const MessageKind* words) {
-  if (is_lost_place(sentence)) return &kGeneralPlace;
+  if (is_missing_place(sentence)) return &kGeneralPlace;
   const MessageKind* place = traceback_kind(text);
   return place != nullptr ? place : words;
 }
@@ -441,7 +442,7 @@ std::vector<ErrorMessage> read_general(const PastedText& pasted, std::size_t mos
   if (auto names = general_names(end, most); !names.empty()) return names;
   if (auto counts = general_counts(end)) return {*counts};
   const std::vector<std::string_view> sentences = error_sentences(end.lower);
-  const MessageKind* kind = kind_of_sentences(sentences);
+  const MessageKind* kind = most_certain_kind(sentences);
   if (kind == nullptr || kind->certainty == MessageCertainty::kThatItFailed)
     kind = meaning_of_vague(end.lower, sentences.front(), kind);
   if (kind == nullptr) return {};

@@ -16,7 +16,7 @@ std::int64_t signed_of(std::size_t value) {
 }
 
 // The k >= 2 with `large` = k * `small`; 0 if there is none.
-std::int64_t factor(std::int64_t small, std::int64_t large) {
+std::int64_t exact_factor(std::int64_t small, std::int64_t large) {
   if (small <= 0 || large <= small || large % small != 0) return 0;
   return large / small;
 }
@@ -51,13 +51,13 @@ struct Moved {
   std::size_t grown = 0, shrunk = 0;  // dims of growth and shrinkage from saved to current
   std::int64_t k = 0;
 };
-std::optional<Moved> moved(const ShapeCase& shapes) {
+std::optional<Moved> find_moved_factor(const ShapeCase& shapes) {
   if (shapes.differing.size() != 2) return std::nullopt;
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   for (bool swap : {false, true}) {
     std::size_t a = shapes.differing[swap ? 1 : 0], b = shapes.differing[swap ? 0 : 1];
-    std::int64_t k = factor(saved[a], current[a]);
-    if (k != 0 && k == factor(current[b], saved[b])) return Moved{a, b, k};
+    std::int64_t k = exact_factor(saved[a], current[a]);
+    if (k != 0 && k == exact_factor(current[b], saved[b])) return Moved{a, b, k};
   }
   return std::nullopt;
 }
@@ -112,7 +112,7 @@ void add_hypothesis_transposed(const ShapeCase& shapes, std::vector<Hypothesis>&
 }
 
 void add_hypothesis_axis_moved(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
-  auto found = moved(shapes);
+  auto found = find_moved_factor(shapes);
   if (!found) return;
   const Extents& saved = shapes.message.saved;
   // The mistake multiplies the axis that was sharded before the transpose, the first of the last
@@ -148,7 +148,7 @@ void add_hypothesis_expert_axis(const ShapeCase& shapes, std::vector<Hypothesis>
   if (!shapes.traits.expert || shapes.differing != std::vector<std::size_t>{0}) return;
   std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
   FaultSide wrong = saved < current ? FaultSide::kCheckpoint : FaultSide::kRequest;
-  std::int64_t k = factor(std::min(saved, current), std::max(saved, current));
+  std::int64_t k = exact_factor(std::min(saved, current), std::max(saved, current));
   if (k == 0 || !fits(shapes, wrong, k)) return;
   Hypothesis one{"H-E", &kAxisDropped, wrong, shapes.traits.state ? 0.4 : 0.6};
   one.title = wrong == FaultSide::kCheckpoint ? "the expert axis was left out at save"
@@ -201,7 +201,7 @@ void add_hypothesis_tensor_parallel(const ShapeCase& shapes, std::vector<Hypothe
   std::size_t dim = shapes.differing[0];
   std::int64_t saved = shapes.message.saved[dim], current = shapes.message.current[dim];
   FaultSide wrong = saved < current ? FaultSide::kCheckpoint : FaultSide::kRequest;
-  std::int64_t k = factor(std::min(saved, current), std::max(saved, current));
+  std::int64_t k = exact_factor(std::min(saved, current), std::max(saved, current));
   if (k == 0) return;
   if (shapes.traits.vocabulary && dim == 0 && !shapes.traits.state) {
     bool doubled_by_loader = saved < current;
@@ -211,7 +211,7 @@ void add_hypothesis_tensor_parallel(const ShapeCase& shapes, std::vector<Hypothe
   if (!fits(shapes, wrong, k)) return;
   const NameTraits& traits = shapes.traits;
   Hypothesis one{"H-TP", &kAxisDropped, wrong};
-  // Of weights alone, only powers of two are sizes that tensor parallelism has.
+  // For a weight, tensor-parallel sizes are powers of two; any other factor is unlikely.
   const bool is_odd =
       traits.known && !shapes.worlds && !traits.state && !traits.expert && (k & (k - 1)) != 0;
   // A convolution's window is never cut.

@@ -57,7 +57,7 @@ Hypothesis different_family(double weight) {
   return one;
 }
 
-bool widens(std::string_view name) {
+bool is_widening_layer(std::string_view name) {
   constexpr std::array<std::string_view, 5> kWords = {"intermediate", ".fc1", ".w1.", "up_proj",
                                                       "ffn."};
   return std::any_of(kWords.begin(), kWords.end(),
@@ -125,7 +125,7 @@ void add_hypothesis_window(const ShapeCase& shapes, std::vector<Hypothesis>& all
 
 void add_hypothesis_gated(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   if (shapes.traits.state || shapes.traits.expert || shapes.traits.half ||
-      !widens(shapes.message.name))
+      !is_widening_layer(shapes.message.name))
     return;
   if (shapes.differing != std::vector<std::size_t>{0}) return;
   const std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
@@ -167,7 +167,7 @@ struct ConfigSize {
   std::string_view word;           // in the tensor's name
   std::string_view rows, columns;  // what config.json calls the two sizes
 };
-// Of transformers' language models; the first word that fits.
+// Names in transformers' language models; the first row whose word is in the name is used.
 constexpr std::array<ConfigSize, 20> kConfigSizes = {{
     {"embed_tokens", "vocab_size", "hidden_size"},
     {"word_embeddings", "vocab_size", "hidden_size"},

@@ -41,7 +41,7 @@ constexpr std::array<Wrapper, 12> kWrappers = {{
 }};
 
 // The name without wrappers.
-std::string bare(std::string name) {
+std::string name_without_wrapper(std::string name) {
   for (bool again = true; again;) {
     again = false;
     for (const Wrapper& wrapper : kWrappers) {
@@ -63,10 +63,10 @@ struct Pairs {
 // Pairs of missing and unexpected names that differ only in wrappers.
 Pairs pairs_by_wrapper(const KeyLists& keys) {
   std::map<std::string, std::string> saved;
-  for (const std::string& name : keys.unexpected) saved.emplace(bare(name), name);
+  for (const std::string& name : keys.unexpected) saved.emplace(name_without_wrapper(name), name);
   Pairs pairs;
   for (const std::string& name : keys.missing) {
-    auto found = saved.find(bare(name));
+    auto found = saved.find(name_without_wrapper(name));
     if (found == saved.end()) continue;
     if (pairs.count++ == 0) pairs = {1, found->second, name};
   }
@@ -284,8 +284,8 @@ Meanings meanings_of(const MessageKind* kind, bool missing) {
   return own;
 }
 
-void add_list(const std::vector<std::string>& names, const MessageKind* kind, bool missing,
-              std::vector<Hypothesis>& all) {
+void add_name_hypotheses(const std::vector<std::string>& names, const MessageKind* kind,
+                         bool missing, std::vector<Hypothesis>& all) {
   if (names.empty()) return;
   std::size_t before = all.size();
   if (const NameClue* clue = clue_for(names, missing ? NameList::kMissing : NameList::kUnexpected))
@@ -309,11 +309,11 @@ void add_list(const std::vector<std::string>& names, const MessageKind* kind, bo
 void add_hypotheses_from_names(const KeyLists& keys, std::vector<Hypothesis>& all) {
   // They pair up with missing names, and a rename would lose the adapter.
   if (const auto wrapped = wrapped_names_with_adapter(keys.unexpected); !wrapped.empty())
-    return add_list(wrapped, keys.unexpected_kind, false, all);
+    return add_name_hypotheses(wrapped, keys.unexpected_kind, false, all);
   add_pairs(keys, all);
   if (!all.empty()) return;
-  add_list(keys.missing, keys.missing_kind, true, all);
-  add_list(keys.unexpected, keys.unexpected_kind, false, all);
+  add_name_hypotheses(keys.missing, keys.missing_kind, true, all);
+  add_name_hypotheses(keys.unexpected, keys.unexpected_kind, false, all);
 }
 
 }  // namespace shw

@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kMostRowRanks = 4096;  // larger ratios are not ratios of world sizes
 
 // True if torch.chunk splits `extent` into `parts` with a part of `length`.
-bool is_part(std::int64_t extent, std::int64_t parts, std::int64_t length) {
+bool is_chunk_length(std::int64_t extent, std::int64_t parts, std::int64_t length) {
   if (parts < 2) return false;
   std::int64_t full = chunk_of(extent, parts, 0).size;
   if (length == full) return true;
@@ -36,7 +36,7 @@ Fit part_fit(std::int64_t part, std::int64_t whole, std::optional<std::int64_t> 
   if (part >= whole) return Fit::kNo;
   bool divides = part > 0 && whole % part == 0;
   if (!ranks) return divides || part == 0 ? Fit::kPossible : Fit::kNo;
-  if (is_part(whole, *ranks, part)) return Fit::kExact;
+  if (is_chunk_length(whole, *ranks, part)) return Fit::kExact;
   // Split along one mesh axis only.
   return divides && *ranks % (whole / part) == 0 ? Fit::kPossible : Fit::kNo;
 }

@@ -20,7 +20,7 @@ using Keys = std::initializer_list<std::string_view>;
 
 constexpr std::string_view kSchema = "shardwright-messages/1";
 
-// What the texts of a group's rows are views of.
+// Owns the text and conditions that the rows of a group refer to by view.
 struct GroupTexts {
   Json tree;
   std::deque<MessageCondition> conditions;

@@ -7,11 +7,11 @@
 namespace shw {
 namespace {
 
-struct Speaker {
+struct ProgramMark {
   std::string_view word, program;
 };
 // Folders of installed packages, and words that only one program prints.
-constexpr Speaker kSpeakers[] = {
+constexpr ProgramMark kSpeakers[] = {
     {"/vllm/", "vLLM"},
     {"vllm.", "vLLM"},
     {"/sglang/", "SGLang"},
@@ -75,7 +75,7 @@ constexpr Speaker kSpeakers[] = {
 
 // True if the folder at `at` is of the program that speaks, not of a model's path: it is the
 // package of site-packages or dist-packages, or in a traceback's `file "PATH", line 3`.
-bool is_of_program(std::string_view text, std::size_t at) {
+bool is_path_of_program(std::string_view text, std::size_t at) {
   constexpr std::size_t kLongestPath = 1024;
   constexpr std::string_view kFile = "file \"", kAfter = "\", line ", kPackages = "-packages/";
   const std::string_view before =
@@ -92,20 +92,20 @@ bool is_of_program(std::string_view text, std::size_t at) {
 }
 
 // Where the program speaks last; npos if it does not.
-std::size_t last_place(std::string_view text, std::string_view word) {
+std::size_t find_last_mention(std::string_view text, std::string_view word) {
   std::size_t at = text.rfind(word);
-  while (word.starts_with('/') && at != text.npos && !is_of_program(text, at))
+  while (word.starts_with('/') && at != text.npos && !is_path_of_program(text, at))
     at = at == 0 ? text.npos : text.rfind(word, at - 1);
   return at;
 }
 
 }  // namespace
 
-std::string_view speaker_of(std::string_view text) {
+std::string_view program_of_message(std::string_view text) {
   std::size_t last = 0;
   std::string_view program;
-  for (const Speaker& speaker : kSpeakers) {
-    const std::size_t at = last_place(text, speaker.word);
+  for (const ProgramMark& speaker : kSpeakers) {
+    const std::size_t at = find_last_mention(text, speaker.word);
     if (at == text.npos || (!program.empty() && at < last)) continue;
     last = at;
     program = speaker.program;

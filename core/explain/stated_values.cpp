@@ -23,30 +23,30 @@ constexpr std::array<std::string_view, 25> kAsks = {
     "model expects ",  "should start with ", "must start with ",
     "must end with "};
 // Words before the value that was given to it.
-constexpr std::array<std::string_view, 19> kGiven = {"but received ",
-                                                     "but found ",
-                                                     "but got ",
-                                                     "but is ",
-                                                     "but was ",
-                                                     "but has ",
-                                                     "but had ",
-                                                     "found ",
-                                                     "received ",
-                                                     "got ",
-                                                     "actual ",
-                                                     "given ",
-                                                     "instead of ",
-                                                     "observed ",
-                                                     "but loaded ",
-                                                     "but it is ",
-                                                     "saved=",
-                                                     "checkpoint has ",
-                                                     "but the checkpoint has "};
+constexpr std::array<std::string_view, 19> kSubmitted = {"but received ",
+                                                         "but found ",
+                                                         "but got ",
+                                                         "but is ",
+                                                         "but was ",
+                                                         "but has ",
+                                                         "but had ",
+                                                         "found ",
+                                                         "received ",
+                                                         "got ",
+                                                         "actual ",
+                                                         "given ",
+                                                         "instead of ",
+                                                         "observed ",
+                                                         "but loaded ",
+                                                         "but it is ",
+                                                         "saved=",
+                                                         "checkpoint has ",
+                                                         "but the checkpoint has "};
 // Words that begin a value and are not part of it.
 constexpr std::array<std::string_view, 14> kFillers = {
     "to be ", "to have ", "exactly ", "a value of ", "value ",  "of type ", "type ",
     "a ",     "an ",      "the ",     "be ",         "one of ", "shape ",   "dtype "};
-// What ends a value.
+// A value ends before the first of these texts.
 constexpr std::array<std::string_view, 17> kEnds = {
     ", but", ", got", ", found", ", received", ", actual", ", saved", " but ",   " got ",     ";",
     ". ",    " for ", " from ",  " instead",   " in the ", " vs ",    " while ", ", expected"};
@@ -54,7 +54,8 @@ constexpr std::array<std::string_view, 17> kEnds = {
 // "was not found", "to be loaded": the verb of a sentence, before no value.
 constexpr std::array<std::string_view, 6> kBeforeVerbs = {"not ", "be ",   "is ",
                                                           "was ", "were ", "are "};
-// What ends no value: the sentence goes on behind it.
+// If the text after a value begins with one of these, the sentence continues and the value does not
+// end there.
 constexpr std::array<std::string_view, 3> kNotLast = {" not", " be", " were"};
 
 struct Lead {
@@ -137,9 +138,9 @@ std::optional<StatedValues> stated_values(std::string_view sentence) {
   }
   const Lead asked = first_lead(lower, kAsks, 0);
   if (!asked.is_found()) return std::nullopt;
-  Lead given = first_lead(lower, kGiven, asked.end);
+  Lead given = first_lead(lower, kSubmitted, asked.end);
   const bool is_asked_first = given.is_found();
-  if (!is_asked_first) given = first_lead(lower, kGiven, 0);
+  if (!is_asked_first) given = first_lead(lower, kSubmitted, 0);
   if (!given.is_found() || given.begin == asked.begin) return std::nullopt;
   StatedValues values{
       value_between(text, lower, asked.end, is_asked_first ? given.begin : text.size()),

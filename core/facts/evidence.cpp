@@ -22,7 +22,7 @@ std::string chunk_text(const Checkpoint& checkpoint, TensorId tensor, ChunkId ch
 }
 
 std::string relisted_text(const Checkpoint& checkpoint, TensorId tensor,
-                          const RelistedChunk& tile) {
+                          const UnlistedChunk& tile) {
   const ItemPlace place{tile.file, static_cast<std::int64_t>(tile.offset),
                         static_cast<std::int64_t>(tile.length)};
   return std::string(checkpoint.fqn(tensor)) + " offsets " + to_text(tile.box.offsets) + " sizes " +

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/facts/check_input.h"
-#include "core/facts/layout/cut_orders.h"
 #include "core/facts/layout/derived_layout.h"
+#include "core/facts/layout/split_orders.h"
 #include "core/facts/reference/config_fit.h"
 #include "core/facts/states/optimizer_settings.h"
 #include "core/facts/storage/filled.h"
@@ -22,7 +22,7 @@ struct Facts : CheckInput {
   UnlistedTiles unlisted;                    // from Depth::kHeaders on: reads chunk headers
   OptimizerSettings optimizer_settings;      // from Depth::kHeaders on: reads entries
   std::optional<ConfigFit> config_fit;       // set if a config.json exists next to the weights
-  OptimizerValues looks;                     // at Depth::kData, on request of look_at_values()
+  OptimizerValues looks;                     // at Depth::kData: from read_optimizer_values()
 };
 
 Facts build_facts(const CheckInput& input);

@@ -55,7 +55,7 @@ bool decays(const PlainValue& group) {
 }
 
 // True for updates that AdamW does not make.
-bool has_other_rule(const PlainValue& group) {
+bool differs_from_adamw(const PlainValue& group) {
   return number_in(group, "amsgrad").value_or(0) != 0 ||
          number_in(group, "maximize").value_or(0) != 0 ||
          (number_in(group, "decoupled_weight_decay").value_or(1) == 0 && decays(group));
@@ -72,7 +72,7 @@ class SettingsReader {
     for (const PlainValue& group : groups_) add_step(number_in(group, "step"));
     add_steps_of_parameters();
     const PlainValue* group = first_that_decays();
-    if (is_uneven_ || !step_ || *step_ < 0 || has_other_rule(*group)) return std::nullopt;
+    if (is_uneven_ || !step_ || *step_ < 0 || differs_from_adamw(*group)) return std::nullopt;
     const std::vector<double> betas = numbers_in(find(*group, "betas"));
     const auto lr = number_in(*group, "lr"), eps = number_in(*group, "eps"),
                decay = number_in(*group, "weight_decay");

@@ -6,7 +6,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/little_endian.h"
-#include "core/formats/common/zip.h"
+#include "core/formats/zip/zip.h"
 
 namespace shw {
 namespace {
@@ -46,7 +46,7 @@ class Parts {
 };
 
 // The directory and everything after it; `bytes` begin at `base`.
-void add_directory(Parts& parts, BytesView bytes, std::uint64_t base) {
+void add_central_directory(Parts& parts, BytesView bytes, std::uint64_t base) {
   std::uint64_t at = 0;
   while (bytes.size() - at >= 22) {
     BytesView rest = bytes.subspan(at);
@@ -112,7 +112,7 @@ Result<std::vector<BytePart>> archive_parts(const ByteSource& source, const ZipR
   }
   std::uint64_t known = std::min(end - directory, kMostDirectory);
   SHW_TRY(Bytes bytes, read_bytes(source, directory, known));
-  add_directory(parts, bytes, directory);
+  add_central_directory(parts, bytes, directory);
   parts.until(end, PartKind::kIndex, "more of the archive's directory");
   return std::move(parts.made);
 }

@@ -4,7 +4,7 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
-#include "core/formats/common/read_note.h"
+#include "core/formats/common/how_read_finding.h"
 
 namespace shw {
 
@@ -21,7 +21,7 @@ Finding chosen_step_finding(const ChosenStep& chosen) {
         cause);
   }
   const bool is_damaged = chosen.gone || !chosen.without_model.empty();
-  Finding finding = is_damaged ? bad_record(chosen.folder, std::move(cause))
+  Finding finding = is_damaged ? bad_record_finding(chosen.folder, std::move(cause))
                                : how_read_finding(chosen.folder, std::move(cause));
   if (is_damaged) finding.severity = Severity::kWarning;
   if (!chosen.aside.empty()) {

@@ -8,8 +8,8 @@
 
 namespace shw {
 
-// A folder that was opened for itself, or the component of a pipeline. The rules check a whole
-// folder of transformers, and this file the text encoder that is a component.
+// kWhole: the folder that the user opened. kComponent: one component of a pipeline. The rules check
+// whole folders of transformers; this file checks text encoders that are components.
 enum class FolderRole : std::uint8_t { kWhole, kComponent };
 
 // Adds a finding for each size or count that the config contradicts.

@@ -10,8 +10,8 @@ namespace shw {
 struct ConfigConstraint {
   // The class in the config; empty: all of the library. "*Transformer" is any with that text.
   std::string_view type;
-  // Of a size: a tensor, with a leading '*' for any text or one '#' for a number. Of a count: the
-  // list before the numbers, "transformer_blocks".
+  // For a size: a tensor name, in which a leading '*' matches any text and '#' matches a number.
+  // For a count: the name of the module list before the numbers, such as "transformer_blocks".
   std::string_view tensor;
   // A product of keys of the config: "2*latent_channels", "block_out_channels[#]" (the number in
   // the tensor's name), "block_out_channels[-1]", "len(down_block_types)", "vision_cfg.width".

@@ -19,9 +19,9 @@ constexpr std::uint64_t kSmallIndex = 1 << 20;
 constexpr std::size_t kFewFiles = 64;
 
 // A directory view with a limited listing; larger folders are recognised by known names only.
-class ShortList final : public Directory {
+class BoundedListingDirectory final : public Directory {
  public:
-  ShortList(std::shared_ptr<const Directory> inner, std::size_t most)
+  BoundedListingDirectory(std::shared_ptr<const Directory> inner, std::size_t most)
       : inner_(std::move(inner)), most_(most) {}
   const std::string& name() const override { return inner_->name(); }
   Result<std::vector<Entry>> list(std::size_t) const override {
@@ -41,10 +41,10 @@ class ShortList final : public Directory {
   std::size_t most_;
 };
 
-struct InNaturalOrder {
+struct NaturalLess {
   bool operator()(std::string_view a, std::string_view b) const { return natural_less(a, b); }
 };
-using FoldersBelow = std::map<std::string, const FormatRow*, InNaturalOrder>;
+using FoldersBelow = std::map<std::string, const FormatRow*, NaturalLess>;
 
 // Names that libraries use for models in unsupported forms.
 bool is_model_name(std::string_view name) {
@@ -134,7 +134,7 @@ std::optional<Finding> other_checkpoints_below(std::span<const Entry> entries, c
 IncompleteSubfolders incomplete_subfolders(std::span<const Entry> entries,
                                            std::span<const FormatRow> rows) {
   const FoldersBelow whole = kinds_below(entries, rows);
-  std::map<std::string, std::vector<Entry>, InNaturalOrder> held;
+  std::map<std::string, std::vector<Entry>, NaturalLess> held;
   for (const Entry& entry : entries) {
     const std::size_t slash = entry.path.rfind('/');
     if (slash == std::string::npos) continue;
@@ -156,8 +156,8 @@ IncompleteSubfolders incomplete_subfolders(std::span<const Entry> entries,
   return found;
 }
 
-const UnreadFormat* unread_format_of(std::span<const Entry> entries) {
-  for (const UnreadFormat& format : unread_formats()) {
+const UnsupportedFormat* unsupported_format_of(std::span<const Entry> entries) {
+  for (const UnsupportedFormat& format : unsupported_formats()) {
     bool matches = std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) {
       std::string_view path = entry.path;
       return format.matches(path, path.substr(path.rfind('/') + 1));
@@ -169,7 +169,7 @@ const UnreadFormat* unread_format_of(std::span<const Entry> entries) {
 
 Result<FolderKind> kind_of_folder(std::shared_ptr<const Directory> directory, std::size_t most,
                                   std::span<const FormatRow> rows) {
-  ShortList shortened(std::move(directory), most);
+  BoundedListingDirectory shortened(std::move(directory), most);
   DirectoryContents look(shortened);
   FolderKind kind;
   for (const FormatRow& row : rows) {
@@ -188,7 +188,7 @@ Result<FolderKind> kind_of_folder(std::shared_ptr<const Directory> directory, st
     return kind;
   }
   kind.below = checkpoints_below(entries, rows).size();
-  const UnreadFormat* unread = kind.below > 0 ? nullptr : unread_format_of(entries);
+  const UnsupportedFormat* unread = kind.below > 0 ? nullptr : unsupported_format_of(entries);
   if (unread != nullptr) kind.unread = unread->title;
   return kind;
 }

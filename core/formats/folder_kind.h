@@ -11,7 +11,7 @@
 
 #include "core/base/result.h"
 #include "core/formats/table.h"
-#include "core/formats/unread.h"
+#include "core/formats/unsupported_formats.h"
 
 namespace shw {
 
@@ -33,7 +33,7 @@ struct IncompleteSubfolders {
 IncompleteSubfolders incomplete_subfolders(std::span<const Entry> entries,
                                            std::span<const FormatRow> rows);
 // A format that is recognised but not supported; null if there is none.
-const UnreadFormat* unread_format_of(std::span<const Entry> entries);
+const UnsupportedFormat* unsupported_format_of(std::span<const Entry> entries);
 
 struct FolderKind {
   const Format* format = nullptr;  // the format if the folder is a checkpoint

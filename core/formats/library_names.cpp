@@ -35,7 +35,7 @@ constexpr auto kKnownStems = std::to_array<KnownStem>({
     {"consolidated", ".00.pth", true},  // Meta's and Mistral's programs
 });
 
-LibraryNames own_names(std::string_view stem, std::string_view torch_ending = ".bin") {
+WeightFileNames own_names(std::string_view stem, std::string_view torch_ending = ".bin") {
   return {std::string(stem), std::string(stem) + std::string(torch_ending)};
 }
 
@@ -58,8 +58,8 @@ std::vector<std::string_view> weight_files(const Checkpoint& source, const std::
 }
 
 // The library's stem that all files have.
-std::optional<LibraryNames> known_stem_of_all(const std::vector<std::string_view>& files,
-                                              bool names_stay) {
+std::optional<WeightFileNames> known_stem_of_all(const std::vector<std::string_view>& files,
+                                                 bool names_stay) {
   for (const KnownStem& one : kKnownStems) {
     const bool is_of_all = std::all_of(files.begin(), files.end(), [&](std::string_view name) {
       return has_stem(name, one.stem);
@@ -87,8 +87,8 @@ bool is_lora_of_pipeline(const Checkpoint& source) {
 }
 
 // Keeps the name of a single file that no library looks for ("my_lora.safetensors").
-std::optional<LibraryNames> keep_single_file_name(const Checkpoint& source,
-                                                  const std::vector<std::string_view>& files) {
+std::optional<WeightFileNames> keep_single_file_name(const Checkpoint& source,
+                                                     const std::vector<std::string_view>& files) {
   if (!source.format().traits.one_piece || files.size() != 1 ||
       !files.front().ends_with(kSafetensors))
     return std::nullopt;
@@ -119,7 +119,8 @@ bool has_text_value(const nlohmann::json& config, const char* key) {
 
 }  // namespace
 
-LibraryNames library_names(const Checkpoint* source, const std::string& folder, bool names_stay) {
+WeightFileNames weight_file_names(const Checkpoint* source, const std::string& folder,
+                                  bool names_stay) {
   if (source == nullptr || source->directory() == nullptr) return {};
   const auto files = weight_files(*source, folder);
   if (auto known = known_stem_of_all(files, names_stay)) return *known;
@@ -132,7 +133,7 @@ LibraryNames library_names(const Checkpoint* source, const std::string& folder, 
   const Entry adapter = directory.stat(folder + "adapter_config.json");
   if (adapter.kind == EntryKind::kFile) return own_names(kPeft);
   if (auto own = keep_single_file_name(*source, files); own && folder.empty()) return *own;
-  return is_lora_of_pipeline(*source) ? own_names(kDiffusersLora) : LibraryNames();
+  return is_lora_of_pipeline(*source) ? own_names(kDiffusersLora) : WeightFileNames();
 }
 
 }  // namespace shw

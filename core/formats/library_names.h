@@ -9,13 +9,13 @@
 
 namespace shw {
 
-struct LibraryNames {
+struct WeightFileNames {
   std::string stem = "model";           // stem of .safetensors files
   std::string torch_file = "model.pt";  // name of a torch.save file
 };
 // `folder`: a subfolder of the source ("unet/"), or empty. `source` may be null. `names_stay`: no
 // tensor is renamed to the name that another program uses.
-LibraryNames library_names(const Checkpoint* source, const std::string& folder = {},
-                           bool names_stay = true);
+WeightFileNames weight_file_names(const Checkpoint* source, const std::string& folder = {},
+                                  bool names_stay = true);
 
 }  // namespace shw

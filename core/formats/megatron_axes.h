@@ -9,7 +9,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/formats/tensor_cut.h"
+#include "core/formats/tensor_split.h"
 
 namespace shw {
 

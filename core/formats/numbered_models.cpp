@@ -6,12 +6,12 @@
 #include <array>
 
 #include "core/base/words.h"
-#include "core/formats/common/read_note.h"
+#include "core/formats/common/how_read_finding.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/trainer_names.h"
 #include "core/formats/joined_folders.h"
-#include "core/formats/one_file.h"
 #include "core/formats/open_nested.h"
+#include "core/formats/single_file_directory.h"
 #include "core/model/builder.h"
 
 namespace shw {

@@ -6,10 +6,10 @@
 #include "core/base/little_endian.h"
 #include "core/base/words.h"
 #include "core/formats/common/magic.h"
-#include "core/formats/common/said_records.h"
+#include "core/formats/common/torch_archive_check.h"
 #include "core/formats/common/torch_item.h"
-#include "core/formats/common/zip.h"
 #include "core/formats/items/item_access.h"
+#include "core/formats/zip/zip.h"
 
 namespace shw {
 namespace {
@@ -51,7 +51,7 @@ Status scan_archive(const ItemRange& range, ObjectPickle& out) {
     if (auto known = similar_known_name(global.module, global.name))
       return zip.damaged(global.at - zip.base(), corrupted_name_text(global, *known));
   }
-  SHW_CHECK(check_is_of_torch_save(zip));
+  SHW_CHECK(check_is_torch_save_archive(zip));
   SHW_TRY([[maybe_unused]] bool is_big, is_big_endian(zip));
   return check_storages(zip, tree);
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/formats/common/pickle_safety.h"
+#include "core/formats/pickle/pickle_safety.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {

@@ -5,23 +5,23 @@
 #include <algorithm>
 
 #include "core/base/words.h"
-#include "core/formats/around_index.h"
 #include "core/formats/chosen_file.h"
 #include "core/formats/chosen_step.h"
-#include "core/formats/common/cut_archives.h"
 #include "core/formats/common/first_bytes.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/top_file.h"
+#include "core/formats/common/truncated_archives.h"
 #include "core/formats/component_config.h"
-#include "core/formats/folder_below.h"
 #include "core/formats/folder_kind.h"
 #include "core/formats/joined_folders.h"
 #include "core/formats/module_list.h"
 #include "core/formats/numbered_models.h"
-#include "core/formats/one_file.h"
 #include "core/formats/open_nested.h"
 #include "core/formats/refused_folder.h"
 #include "core/formats/run_folder.h"
+#include "core/formats/single_file_directory.h"
+#include "core/formats/single_index_directory.h"
+#include "core/formats/subfolder_directory.h"
 #include "core/io/remote/open_remote.h"
 #include "core/io/remote/remote_path.h"
 #include "core/model/builder.h"
@@ -74,7 +74,7 @@ OpenedCheckpoint open_only_file(const std::shared_ptr<const Directory>& around,
   return opened;
 }
 
-std::string words_of_unread(const UnreadFormat& format) {
+std::string unsupported_format_text(const UnsupportedFormat& format) {
   return "is " + std::string(format.title) + ", which is not read";
 }
 
@@ -99,14 +99,14 @@ OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
     if (unfinished) return tl::unexpected<Error>(std::move(*unfinished));
   }
   SHW_CHECK(check_is_downloaded(directory, entries, rows));
-  const UnreadFormat* other = unread_format_of(entries);
+  const UnsupportedFormat* other = unsupported_format_of(entries);
   // The error of the only candidate file is more helpful.
   if (const OnlyFile only = only_file(entries, rows);
       only.row != nullptr &&
       (other == nullptr ||
        (other->is_adjacent_file && !other->is_never_torch && other->matches(only.path, only.path))))
     return open_only_file(around, only, progress);
-  if (other != nullptr) return unsupported(words_of_unread(*other), other->advice);
+  if (other != nullptr) return unsupported(unsupported_format_text(*other), other->advice);
   // Files such as "combined.pt" are models only by their suffix.
   if (const auto likely = folders_with_checkpoints(entries, rows); !likely.empty())
     return unsupported(fmt::format("holds no checkpoint itself: files that may be models are in {}",
@@ -119,7 +119,7 @@ OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
                        "by its own path.");
   return unsupported(
       "holds no checkpoint that Shardwright knows, only " + names_at_top(entries),
-      "It looks for one of these: " + signs_of(rows) +
+      "It looks for one of these: " + recognised_files_text(rows) +
           ". Folders that are links were not entered: open one of those by its own path.");
 }
 
@@ -234,14 +234,14 @@ OpenedCheckpoint open_step_or_parts(const std::shared_ptr<const Directory>& arou
   auto opened = open_checkpoint(inside, progress, rows);
   if (!opened) {
     // A package of another library has files with suffixes of torch in its folders.
-    const UnreadFormat* other = unread_format_of(entries);
+    const UnsupportedFormat* other = unsupported_format_of(entries);
     if (other != nullptr && other->is_never_torch)
-      return fail(ErrorKind::kUnsupported, words_of_unread(*other), {around->name()},
+      return fail(ErrorKind::kUnsupported, unsupported_format_text(*other), {around->name()},
                   std::string(other->advice));
     const std::string run = is_step_folder ? around->name() : std::string();
     return newest_step_error(std::move(opened).error(), *chosen, run);
   }
-  if (auto cut = is_step_folder ? std::nullopt : cut_archives_finding(*around, chosen->aside))
+  if (auto cut = is_step_folder ? std::nullopt : truncated_archives_finding(*around, chosen->aside))
     opened = CheckpointBuilder::with_finding(**opened, std::move(*cut));
   return CheckpointBuilder::with_finding(**opened, chosen_step_finding(*chosen));
 }
@@ -452,8 +452,8 @@ OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
     if (recognised) return row.open(std::move(alone), progress);
   }
   const std::vector<Entry> itself{{name, EntryKind::kFile}};
-  if (const UnreadFormat* other = unread_format_of(itself))
-    return fail(ErrorKind::kUnsupported, words_of_unread(*other), {path},
+  if (const UnsupportedFormat* other = unsupported_format_of(itself))
+    return fail(ErrorKind::kUnsupported, unsupported_format_text(*other), {path},
                 std::string(other->advice));
   SHW_TRY(Bytes first, look.first_bytes(name, kFirstBytes));
   if (auto told = format_from_magic(first); !told.empty())

@@ -7,9 +7,9 @@
 
 #include "core/base/little_endian.h"
 #include "core/formats/common/magic.h"
-#include "core/formats/common/plain_pickle.h"
 #include "core/formats/common/torch_item.h"
 #include "core/formats/items/item_access.h"
+#include "core/formats/pickle/plain_pickle.h"
 #include "core/tensor/cast.h"
 
 namespace shw {

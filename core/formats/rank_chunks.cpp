@@ -18,7 +18,7 @@ StorageId RankChunks::storage_of(const RankPiece& piece) {
 }
 
 Status RankChunks::add(const RankPiece& piece, const std::vector<Box>& boxes) {
-  const SideTensor& tensor = piece.tensor;
+  const TorchFileTensor& tensor = piece.tensor;
   std::optional<std::size_t> axis;
   Extents total = boxes.empty() ? tensor.sizes : boxes.front().sizes;
   for (std::size_t b = 1; b < boxes.size(); ++b) {
@@ -43,7 +43,7 @@ Status RankChunks::add(const RankPiece& piece, const std::vector<Box>& boxes) {
 
 void RankChunks::add_box(const RankPiece& piece, const Box& box, std::int64_t element,
                          bool is_alone) {
-  const SideTensor& tensor = piece.tensor;
+  const TorchFileTensor& tensor = piece.tensor;
   auto known = seen_.find({box.offsets, box.sizes});
   if (known != seen_.end()) {
     // A replica is a whole storage, row-major.

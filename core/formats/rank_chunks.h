@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/formats/common/side_tensors.h"
+#include "core/formats/common/torch_file_tensors.h"
 #include "core/model/builder.h"
 
 namespace shw {
@@ -15,7 +15,7 @@ namespace shw {
 struct RankPiece {
   std::uint32_t rank = 0;
   FileId file = FileId::kNone;
-  SideTensor tensor = {};
+  TorchFileTensor tensor = {};
   const Codec* codec = nullptr;  // null: the format's codec
 };
 

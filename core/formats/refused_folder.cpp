@@ -42,7 +42,7 @@ std::string advice_on_folders(const Directory& directory, std::span<const Entry>
   return text;
 }
 
-std::string signs_of(std::span<const FormatRow> rows) {
+std::string recognised_files_text(std::span<const FormatRow> rows) {
   std::string text;
   std::string_view last;
   for (const FormatRow& row : rows) {

@@ -16,7 +16,7 @@ std::string advice_on_folders(const Directory& directory, std::span<const Entry>
                               const std::vector<std::string>& whole,
                               std::span<const FormatRow> rows);
 // ".metadata, metadata.pkl, .safetensors": what the rows of the table look for.
-std::string signs_of(std::span<const FormatRow> rows);
+std::string recognised_files_text(std::span<const FormatRow> rows);
 // "readme.txt and logs/": what is directly in the folder.
 std::string names_at_top(std::span<const Entry> entries);
 // Adds to an error what Python would run if it loaded the folder's pickles.

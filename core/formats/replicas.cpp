@@ -158,8 +158,8 @@ std::uint64_t bytes_to_compare(const NonTensorEntry& row) {
 }
 
 // Compares bytes, because torch pickles equal values equally.
-Result<bool> ranks_agree(const Checkpoint& checkpoint, const NonTensorEntry& row,
-                         Progress* progress) {
+Result<bool> is_equal_on_all_ranks(const Checkpoint& checkpoint, const NonTensorEntry& row,
+                                   Progress* progress) {
   for (const ItemPlace& other : row.of_other_ranks) {
     if (!row.item) return false;
     auto equal = [&]() -> Result<bool> {
@@ -246,7 +246,7 @@ Result<RankSpecificEntries> own_entries(const Checkpoint& checkpoint, std::uint6
       continue;
     }
     most -= cost;
-    SHW_TRY(bool alike, ranks_agree(checkpoint, row, progress));
+    SHW_TRY(bool alike, is_equal_on_all_ranks(checkpoint, row, progress));
     if (!alike) found.differing.push_back(row.fqn);
   }
   return found;

@@ -4,8 +4,8 @@
 
 #include "core/base/utf8.h"
 #include "core/base/words.h"
+#include "core/formats/common/safetensors_dtypes.h"
 #include "core/formats/common/safetensors_header.h"
-#include "core/formats/common/safetensors_words.h"
 
 namespace shw {
 namespace {
@@ -22,7 +22,7 @@ std::string joined_all(const std::vector<std::string>& names) {
 Status check_safetensors_can_store(const Outputs& outputs, bool sharded) {
   std::vector<std::string> wordless, others, pieces, unspellable, reserved;
   for (const OutputTensor& tensor : outputs.tensors) {
-    if (safetensors_word(tensor.dtype).empty())
+    if (safetensors_dtype_name(tensor.dtype).empty())
       wordless.push_back(fmt::format("{} ({})", tensor.fqn, name(tensor.dtype)));
     if (!sharded && !is_whole(tensor)) pieces.push_back(tensor.fqn);
     // Python pickles lone surrogates, JSON has none.

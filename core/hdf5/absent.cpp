@@ -4,7 +4,7 @@
 namespace shw {
 namespace {
 
-tl::unexpected<Error> not_built_in() {
+tl::unexpected<Error> hdf5_not_built_in_error() {
   return fail(ErrorKind::kUnsupported,
               "this program was built without HDF5, so it writes no HDF5 file", {},
               "Install libhdf5-dev (Debian, Ubuntu) and build again: CMake finds it by itself.");
@@ -24,31 +24,32 @@ Hdf5Writer& Hdf5Writer::operator=(Hdf5Writer&&) noexcept = default;
 Hdf5Writer::~Hdf5Writer() = default;
 
 Result<Hdf5Writer> Hdf5Writer::create(const std::string&, std::string) {
-  return not_built_in();
+  return hdf5_not_built_in_error();
 }
 Status Hdf5Writer::set_attributes(const std::string&, const Hdf5Attributes&) {
-  return not_built_in();
+  return hdf5_not_built_in_error();
 }
 Status Hdf5Writer::add_external(const Hdf5Dataset&, std::span<const Hdf5Segment>) {
-  return not_built_in();
+  return hdf5_not_built_in_error();
 }
 Status Hdf5Writer::add_virtual(const Hdf5Dataset&, std::span<const Hdf5Part>) {
-  return not_built_in();
+  return hdf5_not_built_in_error();
 }
-Status Hdf5Writer::add_one_of(const Hdf5Dataset&, const std::string&, std::int64_t, std::int64_t) {
-  return not_built_in();
+Status Hdf5Writer::add_stack_slice(const Hdf5Dataset&, const std::string&, std::int64_t,
+                                   std::int64_t) {
+  return hdf5_not_built_in_error();
 }
 Status Hdf5Writer::add_copied(const Hdf5Dataset&, const std::function<Status(const WriteBox&)>&) {
-  return not_built_in();
+  return hdf5_not_built_in_error();
 }
 Status Hdf5Writer::add_columns(const std::string&, std::span<const Hdf5Column>) {
-  return not_built_in();
+  return hdf5_not_built_in_error();
 }
 Status Hdf5Writer::add_table(const Hdf5Table&, Progress*) {
-  return not_built_in();
+  return hdf5_not_built_in_error();
 }
 Status Hdf5Writer::close() {
-  return not_built_in();
+  return hdf5_not_built_in_error();
 }
 
 }  // namespace shw

@@ -9,7 +9,7 @@ namespace {
 
 // Extracts the system's message from "errno = 28, error message = 'No space left on device', buf =
 // 0x55..".
-std::string system_words(std::string_view description) {
+std::string system_error_text(std::string_view description) {
   constexpr std::string_view kBefore = "error message = '";
   std::size_t at = description.find(kBefore);
   if (at == std::string_view::npos) return {};
@@ -18,12 +18,12 @@ std::string system_words(std::string_view description) {
 }
 
 // Takes only error names; descriptions contain pointers.
-herr_t take_words(unsigned, const H5E_error2_t* entry, void* words) {
+herr_t copy_first_error(unsigned, const H5E_error2_t* entry, void* words) {
   auto& text = *static_cast<std::string*>(words);
   if (!text.empty()) return 0;
   char name[64] = "";
   if (H5Eget_msg(entry->min_num, nullptr, name, sizeof name) > 0) text = name;
-  std::string system = entry->desc == nullptr ? std::string() : system_words(entry->desc);
+  std::string system = entry->desc == nullptr ? std::string() : system_error_text(entry->desc);
   if (!system.empty()) text += (text.empty() ? "" : ": ") + system;
   return 0;
 }
@@ -42,7 +42,7 @@ bool Hdf5Handle::close() {
 
 Error hdf5_error(const std::string& what, const std::string& file, const std::string& object) {
   std::string words;
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_words, &words);
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, copy_first_error, &words);
   H5Eclear2(H5E_DEFAULT);
   return {ErrorKind::kIo, words.empty() ? what : what + ": " + words, {file, std::nullopt, object}};
 }

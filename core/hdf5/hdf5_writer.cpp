@@ -26,7 +26,7 @@ struct Hdf5Writer::State {
     return known.get();
   }
   // The creation properties of virtual datasets with the dtype, without parts.
-  hid_t virtual_list(Dtype dtype);
+  hid_t virtual_dataset_properties(Dtype dtype);
   // The group for a new object. `left` is advanced to the rest of the path inside the group, or
   // stays if the group must still be created.
   hid_t folder_of(const char*& left);
@@ -205,7 +205,7 @@ Result<Hdf5Handle> Hdf5Writer::State::make(const Hdf5Dataset& dataset, const Hdf
   return made;
 }
 
-hid_t Hdf5Writer::State::virtual_list(Dtype dtype) {
+hid_t Hdf5Writer::State::virtual_dataset_properties(Dtype dtype) {
   Hdf5Handle& known = virtual_lists[static_cast<std::size_t>(dtype)];
   if (!known) {
     known = Hdf5Handle(H5Pcreate(H5P_DATASET_CREATE));
@@ -244,7 +244,7 @@ Status Hdf5Writer::add_external(const Hdf5Dataset& dataset, std::span<const Hdf5
 }
 
 Status Hdf5Writer::add_virtual(const Hdf5Dataset& dataset, std::span<const Hdf5Part> parts) {
-  const hid_t creation = state_->virtual_list(dataset.dtype);
+  const hid_t creation = state_->virtual_dataset_properties(dataset.dtype);
   Hdf5Handle space = space_of(dataset.shape);
   for (const Hdf5Part& part : parts) {
     Hdf5Handle elements = selection_of(part);
@@ -257,14 +257,14 @@ Status Hdf5Writer::add_virtual(const Hdf5Dataset& dataset, std::span<const Hdf5P
   return state_->close_dataset(made, dataset.path);
 }
 
-Status Hdf5Writer::add_one_of(const Hdf5Dataset& dataset, const std::string& stack,
-                              std::int64_t count, std::int64_t index) {
+Status Hdf5Writer::add_stack_slice(const Hdf5Dataset& dataset, const std::string& stack,
+                                   std::int64_t count, std::int64_t index) {
   Box part{Extents(dataset.shape.size() + 1, 0), dataset.shape};
   part.offsets[0] = index;
   part.sizes.insert(part.sizes.begin(), 1);
   Extents all = dataset.shape;
   all.insert(all.begin(), count);
-  const hid_t creation = state_->virtual_list(dataset.dtype);
+  const hid_t creation = state_->virtual_dataset_properties(dataset.dtype);
   Hdf5Handle space = space_of(dataset.shape), elements = space_of(all);
   if (!elements || !select(elements, part) ||
       H5Pset_virtual(creation, space.get(), ".", stack.c_str(), elements.get()) < 0)

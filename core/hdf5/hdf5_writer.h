@@ -103,8 +103,8 @@ class Hdf5Writer {
   // its shape.
   Status add_virtual(const Hdf5Dataset& dataset, std::span<const Hdf5Part> parts);
   // The dataset is `stack[index]` of a dataset in the same file, of `count` of its shape.
-  Status add_one_of(const Hdf5Dataset& dataset, const std::string& stack, std::int64_t count,
-                    std::int64_t index);
+  Status add_stack_slice(const Hdf5Dataset& dataset, const std::string& stack, std::int64_t count,
+                         std::int64_t index);
   // Adds a dataset without elements, or with those that `write` adds box by box; on failure it is
   // removed.
   using WriteBox = std::function<Status(const Box& box, BytesView bytes)>;

@@ -6,7 +6,7 @@ namespace {
 constexpr std::string_view kNever{"\0", 1};
 
 // True if the name has a part "" or ".", which HDF5 ignores between slashes.
-bool has_lost_parts(std::string_view fqn) {
+bool has_ignored_name_parts(std::string_view fqn) {
   while (true) {
     std::size_t slash = fqn.find('/');
     std::string_view part = fqn.substr(0, slash);
@@ -29,7 +29,7 @@ DatasetNames::DatasetNames(const Checkpoint& checkpoint) {
 std::string DatasetNames::refusal(std::string_view fqn) const {
   if (fqn.find(kNever) != std::string_view::npos)
     return "its name holds a zero byte, where HDF5 ends a name";
-  if (has_lost_parts(fqn)) return "HDF5 has no dataset of such a name";
+  if (has_ignored_name_parts(fqn)) return "HDF5 has no dataset of such a name";
   for (std::size_t slash = fqn.find('/'); slash != std::string_view::npos;
        slash = fqn.find('/', slash + 1)) {
     if (fqns_.contains(fqn.substr(0, slash)))

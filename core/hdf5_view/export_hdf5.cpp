@@ -12,13 +12,13 @@
 #include "core/base/threads.h"
 #include "core/base/version.h"
 #include "core/hdf5/hdf5_writer.h"
+#include "core/hdf5_view/assemble_tensor.h"
 #include "core/hdf5_view/dataset_names.h"
 #include "core/hdf5_view/mapped_tensor.h"
-#include "core/hdf5_view/put_together.h"
 #include "core/hdf5_view/tile_stacks.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
+#include "core/io/permissions.h"
 #include "core/io/publish.h"
-#include "core/io/rights.h"
 #include "core/io/store.h"
 #include "core/model/index_only_tensors.h"
 
@@ -162,8 +162,8 @@ Status Export::add_in_place(TensorId tensor, const MappedTensor& mapped) {
     exported_.notes.push_back(std::string(checkpoint_.fqn(tensor)) + ": " + mapped.note);
   }
   if (auto place = stacked_.find(tensor); place != stacked_.end())
-    return writer_.add_one_of(dataset, place->second.dataset, place->second.count,
-                              place->second.index);
+    return writer_.add_stack_slice(dataset, place->second.dataset, place->second.count,
+                                   place->second.index);
   if (mapped.mapping == Mapping::kTiles) {
     SHW_TRY(auto parts, parts_of(tensor, dataset.dtype, mapped.tiles));
     return writer_.add_virtual(dataset, parts);
@@ -381,7 +381,8 @@ Result<Exported> export_hdf5(const Checkpoint& checkpoint, const ExportOptions& 
   SHW_TRY(Hdf5Writer writer, Hdf5Writer::create(temporary.path(), options.out));
   SHW_TRY(Exported exported,
           Export(checkpoint, options, std::move(writer), std::move(folder), progress).run());
-  SHW_CHECK(limit_file_rights(temporary.path(), rights_of({}, paths_of_files(checkpoint))));
+  SHW_CHECK(limit_file_permissions(temporary.path(),
+                                   permission_limit_of({}, paths_of_files(checkpoint))));
   SHW_CHECK(temporary.publish());
   exported.output = options.out;
   SHW_TRY(auto made, open_file(options.out, options.out));

@@ -139,7 +139,7 @@ Obstacles map_tiles(const Checkpoint& checkpoint, const ChosenChunks& chosen,
 }
 
 // The reason, known from metadata alone, why the tensor is incomplete.
-std::string why_not_whole(const ChosenChunks& chosen, const TilingDefects& defects) {
+std::string why_incomplete(const ChosenChunks& chosen, const TilingDefects& defects) {
   if (!chosen.outside.empty()) return chosen.outside;
   if (defects.gaps.empty()) return {};
   return fmt::format("{} of its elements are in no chunk, the first at {}", defects.missing,
@@ -178,11 +178,12 @@ MappedTensor map_tensor(const Checkpoint& checkpoint, TensorId tensor) {
   if (!defects.overlaps.empty())
     return refused("its tiles overlap in part, and it is not known whose elements are right");
   if (!defects.complete) return refused("its tiles are too tangled to be distinguished");
-  if (std::string why = why_copies_differ(checkpoint, chosen.chunks, chosen.copies); !why.empty())
+  if (std::string why = differing_copies_reason(checkpoint, chosen.chunks, chosen.copies);
+      !why.empty())
     return refused(std::move(why));
   Obstacles obstacles = map_tiles(checkpoint, chosen, out.tiles);
   out.note = note_of_copies(chosen, obstacles);
-  out.why = why_not_whole(chosen, defects);
+  out.why = why_incomplete(chosen, defects);
   if (!obstacles.is_not_there.empty()) out.why = obstacles.is_not_there;
   if (!out.why.empty()) {
     out.mapping = Mapping::kPartly;

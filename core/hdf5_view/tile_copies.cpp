@@ -30,8 +30,8 @@ std::string file_of(const Checkpoint& checkpoint, ChunkId chunk) {
 
 }  // namespace
 
-std::string why_copies_differ(const Checkpoint& checkpoint, const std::vector<ChunkId>& chunks,
-                              const EqualBoxes& equal) {
+std::string differing_copies_reason(const Checkpoint& checkpoint,
+                                    const std::vector<ChunkId>& chunks, const EqualBoxes& equal) {
   for (auto [one, other] : equal) {
     auto same = are_copies_equal(checkpoint, one, other);
     if (same && !*same)

@@ -16,8 +16,8 @@ using EqualBoxes = std::vector<std::pair<ChunkId, ChunkId>>;
 
 // Why replicas of tiles in `chunks` cannot all be correct; empty if the readable ones are equal.
 // Reads all of them.
-std::string why_copies_differ(const Checkpoint& checkpoint, const std::vector<ChunkId>& chunks,
-                              const EqualBoxes& equal);
+std::string differing_copies_reason(const Checkpoint& checkpoint,
+                                    const std::vector<ChunkId>& chunks, const EqualBoxes& equal);
 
 // The first readable replica of a tile; `is_another` if it is not the first one.
 std::variant<MappedTile, NoMapping> map_any_copy(const Checkpoint& checkpoint, ChunkId chunk,

@@ -9,10 +9,10 @@ namespace {
 constexpr std::uint64_t kSharedAtOnce = std::uint64_t{256} << 20;
 
 // Splits a range that goes to `at`: bytes before the first whole block, and whole blocks.
-struct BlocksIn {
+struct ShareableBlocks {
   std::uint64_t head = 0, length = 0;
 };
-BlocksIn blocks_in(std::uint64_t offset, std::uint64_t length, std::uint64_t at) {
+ShareableBlocks shareable_blocks(std::uint64_t offset, std::uint64_t length, std::uint64_t at) {
   if (length < kLeastShared || share_alignment_padding(offset, at) != 0) return {};
   const std::uint64_t head = (kShareBlock - offset % kShareBlock) % kShareBlock;
   return {head, (length - head) / kShareBlock * kShareBlock};
@@ -54,13 +54,13 @@ Result<std::uint64_t> share_blocks(const ByteSource& source, std::uint64_t offse
 }  // namespace
 
 std::uint64_t shared_in(std::uint64_t offset, std::uint64_t length, std::uint64_t at) {
-  return blocks_in(offset, length, at).length;
+  return shareable_blocks(offset, length, at).length;
 }
 
 Status copy_range(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
                   OutputFile& out, std::uint64_t at, Progress* progress,
                   const ExtentVisitor* passing) {
-  const BlocksIn blocks = blocks_in(offset, length, at);
+  const ShareableBlocks blocks = shareable_blocks(offset, length, at);
   SHW_TRY(const std::uint64_t shared, share_blocks(source, offset + blocks.head, blocks.length, out,
                                                    at + blocks.head, progress));
   if (shared == 0) return copy_bytes(source, offset, length, out, at, progress, passing);
@@ -71,7 +71,7 @@ Status copy_range(const ByteSource& source, std::uint64_t offset, std::uint64_t 
 
 Status share_or_write(const ByteSource& source, std::uint64_t offset, BytesView bytes,
                       OutputFile& out, std::uint64_t at) {
-  const BlocksIn blocks = blocks_in(offset, bytes.size(), at);
+  const ShareableBlocks blocks = shareable_blocks(offset, bytes.size(), at);
   SHW_TRY(const std::uint64_t shared, share_blocks(source, offset + blocks.head, blocks.length, out,
                                                    at + blocks.head, nullptr));
   if (shared == 0) return out.write_at(at, bytes);

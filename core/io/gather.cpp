@@ -60,7 +60,7 @@ Stretch stretch_of(const Walk& walk) {
 }
 
 // True if both place the elements alike; the stride of a dim of one element is never used.
-bool same_places(ExtentsView sizes, ExtentsView a, ExtentsView b) {
+bool have_equal_element_places(ExtentsView sizes, ExtentsView a, ExtentsView b) {
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] > 1 && a[d] != b[d]) return false;
   }
@@ -128,7 +128,7 @@ std::optional<PackedBox> packed(ExtentsView sizes, ExtentsView strides, std::siz
   return box;
 }
 
-bool each_run(
+bool for_each_run(
     std::int64_t first, ExtentsView sizes, ExtentsView strides, std::size_t element,
     const std::function<bool(std::int64_t at, std::size_t done, std::int64_t length)>& visit) {
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return true;
@@ -175,7 +175,7 @@ Status read_strided(const ByteSource& source, std::int64_t first, ExtentsView si
   to.resize(static_cast<std::size_t>(box->length));
   SHW_CHECK(gather(source, first, sizes, strides, element, to));
   Extents dense = byte_strides(sizes, element);
-  if (*length == 0 || same_places(sizes, box->strides, dense)) return {};
+  if (*length == 0 || have_equal_element_places(sizes, box->strides, dense)) return {};
   Bytes out(static_cast<std::size_t>(*length));
   each_canonical_pair(
       pair_of(sizes, box->strides, box->offset, dense, 0),

@@ -23,7 +23,7 @@ std::optional<PackedBox> packed(ExtentsView sizes, ExtentsView strides, std::siz
 // Calls visit(source byte, byte in the packed box, length) for each contiguous run of
 // the box, in the order of the packed box. Stops and returns false when a call returns
 // false.
-bool each_run(
+bool for_each_run(
     std::int64_t first, ExtentsView sizes, ExtentsView strides, std::size_t element,
     const std::function<bool(std::int64_t at, std::size_t done, std::int64_t length)>& visit);
 

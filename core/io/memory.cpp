@@ -14,7 +14,7 @@ namespace {
 // The largest tensors of real checkpoints have 10 GB; larger requests would abort the process.
 constexpr std::uint64_t kMostAtOnce = std::uint64_t{64} << 30;
 
-Status past_the_end(const ByteSource& source, std::uint64_t offset, std::uint64_t length) {
+Status past_the_end_error(const ByteSource& source, std::uint64_t offset, std::uint64_t length) {
   return fail(ErrorKind::kDamaged,
               fmt::format("ends at byte {}, but {} bytes are needed from byte {}", source.size(),
                           length, offset),
@@ -29,7 +29,7 @@ class MemorySource final : public ByteSource {
   BytesView mapped() const override { return bytes_; }
   Status read(std::uint64_t offset, std::span<std::byte> out) const override {
     if (offset > bytes_.size() || out.size() > bytes_.size() - offset)
-      return past_the_end(*this, offset, out.size());
+      return past_the_end_error(*this, offset, out.size());
     if (!out.empty()) std::memcpy(out.data(), bytes_.data() + offset, out.size());
     return {};
   }
@@ -163,7 +163,7 @@ std::shared_ptr<const Directory> faulty_directory(std::shared_ptr<const Director
 
 Result<Bytes> read_bytes(const ByteSource& source, std::uint64_t offset, std::uint64_t length) {
   if (offset > source.size() || length > source.size() - offset) {
-    return tl::unexpected<Error>(past_the_end(source, offset, length).error());
+    return tl::unexpected<Error>(past_the_end_error(source, offset, length).error());
   }
   if (length > kMostAtOnce)
     return fail(ErrorKind::kUnsupported,

@@ -12,7 +12,7 @@
 #include <climits>
 #include <span>
 
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/io/posix_error.h"
 #include "core/io/publish.h"
 #include "core/io/store.h"

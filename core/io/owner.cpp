@@ -14,7 +14,7 @@
 #include "core/base/checked.h"
 #include "core/base/hash.h"
 #include "core/base/words.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/io/random_name.h"
 
 namespace shw {
@@ -27,7 +27,7 @@ constexpr std::string_view kTaken = "taken-";
 constexpr std::string_view kBegun = "new-";
 
 // The first bytes of a small file; empty if unreadable. Does not block on a pipe.
-std::string beginning_of(const std::string& path) {
+std::string read_first_bytes(const std::string& path) {
   std::string text(kMostText, '\0');
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
   if (fd < 0) return {};
@@ -42,21 +42,21 @@ std::string line_of(std::string text) {
 }
 
 // Containers on one machine have separate pid and mount namespaces.
-std::string space(const char* of) {
+std::string namespace_of_process(const char* of) {
   std::array<char, 64> name{};
   ssize_t length =
       ::readlink((std::string("/proc/self/ns/") + of).c_str(), name.data(), name.size());
   return length > 0 ? std::string(name.data(), static_cast<std::size_t>(length)) : std::string();
 }
 
-std::string boot() {
-  return line_of(beginning_of("/proc/sys/kernel/random/boot_id"));
+std::string boot_id() {
+  return line_of(read_first_bytes("/proc/sys/kernel/random/boot_id"));
 }
 
 // Start time of a process in clock ticks since boot, which distinguishes processes that reuse a
 // pid. Field 22 of /proc/PID/stat; field 2, a name in brackets, may contain any character.
-std::string start_of(const std::string& pid) {
-  std::string text = beginning_of("/proc/" + pid + "/stat");
+std::string process_start_time(const std::string& pid) {
+  std::string text = read_first_bytes("/proc/" + pid + "/stat");
   std::size_t at = text.rfind(')');
   for (int field = 2; field < 22 && at != std::string::npos; ++field) at = text.find(' ', at + 1);
   if (at == std::string::npos) return {};
@@ -65,19 +65,19 @@ std::string start_of(const std::string& pid) {
 
 // True for a zombie: inside a container its parent may never reap it.
 bool has_ended(const std::string& pid) {
-  std::string text = beginning_of("/proc/" + pid + "/stat");
+  std::string text = read_first_bytes("/proc/" + pid + "/stat");
   std::size_t at = text.rfind(')');
   if (at == std::string::npos || at + 2 >= text.size()) return false;
   return text[at + 2] == 'Z' || text[at + 2] == 'X';
 }
 
-// The parsed lines of this_process().
+// The parsed lines of own_process_identity().
 struct Owner {
   std::string host, boot, space, pid, start;
 };
 Owner here() {
   std::string pid = std::to_string(::getpid());
-  return {host_name(), boot(), space("pid"), pid, start_of(pid)};
+  return {host_name(), boot_id(), namespace_of_process("pid"), pid, process_start_time(pid)};
 }
 
 Owner parsed(std::string_view text) {
@@ -102,7 +102,7 @@ std::string machine_of(const Owner& owner) {
   return to_hex(hash_of(std::as_bytes(std::span(text)))).substr(0, 8);
 }
 
-// The owner encoded by unowned_name_suffix() of this machine; empty if the name has none.
+// The owner encoded by owner_name_suffix() of this machine; empty if the name has none.
 std::string owner_in_name(std::string_view path) {
   const std::string begun = kPartialMark + std::string(kBegun);
   const std::size_t mark = path.rfind(begun);
@@ -153,11 +153,11 @@ bool is_being_claimed(const std::string& path, const std::string& owner) {
 
 }  // namespace
 
-std::string this_process() {
+std::string own_process_identity() {
   return text_of(here());
 }
 
-std::string unowned_name_suffix() {
+std::string owner_name_suffix() {
   const Owner self = here();
   return std::string(kBegun) + self.pid + "-" + self.start + "-" + machine_of(self);
 }
@@ -168,7 +168,7 @@ std::string host_name() {
                                                           : std::string();
 }
 
-std::string build_of_program() {
+std::string executable_hash() {
   auto program = open_file("/proc/self/exe", "this program");
   if (!program) return {};
   RunningHash hash;
@@ -181,8 +181,8 @@ std::string build_of_program() {
   return hash.text().substr(0, 8);
 }
 
-std::string this_machine() {
-  return host_name() + "\n" + boot() + "\n" + space("mnt");
+std::string own_machine_identity() {
+  return host_name() + "\n" + boot_id() + "\n" + namespace_of_process("mnt");
 }
 
 bool is_dead_process(std::string_view text) {
@@ -197,7 +197,7 @@ bool is_dead_process(std::string_view text) {
   if (code != std::errc{} || stop != end || pid < 1) return false;
   if (::kill(pid, 0) != 0) return errno == ESRCH;
   if (has_ended(owner.pid)) return true;
-  std::string start = start_of(owner.pid);
+  std::string start = process_start_time(owner.pid);
   return !start.empty() && start != owner.start;
 }
 
@@ -227,7 +227,7 @@ Result<std::string> claim_directory(Store& store, const std::string& path,
   std::string to = base;
   for (int i = 2; store.exists(to); ++i) to = base + "-" + std::to_string(i);
   SHW_CHECK(store.publish(from, to));
-  if (Status owned = write_owner(store, to, this_process()); !owned) {
+  if (Status owned = write_owner(store, to, own_process_identity()); !owned) {
     static_cast<void>(store.publish(to, from));  // released again
     return tl::unexpected<Error>(std::move(owned).error());
   }
@@ -240,8 +240,8 @@ Status release_directory(Store& store, const std::string& path) {
   return write_owner(store, path, text_of(owner));
 }
 
-void sweep_abandoned(Store& store, const std::string& path, const std::string& marker,
-                     const std::function<bool(const std::string& found)>& spared) {
+void delete_abandoned_directories(Store& store, const std::string& path, const std::string& marker,
+                                  const std::function<bool(const std::string& found)>& spared) {
   std::string folder = parent_of(without_trailing_slashes(path));
   for (const std::string& name : store.names(folder)) {
     if (name.find(marker) == std::string::npos) continue;

@@ -25,12 +25,12 @@ std::vector<std::string> parted(std::string_view text) {
   }
 }
 
-std::optional<PathSuffix> end_at(std::string_view path, std::size_t at) {
+std::optional<ComputedSuffix> end_at(std::string_view path, std::size_t at) {
   const std::string_view end = path.substr(at + kMark.size());
   const std::size_t equals = end.find('=');
   const std::string_view asked = end.substr(0, equals);
   const std::size_t colon = asked.find(':');
-  PathSuffix found{std::string(path.substr(0, at)), std::string(asked.substr(0, colon))};
+  ComputedSuffix found{std::string(path.substr(0, at)), std::string(asked.substr(0, colon))};
   if (colon != std::string_view::npos) found.numbers = asked.substr(colon + 1);
   if (equals != std::string_view::npos) found.others = parted(end.substr(equals + 1));
   if (!is_word(found.word) || asked.find('/') != std::string_view::npos) return std::nullopt;
@@ -39,8 +39,8 @@ std::optional<PathSuffix> end_at(std::string_view path, std::size_t at) {
 
 }  // namespace
 
-std::optional<PathSuffix> path_suffix(const std::string& path) {
-  std::optional<PathSuffix> last;
+std::optional<ComputedSuffix> parse_computed_suffix(const std::string& path) {
+  std::optional<ComputedSuffix> last;
   for (std::size_t at = path.rfind(kMark); at != std::string::npos && at > 0;
        at = path.rfind(kMark, at - 1)) {
     auto found = end_at(path, at);
@@ -53,20 +53,21 @@ std::optional<PathSuffix> path_suffix(const std::string& path) {
   return last && to_path(*last) == path ? last : std::nullopt;
 }
 
-std::string to_path(const PathSuffix& end) {
+std::string to_path(const ComputedSuffix& end) {
   std::string path = end.before + std::string(kMark) + end.word;
   if (!end.numbers.empty()) path += ":" + end.numbers;
   for (std::size_t i = 0; i < end.others.size(); ++i) path += (i == 0 ? "=" : ",") + end.others[i];
   return path;
 }
 
-std::string stored_path(std::string path) {
-  for (auto end = path_suffix(path); end; end = path_suffix(path)) path = std::move(end->before);
+std::string path_without_suffixes(std::string path) {
+  for (auto end = parse_computed_suffix(path); end; end = parse_computed_suffix(path))
+    path = std::move(end->before);
   return path;
 }
 
 std::string short_path(const std::string& path) {
-  auto end = path_suffix(path);
+  auto end = parse_computed_suffix(path);
   if (!end) {
     const std::size_t last = path.find_last_not_of('/');
     if (last == std::string::npos) return path;

@@ -3,7 +3,7 @@
 //
 //   BEFORE/@WORD[:NUMBERS][=PATH[,PATH...]]
 //
-// core/verbs/asked_path.h lists the words and their meanings.
+// core/verbs/computed_path.h lists the words and their meanings.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace shw {
 
-struct PathSuffix {
+struct ComputedSuffix {
   std::string before;                    // may end in such a suffix itself
   std::string word;                      // "average"
   std::string numbers = {};              // "0.5,0.5"
@@ -22,11 +22,11 @@ struct PathSuffix {
 // Returns "/@quantised" at the end of the path, whatever is before it; else the last suffix that
 // has
 // "=PATH"; if there is none, the suffix at the end of the path; nullopt if the path has no suffix.
-std::optional<PathSuffix> path_suffix(const std::string& path);
-std::string to_path(const PathSuffix& end);
+std::optional<ComputedSuffix> parse_computed_suffix(const std::string& path);
+std::string to_path(const ComputedSuffix& end);
 
 // The path without such suffixes.
-std::string stored_path(std::string path);
+std::string path_without_suffixes(std::string path);
 // The last part of the path and of those in its suffixes: "base/@merged=adapter".
 std::string short_path(const std::string& path);
 

@@ -46,7 +46,7 @@ class PosixFile final : public OutputFile {
   }
 
   Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) override {
-    if (fd_ < 0) return was_finished();
+    if (fd_ < 0) return already_finished_error();
     auto end = checked_add<std::uint64_t>(offset, bytes.size());
     if (!end || !narrow<off_t>(*end))
       return fail(ErrorKind::kUsage, "is beyond what a file can hold", {name_, offset});
@@ -67,7 +67,7 @@ class PosixFile final : public OutputFile {
 
   Result<bool> share_at(std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
                         std::uint64_t length) override {
-    if (fd_ < 0) return was_finished();
+    if (fd_ < 0) return already_finished_error();
     if (source.descriptor() < 0) return false;
     const int code = share_range(fd_, offset, source, begin, length);
     // Other errno values mean "not supported": other file system, no sharing, other block size,
@@ -79,13 +79,13 @@ class PosixFile final : public OutputFile {
   }
 
   Status sync() override {
-    if (fd_ < 0) return was_finished();
+    if (fd_ < 0) return already_finished_error();
     if (::fdatasync(fd_) != 0) return system_error("cannot make it durable", name_, errno);
     return {};
   }
 
   Status finish(std::uint64_t length) override {
-    if (fd_ < 0) return was_finished();
+    if (fd_ < 0) return already_finished_error();
     // A hole at the end exists only after the length is set.
     if (::ftruncate(fd_, static_cast<off_t>(length)) != 0)
       return system_error("cannot set the length", name_, errno);
@@ -107,7 +107,7 @@ class PosixFile final : public OutputFile {
         ::sync_file_range(fd_, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE));
   }
 
-  tl::unexpected<Error> was_finished() const {
+  tl::unexpected<Error> already_finished_error() const {
     return fail(ErrorKind::kUsage, "was finished already", {name_});
   }
 
@@ -203,7 +203,7 @@ class PosixWritableDirectory final : public WritableDirectory {
   }
 
   // ENOSPC has two causes: the disk is full, or it has no free inodes.
-  tl::unexpected<Error> cannot_create(const std::string& name, int code) const {
+  tl::unexpected<Error> cannot_create_error(const std::string& name, int code) const {
     struct statvfs disk {};
     const bool has_no_files = code == ENOSPC && ::fstatvfs(fd_, &disk) == 0 && disk.f_files != 0 &&
                               disk.f_favail == 0 && disk.f_bavail != 0;
@@ -218,7 +218,7 @@ class PosixWritableDirectory final : public WritableDirectory {
       if (::mkdirat(fd_, folder.c_str(), 0777) == 0) {
         folders_.insert(std::move(folder));
       } else if (errno != EEXIST) {
-        return cannot_create(name_of(folder), errno);
+        return cannot_create_error(name_of(folder), errno);
       }
     }
     return {};
@@ -246,7 +246,7 @@ class PosixWritableDirectory final : public WritableDirectory {
     }
     int fd =
         ::openat(fd_, relative.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (fd < 0) return cannot_create(name_of(relative), errno);
+    if (fd < 0) return cannot_create_error(name_of(relative), errno);
     return fd;
   }
 

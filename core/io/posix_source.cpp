@@ -15,7 +15,7 @@
 #include <mutex>
 
 #include "core/io/list_names.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/io/posix_error.h"
 #include "core/io/remote/open_remote.h"
 #include "core/io/remote/remote_path.h"

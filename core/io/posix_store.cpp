@@ -10,7 +10,7 @@
 #include "core/base/checked.h"
 #include "core/io/list_names.h"
 #include "core/io/path_suffix.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/io/posix_error.h"
 #include "core/io/posix_folder.h"
 #include "core/io/publish.h"
@@ -34,7 +34,7 @@ class PosixStore final : public Store {
                                                          &std::free);
     };
     if (auto whole = resolve(path)) return std::string(whole.get());
-    if (auto end = path_suffix(path)) {
+    if (auto end = parse_computed_suffix(path)) {
       SHW_TRY(end->before, resolved(end->before));
       for (std::string& other : end->others) {
         SHW_TRY(other, resolved(other));
@@ -76,7 +76,7 @@ class PosixStore final : public Store {
 
   Result<std::unique_ptr<WritableDirectory>> make_folder(const std::string& path) override {
     if (is_remote(path)) return cannot_write(path);
-    // Mode 0700: other users cannot read or add files until it is finished (core/io/rights.h).
+    // Mode 0700: other users cannot read or add files until it is finished (core/io/permissions.h).
     if (::mkdir(path.c_str(), 0700) != 0)
       return system_error("cannot make the directory", path, errno);
     return open_posix_folder(path);

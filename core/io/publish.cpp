@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/io/list_names.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/io/random_name.h"
 
 namespace shw {

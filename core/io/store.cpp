@@ -7,8 +7,8 @@ Result<std::unique_ptr<ByteSink>> WritableDirectory::create(const std::string& r
   return sink_into(std::move(file), relative);
 }
 
-Status WritableDirectory::copy_in(const std::string& source_path, const std::string& relative,
-                                  Progress* progress) {
+Status WritableDirectory::copy_whole_file_in(const std::string& source_path,
+                                             const std::string& relative, Progress* progress) {
   SHW_CHECK(copy_past(source_path, relative, nullptr, progress));
   return {};
 }

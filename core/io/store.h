@@ -37,7 +37,8 @@ class WritableDirectory {
   // false if the bytes were shared instead.
   virtual Result<bool> copy_past(const std::string& source_path, const std::string& relative,
                                  const ExtentVisitor* passing, Progress* progress) = 0;
-  Status copy_in(const std::string& source_path, const std::string& relative, Progress* progress);
+  Status copy_whole_file_in(const std::string& source_path, const std::string& relative,
+                            Progress* progress);
   virtual Status rename(const std::string& from, const std::string& to) = 0;  // replaces `to`
   virtual Status remove(const std::string& relative) = 0;
   // Marks an existing file whose name sync() must make durable.

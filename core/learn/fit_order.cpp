@@ -20,7 +20,7 @@ std::int64_t signed_size(std::size_t size) {
 }
 
 // By line of `to`: its index in `from`; kNowhere if it is missing or occurs there twice.
-std::vector<std::size_t> places_in(const LineSequence& from, const LineSequence& to) {
+std::vector<std::size_t> unique_positions_in(const LineSequence& from, const LineSequence& to) {
   PlacesByContent<std::uint64_t> places;
   for (std::size_t i = 0; i < from.size(); ++i) places.add(from[i], i);
   std::vector<std::size_t> out;
@@ -226,9 +226,9 @@ LineSequence reordered_lines(const LineSequence& whole, const BoundOp& op) {
 }
 
 std::optional<BoundOp> order_of_one(const LineSequence& from, const LineSequence& to) {
-  const std::vector<std::size_t> places = places_in(from, to);
+  const std::vector<std::size_t> places = unique_positions_in(from, to);
   auto fits = [&](const std::optional<BoundOp>& op) {
-    return op && ordered_by({&from, 1}, {*op}) == to;
+    return op && apply_ops({&from, 1}, {*op}) == to;
   };
   if (auto op = permute_of(places); fits(op)) return op;
   if (auto op = regroup_of(places); fits(op)) return op;
@@ -335,7 +335,7 @@ BoundOp undone(const BoundOp& op) {
   return out;
 }
 
-LineSequence ordered_by(std::span<const LineSequence> from, const std::vector<BoundOp>& ops) {
+LineSequence apply_ops(std::span<const LineSequence> from, const std::vector<BoundOp>& ops) {
   LineSequence lines = from.front();
   for (const BoundOp& op : ops) {
     if (op.kind == MapOp::Kind::kJoin)

@@ -31,6 +31,6 @@ std::optional<FittedOrder> fit_order(std::span<const LineSequence> from, const L
 BoundOp undone(const BoundOp& op);
 
 // Applies these operations to the sequences, without padding.
-LineSequence ordered_by(std::span<const LineSequence> from, const std::vector<BoundOp>& ops);
+LineSequence apply_ops(std::span<const LineSequence> from, const std::vector<BoundOp>& ops);
 
 }  // namespace shw

@@ -32,7 +32,7 @@ class MapLearner {
       folded_ = fold_rows(from(), to(), learned_);
       name_map();
       for (std::size_t r : folded_.not_said) {
-        for (std::size_t t : of_b(learned_.rows[r].row)) not_said_.insert(t);
+        for (std::size_t t : tensors_made_of_b(learned_.rows[r].row)) not_said_.insert(t);
       }
       if (folded_.map.rows.empty()) break;
       SHW_TRY(proof_, proved());
@@ -50,7 +50,7 @@ class MapLearner {
   // selects the direction even if both sides have one format and the same names.
   void name_map() {
     const bool is_forward = out_.way == MapDirection::kForward;
-    std::string of_a(a_.checkpoint->format().name), of_b(b_.checkpoint->format().name);
+    std::string of_a(a_.checkpoint->format().name), tensors_made_of_b(b_.checkpoint->format().name);
     out_.needs_way = of_a == of_b;
     if (out_.needs_way) of_a = "other_" + of_a;
     folded_.map.from = is_forward ? of_a : of_b;
@@ -68,14 +68,14 @@ class MapLearner {
   }
 
   // Tensors of B that a learned row makes.
-  std::vector<std::size_t> of_b(const FoundRow& row) const {
+  std::vector<std::size_t> tensors_made_of_b(const FoundRow& row) const {
     if (out_.way == MapDirection::kForward) return row.to;
     std::vector<std::size_t> out;
     for (const auto& cell : row.from) out.insert(out.end(), cell.begin(), cell.end());
     return out;
   }
   bool is_refuted(const FoundRow& row) const {
-    const auto tensors = of_b(row);
+    const auto tensors = tensors_made_of_b(row);
     return std::any_of(tensors.begin(), tensors.end(), [&](std::size_t t) {
       return proof_.tensors[t] == ProvedTensor::kDiffers ||
              proof_.tensors[t] == ProvedTensor::kNotMade;
@@ -96,7 +96,7 @@ class MapLearner {
     for (const auto& cell : row.from) {
       for (std::size_t f : cell) from().explained[f] = false;
     }
-    for (std::size_t t : of_b(row)) refuted_.insert(t);
+    for (std::size_t t : tensors_made_of_b(row)) refuted_.insert(t);
   }
 
   void fill_answer() {
@@ -107,7 +107,7 @@ class MapLearner {
       if (proof_.tensors[t] == ProvedTensor::kEqual)
         ++out_.proved;
       else
-        out_.unexplained.push_back({b_.names[t], why_not(t, unused)});
+        out_.unexplained.push_back({b_.names[t], unexplained_reason(t, unused)});
     }
     add_rows();
     out_.map = std::move(folded_.map);
@@ -138,7 +138,7 @@ class MapLearner {
         const LearnedRow& learned = learned_.rows[i];
         row.is_by_name |= learned.is_by_name;
         row.is_cast |= learned.is_cast;
-        for (std::size_t t : of_b(learned.row)) {
+        for (std::size_t t : tensors_made_of_b(learned.row)) {
           ++row.tensors;
           row.leaves_padding |= proof_.tensors[t] == ProvedTensor::kEqualButPads;
         }
@@ -147,7 +147,7 @@ class MapLearner {
     }
   }
 
-  std::string why_not(std::size_t t, const std::vector<std::size_t>& unused) const {
+  std::string unexplained_reason(std::size_t t, const std::vector<std::size_t>& unused) const {
     if (!b_.rows[t].is_read && !b_.shapes[t].empty())
       return "it is not whole, or it cannot be read: `shardwright check` says what is wrong";
     if (proof_.tensors[t] == ProvedTensor::kEqualButPads)
@@ -166,7 +166,7 @@ class MapLearner {
       return "its elements are all equal, and no name next to it says which tensor it is";
     // For unrelated checkpoints, reading all remaining tensors would explain nothing.
     std::string nearly;
-    if (out_.unexplained.size() < kMostNearlyEqual) nearly = nearly_equal_words(b_, t, a_, unused);
+    if (out_.unexplained.size() < kMostNearlyEqual) nearly = nearly_equal_text(b_, t, a_, unused);
     return nearly.empty() ? "none of its rows or columns make up a tensor of A" : nearly;
   }
 

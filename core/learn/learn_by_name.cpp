@@ -60,7 +60,7 @@ class NameLearner {
     for (const auto& [key, tensors] : groups_) {
       for (std::size_t t : tensors) add_from_template(t);
     }
-    add_equal_ones();
+    add_rows_of_equal_tensors();
   }
 
  private:
@@ -206,7 +206,7 @@ class NameLearner {
       if (elements.empty()) return false;
       parts.push_back(lines_along({elements, from_.shapes[f]}, last));
     }
-    return ordered_by(parts, ops) == lines_along(here, last);
+    return apply_ops(parts, ops) == lines_along(here, last);
   }
 
   // --- tensors that are equal as a whole
@@ -217,7 +217,7 @@ class NameLearner {
     std::vector<FoundRow> rows = {};
   };
 
-  void add_equal_ones() {
+  void add_rows_of_equal_tensors() {
     std::vector<EqualPair> pairs;
     for (const auto& [key, tensors] : groups_) add_pairs(key, tensors, pairs);
     std::stable_sort(pairs.begin(), pairs.end(), [](const EqualPair& a, const EqualPair& b) {

@@ -1,6 +1,6 @@
-// Finds what makes the tensors of one side from those of the other, tensor by tensor: by lines,
-// then by columns, by rounded values, by values with 1 added, by the operations of their weights
-// for biases, and last by name for tensors that hold one value.
+// Finds the rows that make the tensors of one side from those of the other. Tried in this order:
+// equal lines, equal columns, rounded values, values with 1 added, the operations of the weight
+// next to a bias, and names for tensors that repeat one value.
 #pragma once
 
 #include "core/learn/learn_side.h"
@@ -8,8 +8,8 @@
 
 namespace shw {
 
-// Learns the rows and marks explained tensors on both sides. `way`: in which the map is to be
-// applied. An error only if cancelled.
+// Learns the rows and marks explained tensors on both sides. `way`: the direction in which the map
+// will be applied. Fails only if cancelled.
 Result<LearnedRows> learn_rows(LearnSide& from, LearnSide& to, MapDirection way,
                                Progress* progress);
 

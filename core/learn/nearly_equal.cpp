@@ -54,8 +54,8 @@ bool is_shifted(const TensorValues& one, const TensorValues& other, double added
 
 }  // namespace
 
-std::string nearly_equal_words(const LearnSide& side, std::size_t tensor, const LearnSide& other,
-                               const std::vector<std::size_t>& candidates) {
+std::string nearly_equal_text(const LearnSide& side, std::size_t tensor, const LearnSide& other,
+                              const std::vector<std::size_t>& candidates) {
   const auto mine = norm_of(side, tensor);
   if (!mine) return {};
   std::size_t tried = 0;

@@ -10,7 +10,7 @@ namespace shw {
 
 // Text; empty if nothing is known. `candidates` are unexplained tensors of the other side. Reads
 // only small tensors.
-std::string nearly_equal_words(const LearnSide& side, std::size_t tensor, const LearnSide& other,
-                               const std::vector<std::size_t>& candidates);
+std::string nearly_equal_text(const LearnSide& side, std::size_t tensor, const LearnSide& other,
+                              const std::vector<std::size_t>& candidates);
 
 }  // namespace shw

@@ -128,7 +128,7 @@ class MapProver {
 Result<MapProof> prove_map(const ModelMap& map, MapDirection way,
                            const std::shared_ptr<const Checkpoint>& source, const Checkpoint& made,
                            Progress* progress) {
-  SHW_TRY(BoundMap bound, bind_map(map, way, named_shapes(*source), {}));
+  SHW_TRY(BoundMap bound, bind_map(map, way, tensor_names_and_shapes(*source), {}));
   bound.left_out.insert(bound.left_out.end(), bound.without_row.begin(), bound.without_row.end());
   std::vector<std::string> objects;
   for (const NonTensorEntry& object : source->objects()) objects.push_back(object.fqn);

@@ -48,7 +48,7 @@ class MapBinder {
     for (std::size_t r = 0; r < map_.rows.size(); ++r) {
       if (is_forward() && !is_of_form(map_.rows[r])) continue;
       if (!is_forward() && !is_of_model(map_.rows[r])) continue;
-      SHW_CHECK(is_forward() ? bind_forward(r) : bind_back(r));
+      SHW_CHECK(is_forward() ? bind_forward(r) : bind_backward(r));
     }
     make_copies();
     if (is_forward()) add_written_prefix();
@@ -237,20 +237,20 @@ class MapBinder {
     return {};
   }
 
-  Status bind_back(std::size_t r) {
+  Status bind_backward(std::size_t r) {
     const MapRow& row = map_.rows[r];
     for (const auto& match : names_.matches(row.to.front(), value_of())) {
       if (!row.to_with.empty() && !has_any_tensor(row.to_with, match.counters)) continue;
       Rendered to = free_names(row.to, match.counters);
       if (to.empty()) continue;
       for (const std::string& name : to) used_[*names_.find(name)] = true;
-      if (auto fits = add_back(r, to, match.counters); !fits)
+      if (auto fits = add_backward(r, to, match.counters); !fits)
         return with_row_in_error(r, to.front(), std::move(fits).error());
     }
     return {};
   }
 
-  Status add_back(std::size_t r, const Rendered& to, Counters counters) {
+  Status add_backward(std::size_t r, const Rendered& to, Counters counters) {
     const MapRow& row = map_.rows[r];
     const std::vector<std::string> stacked = stacked_of(row);
     for (const CounterPattern& pattern : row.from) {
@@ -267,7 +267,7 @@ class MapBinder {
       bound.lead.assign(shape.begin(), inner);
       bound.to_shapes.emplace_back(inner, shape.end());
     }
-    SHW_CHECK(bind_ops_back(row, values_, bound));
+    SHW_CHECK(bind_ops_backward(row, values_, bound));
     const auto cells = volume(bound.lead);
     if (!cells || *cells > kMostCells - cells_made_)
       return fail(ErrorKind::kUnsupported,
@@ -389,16 +389,16 @@ PrefixChoice choose_prefix(const ModelMap& map, MapDirection way,
 
 }  // namespace
 
-MapFit fit_of(const ModelMap& map, MapDirection way, std::span<const MapTensor> tensors,
-              const ReadTensors& plain, const ModelFacts& facts) {
+MapFit measure_map_fit(const ModelMap& map, MapDirection way, std::span<const MapTensor> tensors,
+                       const ReadTensors& plain, const ModelFacts& facts) {
   const PrefixChoice choice = choose_prefix(map, way, tensors, plain, facts);
   const std::string written = way == MapDirection::kForward ? std::string() : map.written_prefix;
   return {choice.rows, choice.prefix == written};
 }
 
-MapFit fit_of(const ModelMap& map, MapDirection way, std::span<const MapTensor> tensors,
-              const ModelFacts& facts) {
-  return fit_of(map, way, tensors, read_tensors(tensors, {}), facts);
+MapFit measure_map_fit(const ModelMap& map, MapDirection way, std::span<const MapTensor> tensors,
+                       const ModelFacts& facts) {
+  return measure_map_fit(map, way, tensors, read_tensors(tensors, {}), facts);
 }
 
 Result<BoundMap> bind_map(const ModelMap& map, MapDirection way, std::span<const MapTensor> tensors,

@@ -20,12 +20,12 @@ struct MapFit {
   bool is_as_written = false;  // names have the prefix that the map writes; breaks a tie
   auto operator<=>(const MapFit&) const = default;
 };
-MapFit fit_of(const ModelMap& map, MapDirection way, std::span<const MapTensor> tensors,
-              const ModelFacts& facts);
+MapFit measure_map_fit(const ModelMap& map, MapDirection way, std::span<const MapTensor> tensors,
+                       const ModelFacts& facts);
 // `plain` is read_tensors() without a prefix, computed once: parsing Kimi-K2's 69,975 names again
 // for each map and prefix doubled the time of a plan.
-MapFit fit_of(const ModelMap& map, MapDirection way, std::span<const MapTensor> tensors,
-              const ReadTensors& plain, const ModelFacts& facts);
+MapFit measure_map_fit(const ModelMap& map, MapDirection way, std::span<const MapTensor> tensors,
+                       const ReadTensors& plain, const ModelFacts& facts);
 
 // kUsage names the value that the user must give. kUnsupported: a shape does not fit its row, or
 // the numbers of a stacked counter have gaps.

@@ -218,7 +218,7 @@ Status bind_ops_forward(const MapRow& row, MapValues& values, BoundRow& bound) {
   return {};
 }
 
-Status bind_ops_back(const MapRow& row, MapValues& values, BoundRow& bound) {
+Status bind_ops_backward(const MapRow& row, MapValues& values, BoundRow& bound) {
   Shapes shapes = bound.to_shapes;
   bound.ops.assign(row.ops.size(), {});
   for (std::size_t i = row.ops.size(); i-- > 0;)

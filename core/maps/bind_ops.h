@@ -8,6 +8,6 @@ namespace shw {
 
 // Fills ops and the shapes of the other side. kUnsupported if a shape does not fit.
 Status bind_ops_forward(const MapRow& row, MapValues& values, BoundRow& bound);
-Status bind_ops_back(const MapRow& row, MapValues& values, BoundRow& bound);
+Status bind_ops_backward(const MapRow& row, MapValues& values, BoundRow& bound);
 
 }  // namespace shw

@@ -9,7 +9,7 @@
 
 namespace shw {
 
-std::string with_first_replaced(std::string text, std::string_view mark, std::string_view by) {
+std::string replace_first_mark(std::string text, std::string_view mark, std::string_view by) {
   const std::size_t at = text.find(mark);
   return at == std::string::npos ? text : text.replace(at, mark.size(), by);
 }
@@ -30,7 +30,7 @@ std::string state_name(const MapStates* target, const std::string& kind,
                        const std::string& weight) {
   if (target == nullptr) return "optimizer.state." + kind + "." + weight;
   const std::string word = is_master(kind) ? target->masters : kind;
-  return with_first_replaced(with_first_replaced(target->name, "{state}", word), "{name}", weight);
+  return replace_first_mark(replace_first_mark(target->name, "{state}", word), "{name}", weight);
 }
 
 // Weights by their bare name; null if two weights have the same.
@@ -38,14 +38,14 @@ std::map<std::string, const MapTensor*> weights_by_name(std::span<const MapTenso
   std::map<std::string, const MapTensor*> weights;
   for (const MapTensor& tensor : tensors) {
     if (parse_state_fqn(tensor.fqn)) continue;
-    auto [found, is_new] = weights.emplace(bare_name(tensor.fqn), &tensor);
+    auto [found, is_new] = weights.emplace(unwrapped_name(tensor.fqn), &tensor);
     if (!is_new) found->second = nullptr;
   }
   return weights;
 }
 
 // A tied weight has one state, which may be saved under the name of the copy.
-void follow_copies(const BoundMap& weights, CarriedStates& states) {
+void move_states_to_originals(const BoundMap& weights, CarriedStates& states) {
   for (auto& [kind, by_weight] : states.by_kind) {
     for (const auto& [copy, of] : weights.left_copies) {
       auto found = by_weight.find(copy);
@@ -57,7 +57,7 @@ void follow_copies(const BoundMap& weights, CarriedStates& states) {
 }
 
 // Renames states to follow the names by which the map reads their weights.
-void follow_names(const BoundMap& weights, CarriedStates& states) {
+void rename_states_with_weights(const BoundMap& weights, CarriedStates& states) {
   for (auto& [kind, by_weight] : states.by_kind) {
     std::map<std::string, std::string> read;
     for (const auto& [saved, name] : weights.stripped) {
@@ -155,7 +155,7 @@ CarriedStates find_states(std::span<const MapTensor> tensors, const MapStates& t
     const auto path = parse_state_fqn(tensor.fqn);
     if (!path) continue;
     const std::string kind(path->kind);
-    const auto weight = weights.find(bare_name(path->key));
+    const auto weight = weights.find(unwrapped_name(path->key));
     const bool fits = weight != weights.end() && weight->second != nullptr &&
                       is_elementwise(kind) && weight->second->shape == tensor.shape;
     const bool has_place = !target.name.empty() && (!is_master(kind) || !target.masters.empty());
@@ -174,8 +174,8 @@ CarriedStates find_states(std::span<const MapTensor> tensors, const MapStates& t
 std::vector<BoundMap> bind_states(const ModelMap& map, const BoundMap& weights,
                                   const MapStates* target, CarriedStates& states) {
   std::vector<BoundMap> out;
-  follow_names(weights, states);
-  follow_copies(weights, states);
+  rename_states_with_weights(weights, states);
+  move_states_to_originals(weights, states);
   for (auto& [kind, by_weight] : states.by_kind) {
     StateRows rows(map, target, kind, by_weight);
     out.push_back(rows.bind(weights));
@@ -201,8 +201,8 @@ std::vector<ParameterWithStates> parameters_with_moments(const ModelMap& map, Ma
   return parameters;
 }
 
-std::vector<Step> masters_of_weights(const ModelMap& map, MapDirection way, const MapStates& target,
-                                     CarriedStates& states) {
+std::vector<Step> steps_that_make_masters(const ModelMap& map, MapDirection way,
+                                          const MapStates& target, CarriedStates& states) {
   if (!target.needs_masters) return {};
   std::set<std::string> with_masters;
   for (const auto& [kind, by_weight] : states.by_kind) {

@@ -14,8 +14,8 @@
 
 namespace shw {
 
-// The pattern of a name with its first `mark`, such as "{name}", replaced.
-std::string with_first_replaced(std::string text, std::string_view mark, std::string_view by);
+// The text with its first `mark`, such as "{name}", replaced by `by`.
+std::string replace_first_mark(std::string text, std::string_view mark, std::string_view by);
 
 // By kind ("exp_avg"), then by name of the weight: the name of the state, both as in the source.
 struct CarriedStates {
@@ -45,7 +45,7 @@ std::vector<ParameterWithStates> parameters_with_moments(const ModelMap& map, Ma
 
 // Steps that make float32 master weights from the weights, if the program needs masters and none
 // are converted.
-std::vector<Step> masters_of_weights(const ModelMap& map, MapDirection way, const MapStates& target,
-                                     CarriedStates& states);
+std::vector<Step> steps_that_make_masters(const ModelMap& map, MapDirection way,
+                                          const MapStates& target, CarriedStates& states);
 
 }  // namespace shw

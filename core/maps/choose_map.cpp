@@ -19,10 +19,10 @@ struct MapLeg {
   MapDirection way = MapDirection::kForward;
 };
 
-const std::string& source_world(const MapLeg& leg) {
+const std::string& source_scheme(const MapLeg& leg) {
   return leg.way == MapDirection::kForward ? leg.map->from : leg.map->to;
 }
-const std::string& target_world(const MapLeg& leg) {
+const std::string& target_scheme(const MapLeg& leg) {
   return leg.way == MapDirection::kForward ? leg.map->to : leg.map->from;
 }
 
@@ -45,12 +45,12 @@ tl::unexpected<Error> no_map_error(const std::string& from, const std::string& t
 // The maps that lead from one world to another.
 Result<std::vector<MapLeg>> find_map_path(const std::string& from, const std::string& to) {
   for (const MapLeg& leg : all_legs()) {
-    if (source_world(leg) == from && target_world(leg) == to) return std::vector<MapLeg>{leg};
+    if (source_scheme(leg) == from && target_scheme(leg) == to) return std::vector<MapLeg>{leg};
   }
   for (const MapLeg& first : all_legs()) {
     for (const MapLeg& second : all_legs()) {
-      if (source_world(first) == from && target_world(first) == source_world(second) &&
-          target_world(second) == to)
+      if (source_scheme(first) == from && target_scheme(first) == source_scheme(second) &&
+          target_scheme(second) == to)
         return std::vector<MapLeg>{first, second};
     }
   }
@@ -65,8 +65,8 @@ Result<MapLeg> choose_direction(const ModelMap& map, const std::string& to,
   if (!to.empty())
     return fail(ErrorKind::kUsage, fmt::format("the map {} is between {} and {}, not {}", map.name,
                                                map.from, map.to, to));
-  const MapFit forward = fit_of(map, MapDirection::kForward, tensors, facts);
-  const MapFit back = fit_of(map, MapDirection::kBack, tensors, facts);
+  const MapFit forward = measure_map_fit(map, MapDirection::kForward, tensors, facts);
+  const MapFit back = measure_map_fit(map, MapDirection::kBack, tensors, facts);
   return MapLeg{&map, forward >= back ? MapDirection::kForward : MapDirection::kBack};
 }
 
@@ -112,12 +112,12 @@ Status add_leg(const MapLeg& leg, const ModelFacts& facts, const std::vector<std
   out.tensors = tensors_after(bound);
   out.maps.push_back(leg.map->name);
   out.left_out.insert(out.left_out.end(), bound.left_out.begin(), bound.left_out.end());
-  out.to = target_world(leg);
+  out.to = target_scheme(leg);
   out.bound.push_back(std::move(bound));
   return {};
 }
 
-const MapStates& states_after(const MapLeg& leg) {
+const MapStates& target_states(const MapLeg& leg) {
   return leg.way == MapDirection::kForward ? leg.map->to_states : leg.map->from_states;
 }
 
@@ -126,7 +126,7 @@ const MapStates& states_after(const MapLeg& leg) {
 std::vector<MapTensor> add_states(const MapLeg& leg, bool is_last, CarriedStates& states,
                                   MappedSteps& out) {
   std::vector<MapTensor> made;
-  const MapStates* target = is_last ? &states_after(leg) : nullptr;
+  const MapStates* target = is_last ? &target_states(leg) : nullptr;
   for (BoundMap& bound : bind_states(*leg.map, out.bound.back(), target, states)) {
     append(steps_of(bound, {}, out.steps.size()), out);
     std::vector<MapTensor> tensors = tensors_after(bound);
@@ -142,7 +142,8 @@ void finish_states(const MapLeg& last, CarriedStates& states, std::vector<MapTen
                    MappedSteps& out) {
   std::map<std::string, const MapTensor*> weights;
   for (const MapTensor& tensor : out.tensors) weights.emplace(tensor.fqn, &tensor);
-  std::vector<Step> masters = masters_of_weights(*last.map, last.way, states_after(last), states);
+  std::vector<Step> masters =
+      steps_that_make_masters(*last.map, last.way, target_states(last), states);
   for (const Step& step : masters) {
     const auto* copy = std::get_if<CopyStep>(&step);
     if (copy == nullptr) continue;
@@ -150,7 +151,7 @@ void finish_states(const MapLeg& last, CarriedStates& states, std::vector<MapTen
     ++out.made_masters;
   }
   append(std::move(masters), out);
-  out.state_names = states_after(last);
+  out.state_names = target_states(last);
   out.with_moments = parameters_with_moments(*last.map, last.way, states);
   for (const auto& [kind, by_weight] : states.by_kind) {
     if (!by_weight.empty()) out.states[kind] = by_weight.size();
@@ -174,7 +175,7 @@ bool is_of_optimizer(const std::string& entry) {
 
 }  // namespace
 
-std::vector<MapTensor> named_shapes(const Checkpoint& checkpoint) {
+std::vector<MapTensor> tensor_names_and_shapes(const Checkpoint& checkpoint) {
   std::vector<MapTensor> out;
   out.reserve(checkpoint.tensor_count());
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t)
@@ -188,10 +189,10 @@ std::string naming_scheme_of(std::span<const MapTensor> tensors, const ModelFact
   MapFit most;
   const ReadTensors plain = read_tensors(tensors, {});
   for (const MapLeg& leg : all_legs()) {
-    const MapFit fit = fit_of(*leg.map, leg.way, tensors, plain, facts);
+    const MapFit fit = measure_map_fit(*leg.map, leg.way, tensors, plain, facts);
     if (fit.tensors == 0 || !(fit > most)) continue;
     most = fit;
-    best = source_world(leg);
+    best = source_scheme(leg);
   }
   return best;
 }
@@ -206,7 +207,7 @@ Result<MappedSteps> mapped_steps(const Checkpoint& checkpoint, const ModelMap* m
                                  const std::string& to, const ModelFacts& facts,
                                  const LeaveOut& leave_out) {
   MappedSteps out;
-  out.tensors = named_shapes(checkpoint);
+  out.tensors = tensor_names_and_shapes(checkpoint);
   std::vector<MapLeg> legs;
   if (map != nullptr) {
     SHW_TRY(MapLeg leg, choose_direction(*map, to, out.tensors, facts));
@@ -216,7 +217,7 @@ Result<MappedSteps> mapped_steps(const Checkpoint& checkpoint, const ModelMap* m
     if (from.empty() || from == to) return no_map_error(from, to);
     SHW_TRY(legs, find_map_path(from, to));
   }
-  out.from = source_world(legs.front());
+  out.from = source_scheme(legs.front());
   std::vector<std::string> objects;
   for (const NonTensorEntry& object : checkpoint.objects()) {
     objects.push_back(object.fqn);
@@ -224,7 +225,7 @@ Result<MappedSteps> mapped_steps(const Checkpoint& checkpoint, const ModelMap* m
   }
   CarriedStates states;
   if (!leave_out.states)
-    states = find_states(out.tensors, states_after(legs.back()), leave_out.patterns);
+    states = find_states(out.tensors, target_states(legs.back()), leave_out.patterns);
   keep_weights(states, out.tensors);
   std::vector<MapTensor> of_states;
   for (const MapLeg& leg : legs) {

@@ -33,7 +33,7 @@ struct LeaveOut {
   bool states = false;                     // optimizer states
 };
 
-std::vector<MapTensor> named_shapes(const Checkpoint& checkpoint);
+std::vector<MapTensor> tensor_names_and_shapes(const Checkpoint& checkpoint);
 // The world whose names most tensors have; empty if none has.
 std::string naming_scheme_of(std::span<const MapTensor> tensors, const ModelFacts& facts);
 // The worlds of the built-in maps.

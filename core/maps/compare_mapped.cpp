@@ -119,7 +119,7 @@ class MappedPair {
       if (made.shape != held.shape)
         add(tensor.fqn, saved, shape_text(made, held), Kind::kShape);
       else if (made.dtype != held.dtype)
-        add(tensor.fqn, saved, dtype_text(held.dtype, made.dtype), Kind::kDtype);
+        add(tensor.fqn, saved, dtype_mismatch_text(held.dtype, made.dtype), Kind::kDtype);
       return {};
     }
     if (bytes_when_loaded(made.dtype, made.shape) > kMostCompared ||
@@ -142,7 +142,7 @@ class MappedPair {
     moved_.emplace(to_hex(hash_of(reference_of(made, held).bytes)), tensor.fqn);
     const bool is_equal =
         made.dtype == held.dtype && made.shape == held.shape && made.bytes == held.bytes;
-    const auto length = is_equal ? wrong_vocabulary(tensor.fqn) : std::nullopt;
+    const auto length = is_equal ? vocabulary_mismatch_text(tensor.fqn) : std::nullopt;
     if (!is_equal)
       add_difference(tensor.fqn, saved, made, held);
     else if (length)
@@ -150,7 +150,7 @@ class MappedPair {
     else if (is == was)
       ++out_.equal;
     else
-      add(tensor.fqn, saved, dtype_text(is, was) + "; the values are equal", Kind::kDtype);
+      add(tensor.fqn, saved, dtype_mismatch_text(is, was) + "; the values are equal", Kind::kDtype);
     return {};
   }
 
@@ -182,7 +182,7 @@ class MappedPair {
 
   // Explains a wrong number of rows of a padded tensor: rows of real tokens were cut off as if they
   // were padding, or padding was kept as if it were tokens.
-  std::optional<std::string> wrong_vocabulary(const std::string& fqn) const {
+  std::optional<std::string> vocabulary_mismatch_text(const std::string& fqn) const {
     const auto row = rows_.find(fqn);
     if (is_other_compared_ || vocab_ <= 0 || row == rows_.end()) return std::nullopt;
     for (const BoundOp& op : row->second->ops) {
@@ -238,7 +238,7 @@ class MappedPair {
       one->dtype = Dtype::kFloat32;
     }
   }
-  std::string dtype_text(Dtype held, Dtype made) const {
+  std::string dtype_mismatch_text(Dtype held, Dtype made) const {
     return fmt::format("it is {}, and {} was expected", name(is_other_compared_ ? held : made),
                        name(is_other_compared_ ? made : held));
   }
@@ -320,7 +320,7 @@ class MappedPair {
       if (found != moved_.end() && found->second != fqn)
         moved.push_back({at, fqn, found->second, !differing.contains(found->second)});
     }
-    for (auto& [at, mistake] : moved_tensors_text(moved)) {
+    for (auto& [at, mistake] : moved_tensor_mistakes(moved)) {
       out_.differences[at].cause = std::move(mistake.text);
       out_.differences[at].kind = kind_of(mistake);
     }
@@ -420,17 +420,17 @@ void add_wrong_copies(const Checkpoint& compared, const BoundMap& bound,
 // one program, and the prefix alone makes them look like another's.
 bool differ_only_by_prefix(const Checkpoint& a, const Checkpoint& b) {
   std::set<std::string> names;
-  for (const TensorId tensor : a.tensors()) names.insert(bare_name(a.fqn(tensor)));
+  for (const TensorId tensor : a.tensors()) names.insert(unwrapped_name(a.fqn(tensor)));
   std::size_t common = 0;
-  for (const TensorId tensor : b.tensors()) common += names.contains(bare_name(b.fqn(tensor)));
+  for (const TensorId tensor : b.tensors()) common += names.contains(unwrapped_name(b.fqn(tensor)));
   return b.tensor_count() > 0 && common * 10 >= b.tensor_count() * 9;
 }
 
 }  // namespace
 
 bool needs_map(const Checkpoint& a, const Checkpoint& b, const ModelFacts& facts) {
-  const std::string world_a = naming_scheme_of(named_shapes(a), facts);
-  const std::string world_b = naming_scheme_of(named_shapes(b), facts);
+  const std::string world_a = naming_scheme_of(tensor_names_and_shapes(a), facts);
+  const std::string world_b = naming_scheme_of(tensor_names_and_shapes(b), facts);
   return !world_a.empty() && !world_b.empty() && world_a != world_b && !differ_only_by_prefix(a, b);
 }
 
@@ -440,8 +440,8 @@ Result<std::optional<MappedComparison>> compare_mapped(
     const ModelFacts& said, Progress* progress) {
   ModelFacts facts = said;
   facts.allows_gaps = true;
-  const std::vector<MapTensor> shapes = named_shapes(*compared),
-                               expected = named_shapes(*reference);
+  const std::vector<MapTensor> shapes = tensor_names_and_shapes(*compared),
+                               expected = tensor_names_and_shapes(*reference);
   SHW_TRY(const MapOfPair pair, map_of_pair(shapes, expected, options.map, facts));
   if (pair.map == nullptr) return std::optional<MappedComparison>();
   const ModelMap& map = *pair.map;

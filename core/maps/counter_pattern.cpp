@@ -27,7 +27,7 @@ std::size_t zeros_before(std::string_view digits) {
   return zeros;
 }
 
-tl::unexpected<Error> bad_pattern(std::string_view text, const char* why) {
+tl::unexpected<Error> counter_pattern_error(std::string_view text, const char* why) {
   return fail(ErrorKind::kDamaged, "\"" + std::string(text) + "\" is not a pattern: " + why);
 }
 
@@ -71,27 +71,28 @@ bool CounterPattern::has(std::string_view counter) const {
 
 Result<CounterPattern> parse_counter_pattern(std::string_view text) {
   if (text.empty() || text.size() > kLongestPattern)
-    return bad_pattern(text.substr(0, 40), "it is empty or longer than 1,024 bytes");
-  if (text.find('#') != std::string_view::npos) return bad_pattern(text, "it has a #");
+    return counter_pattern_error(text.substr(0, 40), "it is empty or longer than 1,024 bytes");
+  if (text.find('#') != std::string_view::npos) return counter_pattern_error(text, "it has a #");
   CounterPattern out{std::string(text), {}, {}};
   for (std::size_t i = 0; i < text.size();) {
-    if (out.slots.size() > kMostSlots) return bad_pattern(text, "it has more than 32 numbers");
+    if (out.slots.size() > kMostSlots)
+      return counter_pattern_error(text, "it has more than 32 numbers");
     if (text[i] == '{') {
       const std::size_t end = text.find('}', i);
-      if (end == std::string_view::npos) return bad_pattern(text, "a { is not closed");
+      if (end == std::string_view::npos) return counter_pattern_error(text, "a { is not closed");
       const std::string_view inside = text.substr(i + 1, end - i - 1);
       const std::size_t plus = inside.find('+');
       CounterPattern::Slot slot{std::string(inside.substr(0, plus))};
       if (plus != std::string_view::npos) slot.plus = inside.substr(plus + 1);
       if (!is_word(slot.counter) || (plus != std::string_view::npos && !is_word(slot.plus)))
-        return bad_pattern(text, "a counter is written {l} or {m+layers}");
+        return counter_pattern_error(text, "a counter is written {l} or {m+layers}");
       out.slots.push_back(std::move(slot));
       out.key += '#';
       i = end + 1;
     } else if (is_digit(text[i])) {
       std::size_t length = 0;
       const auto number = number_at(text.substr(i), length);
-      if (!number) return bad_pattern(text, "a number in it is too large");
+      if (!number) return counter_pattern_error(text, "a number in it is too large");
       const std::size_t zeros = zeros_before(text.substr(i, length));
       out.slots.push_back({{}, {}, *number, zeros});
       out.key.append(zeros, '0') += '#';

@@ -70,8 +70,8 @@ class CreatedSettings {
       for (const auto& [setting, value] : settings) {
         CreateEntriesStep step{{}, value};
         for (const std::string& name : names)
-          step.entries.push_back(with_first_replaced(
-              with_first_replaced(names_.settings, "{setting}", setting), "{name}", name));
+          step.entries.push_back(replace_first_mark(
+              replace_first_mark(names_.settings, "{setting}", setting), "{name}", name));
         out.emplace_back(std::move(step));
       }
     }
@@ -81,7 +81,7 @@ class CreatedSettings {
  private:
   void add(const ParameterWithStates& parameter) {
     const std::string& name = parameter.name;
-    if (!names_.step.empty()) steps_.push_back(with_first_replaced(names_.step, "{name}", name));
+    if (!names_.step.empty()) steps_.push_back(replace_first_mark(names_.step, "{name}", name));
     if (names_.settings.empty()) return;
     if (!names_.megatron_groups) {
       groups_[{}].insert(name);

@@ -11,7 +11,7 @@
 #include "core/base/words.h"
 #include "core/facts/values/equal_elements.h"
 #include "core/maps/diagnose_stack.h"
-#include "core/maps/order_words.h"
+#include "core/maps/order_text.h"
 #include "core/maps/two_sides.h"
 
 namespace shw {
@@ -22,7 +22,7 @@ constexpr std::size_t kShortestFound = 16;  // bytes; a shorter row is not disti
 constexpr std::size_t kMostTexts = 4;
 
 // True if every saved piece i equals the expected piece from[i]. Padding may have any value.
-bool fits(const TwoSides& sides, const RowOrder& from, std::int64_t padding_from) {
+bool fits(const PieceComparison& sides, const RowOrder& from, std::int64_t padding_from) {
   if (sides.there.size() != sides.expected.size() || from.size() != sides.count()) return false;
   for (std::size_t i = 0; i < from.size(); ++i) {
     const bool is_padding = padding_from > 0 && from[i] >= padding_from;
@@ -32,7 +32,7 @@ bool fits(const TwoSides& sides, const RowOrder& from, std::int64_t padding_from
 }
 
 // Rows that all moved by one number, so that those at one end fell off. `count`: without padding.
-std::optional<Mistake> shifted_rows(const TwoSides& rows, std::size_t count) {
+std::optional<Mistake> shifted_rows_mistake(const PieceComparison& rows, std::size_t count) {
   if (rows.there.size() != rows.expected.size() || count < 4) return std::nullopt;
   const std::size_t middle = count / 2;
   for (std::size_t i = 0; i < count; ++i) {
@@ -49,13 +49,13 @@ std::optional<Mistake> shifted_rows(const TwoSides& rows, std::size_t count) {
   return std::nullopt;
 }
 
-std::optional<Mistake> moved_rows(const TwoSides& rows, std::int64_t padding_from) {
+std::optional<Mistake> moved_rows_mistake(const PieceComparison& rows, std::int64_t padding_from) {
   // Very short rows would match by chance.
   if (rows.length < kShortestFound) return std::nullopt;
   const RowOrder order = match_pieces(rows);
-  if (!order.empty()) return moved_pieces_text(order, "row");
-  return shifted_rows(rows,
-                      padding_from > 0 ? static_cast<std::size_t>(padding_from) : rows.count());
+  if (!order.empty()) return moved_pieces_mistake(order, "row");
+  return shifted_rows_mistake(
+      rows, padding_from > 0 ? static_cast<std::size_t>(padding_from) : rows.count());
 }
 
 // Transposes a matrix.
@@ -71,7 +71,7 @@ Bytes turned_matrix(BytesView from, std::size_t rows, std::size_t columns, std::
 
 // One cell as rows.
 struct Cell {
-  TwoSides rows;
+  PieceComparison rows;
   Dtype dtype = Dtype::kUnknown;
   std::size_t columns = 0;  // 0 if a row is not one line of elements
 
@@ -84,12 +84,12 @@ struct Cell {
   }
 };
 
-std::optional<Mistake> wrong_columns(const Cell& cell) {
+std::optional<Mistake> wrong_columns_mistake(const Cell& cell) {
   if (!cell.is_matrix()) return std::nullopt;
   const std::size_t rows = cell.rows.count();
   const Bytes is = turned_matrix(cell.rows.there, rows, cell.columns, cell.width());
   const Bytes was = turned_matrix(cell.rows.expected, rows, cell.columns, cell.width());
-  const TwoSides columns{is, was, rows * cell.width()};
+  const PieceComparison columns{is, was, rows * cell.width()};
   if (cell.columns % 2 == 0) {
     RowOrder halves(cell.columns);
     std::iota(halves.begin(), halves.end(), 0);
@@ -100,7 +100,7 @@ std::optional<Mistake> wrong_columns(const Cell& cell) {
   if (columns.length < kShortestFound) return std::nullopt;
   const RowOrder order = match_pieces(columns);
   if (order.empty()) return std::nullopt;
-  auto moved = moved_pieces_text(order, "column");
+  auto moved = moved_pieces_mistake(order, "column");
   if (moved) moved->kind = Mistake::Kind::kOrder;
   return moved;
 }
@@ -114,8 +114,9 @@ std::optional<std::string> transposed_cell_text(const Cell& cell) {
   return "it is transposed";
 }
 
-std::optional<std::string> length_mismatch(const LoadedTensor& there, const LoadedTensor& expected,
-                                           const RowLayout& layout) {
+std::optional<std::string> length_mismatch_text(const LoadedTensor& there,
+                                                const LoadedTensor& expected,
+                                                const RowLayout& layout) {
   if (there.shape.size() != expected.shape.size() || there.shape.empty() ||
       there.shape.front() == expected.shape.front())
     return std::nullopt;
@@ -158,8 +159,9 @@ RowOrder repeated_by_group(std::int64_t groups, std::int64_t each) {
 }
 
 // Keys and values of a group stand once for each of its query heads, as in models without groups.
-std::optional<std::string> repeated_heads(const LoadedTensor& there, const LoadedTensor& expected,
-                                          const RowLayout& layout) {
+std::optional<std::string> repeated_heads_text(const LoadedTensor& there,
+                                               const LoadedTensor& expected,
+                                               const RowLayout& layout) {
   const std::size_t lead = layout.lead, ndim = expected.shape.size();
   if (layout.parts.size() != 3 || layout.part_names.size() != 3 || layout.dim != 0 ||
       layout.head_dim <= 0 || layout.pieces <= 0 || lead >= ndim || there.shape.size() != ndim ||
@@ -211,8 +213,8 @@ class WrongCell {
       if (auto mistake = wrong_parts(cell)) return mistake;
     }
     if (auto text = transposed_cell_text(cell)) return text;
-    if (auto mistake = moved_rows(cell.rows, layout_.padding_from)) return mistake;
-    return wrong_columns(cell);
+    if (auto mistake = moved_rows_mistake(cell.rows, layout_.padding_from)) return mistake;
+    return wrong_columns_mistake(cell);
   }
 
  private:
@@ -232,7 +234,7 @@ class WrongCell {
       texts[mistake->text].push_back(layout_.part_names[k]);
       out.kind = std::max(out.kind, mistake->kind);
     }
-    out.text = parts_in_words(texts);
+    out.text = parts_text(texts);
     return out.text.empty() ? std::nullopt : std::optional(out);
   }
 
@@ -260,14 +262,14 @@ class WrongCell {
 };
 
 // Lists the mistakes with the cells that have them.
-std::optional<Mistake> wrong_cells(const LoadedTensor& there, const LoadedTensor& expected,
-                                   const RowLayout& layout) {
+std::optional<Mistake> wrong_cells_mistake(const LoadedTensor& there, const LoadedTensor& expected,
+                                           const RowLayout& layout) {
   const std::size_t row_dim = layout.lead + layout.dim;
   if (row_dim >= expected.shape.size() || expected.shape[row_dim] == 0) return std::nullopt;
   const ExtentsView shape(expected.shape);
   const auto count = static_cast<std::size_t>(volume(shape.first(row_dim)).value_or(0));
   if (count == 0) return std::nullopt;
-  const TwoSides cells{there.bytes, expected.bytes, expected.bytes.size() / count};
+  const PieceComparison cells{there.bytes, expected.bytes, expected.bytes.size() / count};
   const Extents lead(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(layout.lead));
   const auto stacked = static_cast<std::size_t>(volume(lead).value_or(1));
   const WrongCell wrong(layout);
@@ -324,13 +326,13 @@ std::optional<Mistake> diagnose_conversion(const LoadedTensor& there, const Load
                                            const RowLayout& layout) {
   if (there.dtype != expected.dtype || expected.bytes.empty() || size_of(expected.dtype) == 0)
     return std::nullopt;
-  if (auto text = length_mismatch(there, expected, layout)) return text;
-  if (auto text = repeated_heads(there, expected, layout)) return text;
+  if (auto text = length_mismatch_text(there, expected, layout)) return text;
+  if (auto text = repeated_heads_text(there, expected, layout)) return text;
   if (are_transposed_cells(there, expected)) return Mistake{"it is transposed"};
   if (there.shape != expected.shape || layout.lead > expected.shape.size()) return std::nullopt;
   if (auto text = diagnose_stack_order(there, expected, layout)) return text;
   if (auto text = diagnose_stack_of_parts(there, expected, layout)) return text;
-  return wrong_cells(there, expected, layout);
+  return wrong_cells_mistake(there, expected, layout);
 }
 
 }  // namespace shw

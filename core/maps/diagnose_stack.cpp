@@ -10,7 +10,7 @@
 #include "core/base/words.h"
 #include "core/facts/reference/match.h"
 #include "core/maps/joined_rows.h"
-#include "core/maps/order_words.h"
+#include "core/maps/order_text.h"
 #include "core/maps/two_sides.h"
 
 namespace shw {
@@ -27,7 +27,7 @@ std::int64_t counter_index(std::size_t cell, const Extents& dims, const Extents&
 
 // Number of cells that moved by `shift` along `dim`; 0 if any did not. The cells at the end are
 // ignored.
-std::size_t count_shifted(const TwoSides& cells, const Extents& dims, std::size_t dim,
+std::size_t count_shifted(const PieceComparison& cells, const Extents& dims, std::size_t dim,
                           std::int64_t shift) {
   const Extents strides = row_major_strides(dims);
   std::size_t moved = 0;
@@ -41,22 +41,22 @@ std::size_t count_shifted(const TwoSides& cells, const Extents& dims, std::size_
   return moved;
 }
 
-std::optional<std::string> shifted(const TwoSides& cells, const Extents& dims,
-                                   const RowLayout& layout, std::size_t fewest) {
+std::optional<std::string> shifted_cells_text(const PieceComparison& cells, const Extents& dims,
+                                              const RowLayout& layout, std::size_t fewest) {
   for (std::size_t dim = dims.size(); dim-- > 0;) {
     for (const std::int64_t shift : {std::int64_t{1}, std::int64_t{-1}}) {
       // The shift must show in every line of cells along `dim`.
       const std::size_t lines = cells.count() / static_cast<std::size_t>(dims[dim]);
       if (count_shifted(cells, dims, dim, shift) >= fewest * lines)
-        return off_by_one_in_words(counter_at(layout, dim), shift > 0);
+        return off_by_one_text(counter_at(layout, dim), shift > 0);
     }
   }
   return std::nullopt;
 }
 
 // Describes cells that moved along one dim: the order, and which lines of cells it affects.
-std::optional<std::string> moved_along(const RowOrder& order, const Extents& dims, std::size_t dim,
-                                       const RowLayout& layout) {
+std::optional<std::string> moved_cells_text(const RowOrder& order, const Extents& dims,
+                                            std::size_t dim, const RowLayout& layout) {
   const Extents strides = row_major_strides(dims);
   std::map<std::size_t, RowOrder> lines;  // by the line's first cell
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -70,7 +70,7 @@ std::optional<std::string> moved_along(const RowOrder& order, const Extents& dim
   }
   std::map<std::string, std::vector<std::size_t>> texts;
   for (const auto& [line, moves] : lines) {
-    if (auto text = counted_in_words(moves, counter_at(layout, dim))) texts[*text].push_back(line);
+    if (auto text = layer_order_text(moves, counter_at(layout, dim))) texts[*text].push_back(line);
   }
   if (texts.empty()) return std::nullopt;
   const auto& [text, where] = *texts.begin();
@@ -85,7 +85,7 @@ std::optional<std::string> moved_along(const RowOrder& order, const Extents& dim
 
 }  // namespace
 
-RowOrder match_pieces(const TwoSides& sides) {
+RowOrder match_pieces(const PieceComparison& sides) {
   auto text = [&](BytesView bytes, std::size_t i) {
     return std::string_view(reinterpret_cast<const char*>(bytes.data()) + i * sides.length,
                             sides.length);
@@ -117,13 +117,13 @@ std::optional<std::string> diagnose_stack_order(const LoadedTensor& there,
                      expected.shape.begin() + static_cast<std::ptrdiff_t>(layout.lead));
   const auto count = static_cast<std::size_t>(volume(lead).value_or(0));
   if (count == 0 || lead.empty()) return std::nullopt;
-  const TwoSides cells{there.bytes, expected.bytes, expected.bytes.size() / count};
-  if (auto text = shifted(cells, lead, layout, 2)) return text;
+  const PieceComparison cells{there.bytes, expected.bytes, expected.bytes.size() / count};
+  if (auto text = shifted_cells_text(cells, lead, layout, 2)) return text;
   const RowOrder order = match_pieces(cells);
   for (std::size_t dim = 0; dim < lead.size() && !order.empty(); ++dim) {
-    if (auto text = moved_along(order, lead, dim, layout)) return text;
+    if (auto text = moved_cells_text(order, lead, dim, layout)) return text;
   }
-  return shifted(cells, lead, layout, 1);
+  return shifted_cells_text(cells, lead, layout, 1);
 }
 
 std::optional<std::string> diagnose_stack_of_parts(const LoadedTensor& there,
@@ -154,7 +154,7 @@ std::optional<std::string> diagnose_stack_of_parts(const LoadedTensor& there,
     if (!text) return std::nullopt;
     names[*text].push_back(layout.part_names[k]);
   }
-  return names.empty() ? std::nullopt : std::optional(parts_in_words(names));
+  return names.empty() ? std::nullopt : std::optional(parts_text(names));
 }
 
 void append_parts(BytesView cell, const std::vector<std::size_t>& part_of,
@@ -166,7 +166,7 @@ void append_parts(BytesView cell, const std::vector<std::size_t>& part_of,
   }
 }
 
-std::string parts_in_words(const std::map<std::string, std::vector<std::string>>& names) {
+std::string parts_text(const std::map<std::string, std::vector<std::string>>& names) {
   std::string out;
   for (const auto& [text, of] : names)
     out += fmt::format("{}in {}: {}", out.empty() ? "" : "; ", short_list_text(of, 4), text);

@@ -35,7 +35,7 @@ std::optional<std::string> never_written(const TwoValues& values) {
   return std::nullopt;
 }
 
-std::optional<std::string> wrong_by_one(const TwoValues& values) {
+std::optional<std::string> shifted_values_text(const TwoValues& values) {
   const std::size_t count = values.there.size();
   if (count < 4) return std::nullopt;
   const float shift = values.there[0] > values.expected[0] ? 1.0F : -1.0F;
@@ -69,7 +69,7 @@ double factor_of(const TwoValues& values) {
   return factor;
 }
 
-std::optional<std::string> multiplied(const TwoValues& values) {
+std::optional<std::string> scaled_values_text(const TwoValues& values) {
   // Any one or two numbers are multiples of others, so at least four are required.
   if (values.there.size() < 4) return std::nullopt;
   const double factor = factor_of(values);
@@ -84,8 +84,8 @@ std::optional<std::string> multiplied(const TwoValues& values) {
 
 // Lines along a dim of a matrix that follow one another are zero, and all others are right. Behind
 // zero rows is at most padding.
-std::optional<std::string> zero_lines(const TwoValues& values, std::size_t count,
-                                      bool are_columns) {
+std::optional<std::string> zero_lines_text(const TwoValues& values, std::size_t count,
+                                           bool are_columns) {
   if (count < 2) return std::nullopt;
   const std::size_t row = are_columns ? count : values.there.size() / count;
   const auto line_of = [&](std::size_t i) { return are_columns ? i % row : i / row; };
@@ -110,16 +110,17 @@ std::optional<std::string> zero_lines(const TwoValues& values, std::size_t count
       end == count && !are_columns ? "cut off and filled up again" : "never written");
 }
 
-std::optional<std::string> zero_part(const TwoValues& values, const Extents& shape) {
+std::optional<std::string> zero_part_text(const TwoValues& values, const Extents& shape) {
   if (shape.empty()) return std::nullopt;
   const auto rows = static_cast<std::size_t>(shape.front());
-  if (auto text = zero_lines(values, rows, false)) return text;
+  if (auto text = zero_lines_text(values, rows, false)) return text;
   if (shape.size() != 2) return std::nullopt;
-  return zero_lines(values, static_cast<std::size_t>(shape.back()), true);
+  return zero_lines_text(values, static_cast<std::size_t>(shape.back()), true);
 }
 
 // Describes elements that equal the expected ones rounded to a narrower dtype, to the bit.
-std::optional<std::string> rounded(const LoadedTensor& there, const LoadedTensor& expected) {
+std::optional<std::string> rounded_values_text(const LoadedTensor& there,
+                                               const LoadedTensor& expected) {
   for (const Dtype narrow :
        {Dtype::kBfloat16, Dtype::kFloat16, Dtype::kFloat8E4m3fn, Dtype::kFloat8E5m2}) {
     if (narrow == expected.dtype || !can_cast(expected.dtype, narrow) ||
@@ -147,15 +148,15 @@ std::optional<std::string> diagnose_values(const LoadedTensor& there,
   const TwoValues values{to_floats(there.dtype, there.bytes),
                          to_floats(expected.dtype, expected.bytes)};
   if (auto text = never_written(values)) return text;
-  if (auto text = wrong_by_one(values)) return text;
-  if (auto text = zero_part(values, there.shape)) return text;
-  if (auto text = rounded(there, expected)) return text;
+  if (auto text = shifted_values_text(values)) return text;
+  if (auto text = zero_part_text(values, there.shape)) return text;
+  if (auto text = rounded_values_text(there, expected)) return text;
   if (can_add_to(there.dtype) && lost_bits_in_shift(there.dtype, there.bytes, expected.bytes))
     return fmt::format(
         "every element was shifted by 1 in {} and shifted back: what that rounds off is not in "
         "this checkpoint",
         name(there.dtype));
-  return multiplied(values);
+  return scaled_values_text(values);
 }
 
 }  // namespace shw

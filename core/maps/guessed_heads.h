@@ -9,8 +9,9 @@
 
 namespace shw {
 
-// What can be said of the heads, as --set says it ("groups=8", "heads=32", "head_dim=128"): the
-// usual sizes of a head first. Empty where the shapes allow none, or no attention is joined.
+// The head counts that the shapes allow, as values of --set ("groups=8", "heads=32",
+// "head_dim=128"), the most usual head sizes first. Empty if the shapes allow none, or if no
+// attention weights are joined.
 std::vector<std::vector<std::string>> guessed_heads(std::span<const MapTensor> tensors);
 
 }  // namespace shw

@@ -62,7 +62,8 @@ void choose_forms_by_names(const ModelMap& map, std::span<const MapTensor> one,
 bool has_rows_for(const ModelMap& map, MapDirection way, const std::vector<MapTensor>& tensors,
                   const ModelFacts& facts) {
   constexpr std::size_t kShare = 4;
-  return !tensors.empty() && fit_of(map, way, tensors, facts).tensors * kShare >= tensors.size();
+  return !tensors.empty() &&
+         measure_map_fit(map, way, tensors, facts).tensors * kShare >= tensors.size();
 }
 
 // Refuses checkpoints that are not of the map's two programs: everything would be missing on both

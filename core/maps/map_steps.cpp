@@ -175,7 +175,8 @@ class MapSteps {
     }
   }
 
-  std::vector<std::string> ops_forward(const BoundRow& row, std::vector<std::string> tensors) {
+  std::vector<std::string> apply_ops_forward(const BoundRow& row,
+                                             std::vector<std::string> tensors) {
     for (const BoundOp& op : row.ops) {
       if (op.kind == MapOp::Kind::kJoin)
         tensors = {join(tensors, op, new_temporary_name())};
@@ -188,7 +189,8 @@ class MapSteps {
     }
     return tensors;
   }
-  std::vector<std::string> ops_back(const BoundRow& row, std::vector<std::string> tensors) {
+  std::vector<std::string> apply_ops_backward(const BoundRow& row,
+                                              std::vector<std::string> tensors) {
     for (std::size_t i = row.ops.size(); i-- > 0;) {
       const BoundOp& op = row.ops[i];
       if (op.kind == MapOp::Kind::kJoin)
@@ -239,7 +241,7 @@ class MapSteps {
   void add_forward(const BoundRow& row) {
     std::vector<std::vector<std::string>> cells(row.to.size());
     for (const std::vector<std::string>& from : row.from) {
-      const std::vector<std::string> made = ops_forward(row, from);
+      const std::vector<std::string> made = apply_ops_forward(row, from);
       for (std::size_t i = 0; i < made.size(); ++i) cells[i].push_back(made[i]);
     }
     for (std::size_t i = 0; i < row.to.size(); ++i) {
@@ -255,7 +257,7 @@ class MapSteps {
     for (std::size_t c = 0; c < row.from.size(); ++c) {
       std::vector<std::string> tensors;
       for (const auto& of_tensor : cells) tensors.push_back(of_tensor[c]);
-      const std::vector<std::string> made = ops_back(row, std::move(tensors));
+      const std::vector<std::string> made = apply_ops_backward(row, std::move(tensors));
       for (std::size_t i = 0; i < made.size(); ++i) rename(made[i], row.from[c][i]);
     }
   }

@@ -33,12 +33,12 @@ Size MapValues::value(std::string_view name) {
   // Blocks recursion: while a value is computed it has none, so a cyclic definition has none
   // either.
   known_.emplace(name, std::nullopt);
-  const Size value = work_out(name);
+  const Size value = compute_value(name);
   known_[std::string(name)] = value;
   return value;
 }
 
-Size MapValues::work_out(std::string_view name) {
+Size MapValues::compute_value(std::string_view name) {
   if (Size said = find_size(facts_.said, name)) return said;
   auto found = map_.values.find(name);
   if (found == map_.values.end()) return std::nullopt;

@@ -26,7 +26,7 @@ class MapValues {
   Result<Extents> needed(const std::vector<std::string>& expressions);
 
  private:
-  std::optional<std::int64_t> work_out(std::string_view name);
+  std::optional<std::int64_t> compute_value(std::string_view name);
   std::optional<std::int64_t> call(std::string_view function, std::string_view text);
   std::optional<std::int64_t> rounded_up(std::string_view text);
   std::optional<std::int64_t> dim_of(std::string_view text) const;

@@ -4,9 +4,9 @@
 
 #include "core/base/checked.h"
 #include "core/base/json.h"
-#include "core/formats/common/pickle.h"
 #include "core/formats/common/torch_item.h"
-#include "core/formats/common/zip.h"
+#include "core/formats/pickle/pickle.h"
+#include "core/formats/zip/zip.h"
 #include "core/io/read_whole.h"
 
 namespace shw {
@@ -58,8 +58,8 @@ void add_arguments(const PickleTree& tree, ModelFacts& facts) {
   if (grouped != facts.args.end() && grouped->second == 0) facts.args.erase("num_query_groups");
 }
 
-Status verify_common_state(const std::shared_ptr<const ByteSource>& source, std::uint64_t offset,
-                           std::uint64_t length, ModelFacts& facts) {
+Status add_facts_of_common_state(const std::shared_ptr<const ByteSource>& source,
+                                 std::uint64_t offset, std::uint64_t length, ModelFacts& facts) {
   SHW_TRY(ZipReader zip, ZipReader::open(source, offset, length));
   SHW_TRY(Bytes pickle, read_pickle_record(zip, kMostCommonBytes));
   SHW_TRY(PickleTree tree, decode_pickle(pickle, source->name()));
@@ -69,7 +69,7 @@ Status verify_common_state(const std::shared_ptr<const ByteSource>& source, std:
 
 Status read_common_file(const Directory& directory, ModelFacts& facts) {
   SHW_TRY(auto source, directory.open("common.pt"));
-  return verify_common_state(source, 0, source->size(), facts);
+  return add_facts_of_common_state(source, 0, source->size(), facts);
 }
 
 Status read_common_object(const Checkpoint& checkpoint, ModelFacts& facts) {
@@ -81,7 +81,7 @@ Status read_common_object(const Checkpoint& checkpoint, ModelFacts& facts) {
     const auto offset = narrow<std::uint64_t>(object.item->offset);
     const auto length = narrow<std::uint64_t>(object.item->length);
     if (!offset || !length || *length > kMostCommonBytes) continue;
-    return verify_common_state(source, *offset, *length, facts);
+    return add_facts_of_common_state(source, *offset, *length, facts);
   }
   return {};
 }

@@ -19,8 +19,8 @@ struct ModelFacts {
   std::string model_type;  // "llama"; empty: unknown
   Sizes said = {};         // from the user: value of the map by name
   std::vector<std::string> said_forms = {};
-  // Of a checkpoint that is compared: what is stacked and is not there for every layer or expert is
-  // told, and does not keep the rest from being compared.
+  // For comparisons: if a stacked tensor lacks some layers or experts, the gap is reported and the
+  // other parts are still compared.
   bool allows_gaps = false;
 
   bool operator==(const ModelFacts&) const = default;

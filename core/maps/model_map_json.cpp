@@ -70,7 +70,7 @@ std::vector<std::string> read_texts(EditedJson& in, const MapJson& json, const c
 
 Dtype read_dtype(EditedJson& in, const MapJson& json, const char* key) {
   const std::string word = in.text(json, key);
-  const Dtype dtype = dtype_from_person(word).value_or(Dtype::kUnknown);
+  const Dtype dtype = dtype_from_user_text(word).value_or(Dtype::kUnknown);
   if (in.ok() && !is_plain_float(dtype))
     in.complain("\"" + word + "\" is not a dtype that elements are cast to");
   return dtype;

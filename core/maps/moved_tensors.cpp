@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "core/base/letter_case.h"
-#include "core/maps/order_words.h"
+#include "core/maps/order_text.h"
 
 namespace shw {
 namespace {
@@ -75,7 +75,7 @@ struct CounterMoves {
 
 // "gate_proj and up_proj are exchanged" of two names that differ in one word alone, so that all
 // layers say one thing; empty for others.
-std::string exchanged_in_words(const std::string& a, const std::string& b) {
+std::string exchanged_text(const std::string& a, const std::string& b) {
   std::size_t begin = 0, length = 0;
   const std::size_t shorter = std::min(a.size(), b.size());
   while (begin < shorter && a[begin] == b[begin]) ++begin;
@@ -88,7 +88,7 @@ std::string exchanged_in_words(const std::string& a, const std::string& b) {
       two.find('.') != std::string::npos)
     return {};
   if (two < one) std::swap(one, two);
-  if (one == "weight_v" && two == "weight_w") return exchanged_in_words("gate", "up");
+  if (one == "weight_v" && two == "weight_w") return exchanged_text("gate", "up");
   return fmt::format("{} and {} are exchanged: each holds what belongs to the other", one, two);
 }
 
@@ -101,9 +101,9 @@ Mistake mistake_of(const MovedTensor& moved, const std::optional<CounterStep>& s
   if (!step && !exchanged.empty()) return exchanged;
   if (!step) return "it holds what belongs to " + moved.of;
   const CounterMoves& moves = all.at(step->word);
-  if (moved.is_copy) return copy_in_words(step->word, step->is, step->was);
+  if (moved.is_copy) return copied_layer_text(step->word, step->is, step->was);
   for (const std::int64_t shift : {std::int64_t{1}, std::int64_t{-1}}) {
-    if (moves.is_off_by(shift)) return off_by_one_in_words(step->word, shift > 0);
+    if (moves.is_off_by(shift)) return off_by_one_text(step->word, shift > 0);
   }
   const std::string example =
       fmt::format("{0} {1} holds what belongs to {0} {2}", step->word, step->is, step->was);
@@ -120,7 +120,7 @@ Mistake mistake_of(const MovedTensor& moved, const std::optional<CounterStep>& s
 
 }  // namespace
 
-std::map<std::size_t, Mistake> moved_tensors_text(const std::vector<MovedTensor>& moved) {
+std::map<std::size_t, Mistake> moved_tensor_mistakes(const std::vector<MovedTensor>& moved) {
   std::map<std::string, CounterMoves> all;
   std::vector<std::optional<CounterStep>> steps;
   for (const MovedTensor& one : moved) {
@@ -136,10 +136,9 @@ std::map<std::size_t, Mistake> moved_tensors_text(const std::vector<MovedTensor>
   for (std::size_t i = 0; i < moved.size(); ++i) {
     const auto back = of.find(moved[i].of);
     const bool is_mutual = back != of.end() && back->second == moved[i].fqn;
-    out.emplace(
-        moved[i].difference,
-        mistake_of(moved[i], steps[i], all,
-                   is_mutual ? exchanged_in_words(moved[i].fqn, moved[i].of) : std::string()));
+    out.emplace(moved[i].difference,
+                mistake_of(moved[i], steps[i], all,
+                           is_mutual ? exchanged_text(moved[i].fqn, moved[i].of) : std::string()));
   }
   return out;
 }

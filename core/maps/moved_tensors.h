@@ -17,6 +17,6 @@ struct MovedTensor {
 
 // Mistakes by number. Layers or experts that changed places are described together: off by one,
 // swapped, or in another order.
-std::map<std::size_t, Mistake> moved_tensors_text(const std::vector<MovedTensor>& moved);
+std::map<std::size_t, Mistake> moved_tensor_mistakes(const std::vector<MovedTensor>& moved);
 
 }  // namespace shw

@@ -8,7 +8,7 @@
 
 namespace shw {
 
-struct TwoSides {
+struct PieceComparison {
   BytesView there, expected;
   std::size_t length = 0;  // of a piece, in bytes
 
@@ -20,6 +20,6 @@ struct TwoSides {
 
 // By saved piece: the expected piece with the same bytes. Every expected piece is used once if
 // possible. Empty if a saved piece matches none.
-RowOrder match_pieces(const TwoSides& sides);
+RowOrder match_pieces(const PieceComparison& sides);
 
 }  // namespace shw

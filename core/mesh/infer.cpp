@@ -6,7 +6,7 @@
 #include <map>
 
 #include "core/base/cancellable_range.h"
-#include "core/mesh/error_models.h"
+#include "core/mesh/torch_offset_bugs.h"
 
 namespace shw {
 namespace {
@@ -17,15 +17,15 @@ constexpr std::int64_t kRanks = 1 << 16;  // per guessed mesh
 constexpr std::size_t kAxes = 3;          // per guessed mesh
 
 // The layout of a tensor: which rank wrote which box. Tensors of equal layout are examined once.
-struct Cutting {
+struct ShardedLayout {
   std::vector<TensorId> tensors;  // tensors with this layout
   Extents shape;
   std::vector<std::pair<std::int64_t, Box>> chunks;  // writer and non-empty box
   std::vector<std::int64_t> empty;                   // ranks that wrote a chunk without elements
 };
 
-std::optional<Cutting> cutting_of(const Checkpoint& c, TensorId tensor) {
-  Cutting cutting{{tensor}, copy_of(c.shape(tensor)), {}, {}};
+std::optional<ShardedLayout> sharded_layout_of(const Checkpoint& c, TensorId tensor) {
+  ShardedLayout cutting{{tensor}, copy_of(c.shape(tensor)), {}, {}};
   auto chunks = c.chunks(tensor);
   if (chunks.size() < 2 || chunks.size() > kChunks) return std::nullopt;
   for (ChunkId chunk : chunks) {
@@ -42,19 +42,20 @@ std::optional<Cutting> cutting_of(const Checkpoint& c, TensorId tensor) {
   return cutting;
 }
 
-bool same_cutting(const Cutting& a, const Cutting& b) {
+bool have_same_layout(const ShardedLayout& a, const ShardedLayout& b) {
   return a.shape == b.shape && a.chunks == b.chunks && a.empty == b.empty;
 }
 
-std::vector<Cutting> cuttings_of(const Checkpoint& c, const Progress* progress) {
-  std::vector<Cutting> all;
+std::vector<ShardedLayout> sharded_layouts_of(const Checkpoint& c, const Progress* progress) {
+  std::vector<ShardedLayout> all;
   std::multimap<std::size_t, std::size_t> by_size;  // by number of chunks
   for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
-    auto cutting = cutting_of(c, tensor);
+    auto cutting = sharded_layout_of(c, tensor);
     if (!cutting) continue;
     auto [first, last] = by_size.equal_range(cutting->chunks.size());
-    auto known = std::find_if(
-        first, last, [&](const auto& item) { return same_cutting(all[item.second], *cutting); });
+    auto known = std::find_if(first, last, [&](const auto& item) {
+      return have_same_layout(all[item.second], *cutting);
+    });
     if (known != last) {
       all[known->second].tensors.push_back(tensor);
     } else if (all.size() < kLayouts) {
@@ -66,8 +67,10 @@ std::vector<Cutting> cuttings_of(const Checkpoint& c, const Progress* progress) 
 }
 
 bool predicts_all_chunks(const Mesh& mesh, const std::vector<Placement>& placements,
-                         const Cutting& cutting) {
-  auto gives = [&](std::int64_t rank) { return nested_box(cutting.shape, mesh, placements, rank); };
+                         const ShardedLayout& cutting) {
+  auto gives = [&](std::int64_t rank) {
+    return box_of_nested_splits(cutting.shape, mesh, placements, rank);
+  };
   return std::all_of(cutting.chunks.begin(), cutting.chunks.end(),
                      [&](const auto& chunk) {
                        auto box = gives(chunk.first);
@@ -81,10 +84,10 @@ bool predicts_all_chunks(const Mesh& mesh, const std::vector<Placement>& placeme
 
 // True if the layout has as many distinct non-empty boxes as the tensor has chunks.
 bool has_equal_box_count(const Mesh& mesh, const std::vector<Placement>& placements,
-                         const Cutting& cutting) {
+                         const ShardedLayout& cutting) {
   std::vector<Extents> starts;
   for (std::int64_t rank = 0; rank < mesh.size(); ++rank) {
-    auto box = nested_box(cutting.shape, mesh, placements, rank);
+    auto box = box_of_nested_splits(cutting.shape, mesh, placements, rank);
     if (!box) return false;
     if (!is_empty(*box)) starts.push_back(box->offsets);
   }
@@ -134,7 +137,7 @@ class Choices {
 // False if simpler placements say the same, or if the mesh makes too few
 // parts.
 bool can_explain(const Mesh& mesh, const std::vector<Placement>& placements,
-                 const Cutting& cutting) {
+                 const ShardedLayout& cutting) {
   std::int64_t parts = 1;
   for (std::size_t i = 0; i < placements.size(); ++i) {
     if (placements[i].kind == Placement::Kind::kReplicate) continue;
@@ -148,7 +151,7 @@ bool can_explain(const Mesh& mesh, const std::vector<Placement>& placements,
 
 // Calls `take` with all placements that give every writer its box, until it returns false.
 template <class Take>
-void for_each_fitting_placement(const Mesh& mesh, const Cutting& cutting, Take take) {
+void for_each_fitting_placement(const Mesh& mesh, const ShardedLayout& cutting, Take take) {
   if (cutting.shape.empty() || cutting.shape.size() > 4 || mesh.axes.size() > 4) return;
   Choices choices(mesh, cutting.shape.size());
   do {
@@ -161,7 +164,8 @@ void for_each_fitting_placement(const Mesh& mesh, const Cutting& cutting, Take t
   } while (choices.next());
 }
 
-std::optional<std::vector<Placement>> find_placements(const Mesh& mesh, const Cutting& cutting) {
+std::optional<std::vector<Placement>> find_placements(const Mesh& mesh,
+                                                      const ShardedLayout& cutting) {
   std::optional<std::vector<Placement>> found;
   for_each_fitting_placement(mesh, cutting, [&](std::vector<Placement> placements) {
     // Prefers plain placements to strided ones.
@@ -172,9 +176,9 @@ std::optional<std::vector<Placement>> find_placements(const Mesh& mesh, const Cu
   return found;
 }
 
-void judge(const Checkpoint& c, const std::vector<Cutting>& cuttings, const Progress* progress,
-           MeshGuess& guess) {
-  for (const Cutting& cutting : cancellable_range(cuttings, progress)) {
+void judge(const Checkpoint& c, const std::vector<ShardedLayout>& cuttings,
+           const Progress* progress, MeshGuess& guess) {
+  for (const ShardedLayout& cutting : cancellable_range(cuttings, progress)) {
     const auto alike = static_cast<std::int64_t>(cutting.tensors.size());
     guess.looked_at += alike;
     auto placements = find_placements(guess.mesh, cutting);
@@ -227,7 +231,8 @@ bool is_better_guess(const MeshGuess& a, const MeshGuess& b) {
   return a.mesh.axes.size() < b.mesh.axes.size();
 }
 
-std::vector<MeshGuess> guess_from_chunks(const Checkpoint& c, const std::vector<Cutting>& cuttings,
+std::vector<MeshGuess> guess_from_chunks(const Checkpoint& c,
+                                         const std::vector<ShardedLayout>& cuttings,
                                          std::int64_t ranks, const Progress* progress) {
   std::vector<std::vector<std::int64_t>> all;
   std::vector<std::int64_t> sizes;
@@ -260,7 +265,7 @@ std::vector<MeshGuess> guess_from_chunks(const Checkpoint& c, const std::vector<
 
 std::vector<MeshGuess> infer_meshes(const Checkpoint& checkpoint, std::span<const Mesh> named,
                                     const Mesh* given, const Progress* progress) {
-  std::vector<Cutting> cuttings = cuttings_of(checkpoint, progress);
+  std::vector<ShardedLayout> cuttings = sharded_layouts_of(checkpoint, progress);
   std::vector<MeshGuess> guesses;
   std::int64_t ranks = ranks_of(checkpoint);
   if (given != nullptr) {
@@ -293,7 +298,7 @@ std::vector<MeshGuess> infer_meshes(const Checkpoint& checkpoint, std::span<cons
 
 std::optional<std::vector<Placement>> infer_placements(const Checkpoint& checkpoint,
                                                        const Mesh& mesh, TensorId tensor) {
-  auto cutting = cutting_of(checkpoint, tensor);
+  auto cutting = sharded_layout_of(checkpoint, tensor);
   if (!cutting || mesh.size() > kRanks) return std::nullopt;
   return find_placements(mesh, *cutting);
 }
@@ -301,10 +306,10 @@ std::optional<std::vector<Placement>> infer_placements(const Checkpoint& checkpo
 InferredBox infer_box(const Checkpoint& checkpoint, const Mesh& mesh, TensorId tensor,
                       std::int64_t rank) {
   InferredBox out;
-  auto cutting = cutting_of(checkpoint, tensor);
+  auto cutting = sharded_layout_of(checkpoint, tensor);
   if (!cutting || mesh.size() > kRanks) return out;
   for_each_fitting_placement(mesh, *cutting, [&](const std::vector<Placement>& placements) {
-    auto box = nested_box(cutting->shape, mesh, placements, rank);
+    auto box = box_of_nested_splits(cutting->shape, mesh, placements, rank);
     if (!box) return false;
     out.is_ambiguous = out.box && *out.box != *box;
     if (!out.box) out.box = std::move(*box);

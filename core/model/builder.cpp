@@ -113,7 +113,7 @@ void CheckpointBuilder::add_storage_row(ItemPlace place) {
   if (!c.storage_coding_.empty()) c.storage_coding_.push_back(0);
 }
 
-void CheckpointBuilder::give_storages_numbers() {
+void CheckpointBuilder::number_storages() {
   if (std::exchange(numbered_, true)) return;
   auto& numbers = checkpoint_->chunk_storage_;
   for (std::uint32_t i = 0; i < checkpoint_->chunk_count(); ++i) numbers.push_back(StorageId{i});
@@ -132,14 +132,14 @@ void CheckpointBuilder::set_item(ChunkId chunk, ItemPlace item) {
 }
 
 void CheckpointBuilder::share_item(ChunkId from, ChunkId to) {
-  give_storages_numbers();
+  number_storages();
   auto& numbers = checkpoint_->chunk_storage_;
   numbers[index_of(to)] = numbers[index_of(from)];
 }
 
 StorageId CheckpointBuilder::add_storage(ItemPlace place, const Codec* codec,
                                          std::vector<std::string> transforms) {
-  give_storages_numbers();
+  number_storages();
   add_storage_row(place);
   StorageId storage{checkpoint_->storage_count() - 1};
   if (codec != nullptr || !transforms.empty())
@@ -149,7 +149,7 @@ StorageId CheckpointBuilder::add_storage(ItemPlace place, const Codec* codec,
 
 void CheckpointBuilder::set_view(ChunkId chunk, StorageId storage, std::int64_t element,
                                  ExtentsView strides) {
-  give_storages_numbers();
+  number_storages();
   checkpoint_->chunk_storage_[index_of(chunk)] = storage;
   Checkpoint::ViewRow view{chunk, element, Checkpoint::kRowMajor};
   if (!strides.empty()) view.strides = static_cast<std::uint32_t>(extents(strides));
@@ -220,7 +220,7 @@ std::shared_ptr<const Checkpoint> CheckpointBuilder::finish(const Progress* prog
   auto before = [&](std::uint32_t a, std::uint32_t b) {
     return c.tensor_fqn_[a] < c.tensor_fqn_[b];
   };
-  stable_sort_until_cancelled(c.by_fqn_.begin(), c.by_fqn_.end(), before, progress);
+  cancellable_stable_sort(c.by_fqn_.begin(), c.by_fqn_.end(), before, progress);
   std::stable_sort(c.views_.begin(), c.views_.end(),
                    [](const auto& a, const auto& b) { return a.chunk < b.chunk; });
   std::stable_sort(c.replicas_.begin(), c.replicas_.end(),

@@ -88,7 +88,7 @@ class CheckpointBuilder {
  private:
   void grow_shared();
   void set_coding(std::size_t storage, Checkpoint::Coding coding);
-  void give_storages_numbers();
+  void number_storages();
   void add_storage_row(ItemPlace place);
   void stat_files();
 

@@ -28,7 +28,7 @@ struct AxisMoved {
 
 // The chunks hold correct bytes under wrong boxes: the correct box of each chunk, in the order of
 // the tensor's chunks.
-struct Relabelled {
+struct WrongBoxes {
   TensorId tensor{};
   Extents expected;
   std::vector<Box> boxes;
@@ -66,7 +66,7 @@ struct ExternalPiece {
   Extents sizes;  // shape of the payload, row-major
   Extents at;     // offsets in the correct tensor
 };
-struct RestoredFromSide {
+struct RestoredFromRankFiles {
   TensorId tensor{};
   Extents expected;
   std::vector<ExternalPiece> pieces;
@@ -74,28 +74,28 @@ struct RestoredFromSide {
 
 // Two chunks with records of the same bytes, whose correct bytes are in items without a record
 // (rule shared-storage). Boxes and bytes do not change.
-struct NewPlace {
+struct CorrectItemPlace {
   ChunkId chunk{};
   FileId file = FileId::kNone;
   std::uint64_t offset = 0, length = 0;  // of the whole item
 };
-struct Repointed {
+struct WrongItemRecords {
   TensorId tensor{};
-  std::vector<NewPlace> places;
+  std::vector<CorrectItemPlace> places;
 };
 
 // Chunks that are missing from the tensor's list, each with its record and whole item (rules
 // tile-unlisted and storage-dangling). Together with the listed chunks they cover the
 // tensor.
-struct RelistedChunk {
+struct UnlistedChunk {
   Box box;
   ChunkId like{};  // any chunk whose items have the same form and dtype
   FileId file = FileId::kNone;
   std::uint64_t offset = 0, length = 0;  // of the whole item
 };
-struct Relisted {
+struct UnlistedChunks {
   TensorId tensor{};
-  std::vector<RelistedChunk> tiles;
+  std::vector<UnlistedChunk> tiles;
 };
 
 // Every matrix of the saved tensor is the transpose of the correct one. `first` and `second` are
@@ -116,8 +116,9 @@ struct Renamed {
   std::vector<std::pair<std::size_t, std::string>> objects;
 };
 
-using Diagnosis = std::variant<AxisMoved, Relabelled, PartlyLost, BlocksPermuted, RestoredFromSide,
-                               Repointed, Relisted, Transposed, Renamed>;
+using Diagnosis =
+    std::variant<AxisMoved, WrongBoxes, PartlyLost, BlocksPermuted, RestoredFromRankFiles,
+                 WrongItemRecords, UnlistedChunks, Transposed, Renamed>;
 
 TensorId tensor_of(const Diagnosis& diagnosis);
 

@@ -1,5 +1,5 @@
-// The keys of findings' evidence: a table with the types of their values and what they say, as
-// assets/schema has it for programs; and how to read the value of a key.
+// The table of the evidence keys of findings: each key with the types and the meaning of its value,
+// as assets/schema publishes them. Also reads the value of a key.
 #pragma once
 
 #include <algorithm>

@@ -98,7 +98,7 @@ StateRole role_of_kind(std::string_view kind) {
   return StateRole::kOther;
 }
 
-std::string bare_name(std::string_view fqn) {
+std::string unwrapped_name(std::string_view fqn) {
   std::string bare;
   while (!fqn.empty()) {
     std::string_view part = next_part(fqn);

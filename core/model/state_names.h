@@ -29,6 +29,6 @@ struct StatePath {
 std::optional<StatePath> parse_state_fqn(std::string_view fqn);
 StateRole role_of_kind(std::string_view kind);
 // The name without wrappers (module, _orig_mod, ...), equal for a parameter and its states.
-std::string bare_name(std::string_view fqn);
+std::string unwrapped_name(std::string_view fqn);
 
 }  // namespace shw

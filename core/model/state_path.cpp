@@ -66,9 +66,9 @@ std::string dotted_path(std::span<const PathPart> path) {
   return dotted;
 }
 
-std::optional<std::vector<PathPart>> path_after(std::span<const PathPart> path,
-                                                std::string_view old_name,
-                                                std::string_view new_name) {
+std::optional<std::vector<PathPart>> renamed_path(std::span<const PathPart> path,
+                                                  std::string_view old_name,
+                                                  std::string_view new_name) {
   std::string joined;
   for (const PathPart& part : path) joined += (joined.empty() ? "" : ".") + text_of(part);
   if (path.empty()) return std::vector<PathPart>{};

@@ -16,8 +16,8 @@ std::string dotted_path(std::span<const PathPart> path);
 
 // Splits the new name into path parts as the old one was split; an index stays an index. nullopt if
 // the path does not spell the old name or the new name has other parts.
-std::optional<std::vector<PathPart>> path_after(std::span<const PathPart> path,
-                                                std::string_view old_name,
-                                                std::string_view new_name);
+std::optional<std::vector<PathPart>> renamed_path(std::span<const PathPart> path,
+                                                  std::string_view old_name,
+                                                  std::string_view new_name);
 
 }  // namespace shw

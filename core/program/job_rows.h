@@ -32,7 +32,7 @@ inline void change(ProgramJob& job, const JobConversion& change) {
                                                      : static_cast<std::uint64_t>(change.factor_at);
 }
 
-inline void fill_with(ProgramJob& job, const std::array<std::uint64_t, 2>& bits) {
+inline void set_constant(ProgramJob& job, const std::array<std::uint64_t, 2>& bits) {
   job.op = ElementOp::kConstant;
   job.constant[0] = bits[0];
   job.constant[1] = bits[1];

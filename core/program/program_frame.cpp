@@ -140,7 +140,7 @@ void ProgramFrame::fill(OutputId output, ExtentsView shape, const Box& box,
     put(put(put(program_.pool.data() + job->numbers, said.box.offsets), said.box.sizes),
         said.strides);
     if (said.source == SourceId::kNone) {
-      fill_with(*job, said.constant);
+      set_constant(*job, said.constant);
     } else {
       read_from(*job, said.source, said.from, said.first);
       change(*job, said.change);

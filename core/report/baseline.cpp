@@ -68,7 +68,7 @@ bool higher_is_better(std::string_view key) {
 }
 
 // Compares number by number if both lists have the same length, else their sums.
-bool no_more(const Counts& now, const Counts& before) {
+bool has_no_higher_counts(const Counts& now, const Counts& before) {
   if (now.size() == before.size())
     return std::equal(now.begin(), now.end(), before.begin(), std::less_equal<>());
   auto sum = [](const Counts& counts) {
@@ -119,7 +119,7 @@ bool has_no_new_counts(const std::string& now, const std::set<std::string>& befo
     if (one.compare(0, colon, now, 0, colon) != 0 || one.find('[') != one.npos) return false;
     const auto said_before = parted(std::string_view(one).substr(colon));
     return said.first == said_before.first && said.second.size() == said_before.second.size() &&
-           no_more(said.second, said_before.second);
+           has_no_higher_counts(said.second, said_before.second);
   });
 }
 
@@ -166,7 +166,7 @@ bool covers(const AcceptedFinding& accepted, const Finding& finding) {
     if (before == accepted.counts.end()) return false;
     // "complete": an incomplete list is a lower bound.
     if (std::holds_alternative<bool>(evidence.second)) return *now == before->second;
-    return no_more(*now, before->second);
+    return has_no_higher_counts(*now, before->second);
   });
 }
 

@@ -31,7 +31,7 @@ std::string form_of(const TensorHash& tensor) {
   return std::string(name(tensor.dtype)) + " " + to_text(ExtentsView(tensor.shape));
 }
 
-std::string why_none(const Error& error) {
+std::string hash_error_text(const Error& error) {
   return error.place.file.empty() ? error.message : error.place.file + ": " + error.message;
 }
 
@@ -60,7 +60,7 @@ std::string hashes_to_text(const HashedTensors& hashed) {
       out += fmt::format("{}  {}  {}\n", to_hex(*tensor.fingerprint), fqn, form_of(tensor));
     else
       out += fmt::format("{}  {}  {}: {}\n", kDashes, fqn, form_of(tensor),
-                         printable(why_none(tensor.fingerprint.error())));
+                         printable(hash_error_text(tensor.fingerprint.error())));
   }
   for (const std::string& file : hashed.unread)
     out += fmt::format("{}  {}: what it holds is not known\n", kDashes, printable(file));

@@ -20,7 +20,7 @@ using Kind = Hdf5Field::Kind;
 // Dimensions with columns of their own; further ones are only in the tensor's shape.
 constexpr std::size_t kDimsTold = 8;
 
-std::int64_t count_or_least(std::optional<std::int64_t> count) {
+std::int64_t count_or_minus_one(std::optional<std::int64_t> count) {
   return count.value_or(-1);
 }
 std::int64_t row_of(FileId file) {
@@ -40,7 +40,7 @@ Hdf5Table tensors_table(const Checkpoint& checkpoint) {
     cells.put(std::string(name(checkpoint.dtype(tensor))));
     cells.put(to_text(shape));
     cells.put(static_cast<std::int64_t>(shape.size()));
-    cells.put(count_or_least(elements));
+    cells.put(count_or_minus_one(elements));
     cells.put(elements ? capped_count(static_cast<std::uint64_t>(*elements) *
                                       size_of(checkpoint.dtype(tensor)))
                        : std::int64_t{-1});
@@ -92,7 +92,7 @@ Hdf5Table chunks_table(const Checkpoint& checkpoint) {
     cells.put(item.offset);
     cells.put(item.length);
     cells.put(writer ? std::int64_t{*writer} : -1);
-    cells.put(count_or_least(volume(checkpoint.sizes(chunk))));
+    cells.put(count_or_minus_one(volume(checkpoint.sizes(chunk))));
     put_extents(checkpoint.offsets(chunk), dims, cells);
     put_extents(checkpoint.sizes(chunk), dims, cells);
   };
@@ -212,7 +212,7 @@ Hdf5Table histogram_table(std::span<const TensorStatistics> tensors, Pairs& pair
           fill};
 }
 
-Hdf5Attributes about(const ReportInput& input) {
+Hdf5Attributes report_attributes(const ReportInput& input) {
   const Checkpoint& checkpoint = input.checkpoint;
   return {{"schema", std::string(kJsonSchema)},
           {"checkpoint", checkpoint.directory() ? checkpoint.directory()->name() : std::string()},
@@ -234,7 +234,7 @@ Result<std::uint64_t> write_hdf5_report(const ReportInput& input,
                 {path}, "name a file with --out");
   TempFile half_made(target.path);
   SHW_TRY(Hdf5Writer writer, Hdf5Writer::create(half_made.path(), path));
-  SHW_CHECK(writer.set_attributes("/", about(input)));
+  SHW_CHECK(writer.set_attributes("/", report_attributes(input)));
   Pairs subjects, buckets;
   std::vector<Hdf5Table> tables{tensors_table(checkpoint), chunks_table(checkpoint),
                                 files_table(checkpoint), findings_table(input.check.findings),

@@ -58,7 +58,7 @@ std::string head(const ReportInput& input) {
 }
 
 // "[288, 8192, 640]" with markup on the numbers that differ from `other`.
-std::string marked(const Extents& extents, const Extents& other, const char* mark) {
+std::string mark_differing_extents(const Extents& extents, const Extents& other, const char* mark) {
   std::string text = "[";
   for (std::size_t d = 0; d < extents.size(); ++d) {
     bool differs = d >= other.size() || extents[d] != other[d];
@@ -77,7 +77,7 @@ std::string evidence(const Finding& finding) {
   for (const auto& [key, value] : finding.evidence) {
     std::string text = escaped(evidence_text(value));
     if (saved != nullptr && expected != nullptr && key == "saved")
-      text = marked(*saved, *expected, "bad");
+      text = mark_differing_extents(*saved, *expected, "bad");
     html += "<tr><td class=\"k\" title=\"" + escaped(evidence_description(key)) + "\">" +
             escaped(label_of(key)) + "</td><td><code>" + text + "</code></td></tr>";
   }
@@ -115,7 +115,7 @@ std::string finding_section(const ReportInput& input, const Finding& finding, bo
                      subjects_counted(input.checkpoint, finding) + known_words(input, finding) +
                      "</h3>\n<p class=\"cause\">" + escaped(clipped(finding.cause)) + "</p>\n" +
                      subjects(finding.subjects);
-  auto tensor = pictured(input.checkpoint, finding);
+  auto tensor = first_tensor_subject(input.checkpoint, finding);
   if (tensor && with_picture && finding.severity != Severity::kInfo)
     html += tiles_section(input, *tensor);
   html += evidence(finding);
@@ -143,7 +143,7 @@ std::string viewed_tensor_section(const ReportInput& input) {
   const auto& list = input.check.findings;
   for (std::size_t i = 0; i < std::min(list.size(), kMostPictured); ++i) {
     if (list[i].severity != Severity::kInfo &&
-        pictured(input.checkpoint, list[i]) == input.looked_at)
+        first_tensor_subject(input.checkpoint, list[i]) == input.looked_at)
       return "";
   }
   const Checkpoint& checkpoint = input.checkpoint;

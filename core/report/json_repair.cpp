@@ -10,7 +10,7 @@ Json stages_json(const Progress* progress) {
   if (progress == nullptr) return nullptr;
   Json out = Json::object();
   for (std::size_t i = 0; i < kStages; ++i) {
-    const StageWork& work = progress->stages[i];
+    const StageUsage& work = progress->stages[i];
     if (work.nanoseconds == 0) continue;
     out[std::string(name(static_cast<Stage>(i)))] = {
         {"bytes", work.bytes.load()},

@@ -61,7 +61,7 @@ class Axis {
 };
 
 // Background colours of tiles by writer, if the terminal has colours.
-struct Grounds {
+struct WriterBackgrounds {
   const Palette* palette = nullptr;
   bool millions = false;
 
@@ -139,7 +139,7 @@ class Canvas {
     }
   }
 
-  std::vector<std::string> text(const Grounds& grounds, bool utf8) const {
+  std::vector<std::string> text(const WriterBackgrounds& grounds, bool utf8) const {
     std::vector<std::string> rows;
     for (int y = 0; y < lines_; ++y) {
       std::string row;
@@ -187,14 +187,14 @@ struct TextPicture {
 };
 
 // The scale: equal for pictures side by side.
-struct Sheet {
+struct MapScale {
   std::int64_t rows, columns;  // this many elements ...
   int down, across;            // correspond to this many characters
-  Grounds grounds;
+  WriterBackgrounds grounds;
   bool utf8;
 };
 
-TextPicture draw_slice(const TileSlice& slice, const Sheet& sheet) {
+TextPicture draw_slice(const TileSlice& slice, const MapScale& sheet) {
   std::vector<std::int64_t> row_cuts{0, slice.rows}, column_cuts{0, slice.columns};
   std::size_t longest = 1;
   for (const SliceTile& tile : slice.tiles) {
@@ -263,11 +263,11 @@ std::string beside(const std::vector<TextPicture>& pictures, const TextStyle& st
   return text;
 }
 
-std::string overview_text(const TiledTensor& saved, const Slice& look, const Grounds& grounds,
-                          const TextStyle& style) {
+std::string overview_text(const TiledTensor& saved, const Slice& look,
+                          const WriterBackgrounds& grounds, const TextStyle& style) {
   TileSlice slice = cut(saved, look);
   std::string text = "\n" + inked(style, Ink::kQuiet, "all tiles: " + to_text(look)) + "\n";
-  Sheet sheet{slice.rows, slice.columns, 6, style.width - 2, grounds, style.utf8};
+  MapScale sheet{slice.rows, slice.columns, 6, style.width - 2, grounds, style.utf8};
   for (const std::string& line : draw_slice(slice, sheet).lines) text += line + "\n";
   return text;
 }
@@ -294,8 +294,8 @@ std::string map_to_text(const std::string& fqn, const TiledTensor& saved,
   int down = std::clamp(static_cast<int>(ratio * across / 2), 4, 16);
   bool same_shape = comparable && same(saved.shape, expected->shape);
   Ink ink = comparable && !same_shape ? Ink::kRed : Ink::kPlain;
-  Grounds grounds{style.colour ? palette : nullptr, style.millions};
-  Sheet sheet{rows, columns, down, across, grounds, style.utf8};
+  WriterBackgrounds grounds{style.colour ? palette : nullptr, style.millions};
+  MapScale sheet{rows, columns, down, across, grounds, style.utf8};
   std::vector<TextPicture> pictures;
   auto add = [&](const char* what, const TiledTensor& laid, const TileSlice& part, Ink of_title) {
     pictures.push_back(draw_slice(part, sheet));
@@ -309,7 +309,8 @@ std::string map_to_text(const std::string& fqn, const TiledTensor& saved,
   if (expected != nullptr && !comparable) {
     text += "expected " + to_text(ExtentsView(expected->shape)) + ": of another rank, not drawn\n";
   }
-  if (auto other = overview_of(saved, slice)) text += overview_text(saved, *other, grounds, style);
+  if (auto other = overview_slice(saved, slice))
+    text += overview_text(saved, *other, grounds, style);
   return text;
 }
 

@@ -34,7 +34,7 @@ std::string finding_paragraph(const ReportInput& input, const Finding& finding, 
                      code_span(finding.rule) + (counted.empty() ? "" : ", " + counted) +
                      known_words(input, finding) + "\n\n" + prose(clipped(finding.cause)) + "\n\n";
   text += subjects_list(finding.subjects);
-  auto tensor = pictured(input.checkpoint, finding);
+  auto tensor = first_tensor_subject(input.checkpoint, finding);
   if (tensor && with_picture && finding.severity != Severity::kInfo) {
     TensorPictures pictures = pictures_of(input, *tensor);
     const TiledTensor* expected = pictures.expected ? &*pictures.expected : nullptr;

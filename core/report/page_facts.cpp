@@ -39,7 +39,7 @@ std::string state_of(const FileRow& file, const FormatTraits& traits) {
   return file.referenced ? "" : "nothing points to it";
 }
 
-bool is_grave(const FileRow& file) {
+bool has_file_problem(const FileRow& file) {
   return !file.safe || file.kind != EntryKind::kFile;
 }
 
@@ -79,7 +79,7 @@ std::vector<FileLine> file_lines(const Checkpoint& checkpoint) {
   for (std::uint32_t i = 0; i < checkpoint.file_count(); ++i) {
     const FileRow& file = checkpoint.file(FileId{i});
     lines.push_back(
-        {FileId{i}, tiles[i], state_of(file, checkpoint.format().traits), is_grave(file)});
+        {FileId{i}, tiles[i], state_of(file, checkpoint.format().traits), has_file_problem(file)});
   }
   std::stable_partition(lines.begin(), lines.end(),
                         [](const FileLine& line) { return line.is_grave; });

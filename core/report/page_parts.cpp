@@ -69,7 +69,8 @@ std::string number_text(double value) {
 
 std::string subjects_counted(const Checkpoint& checkpoint, const Finding& finding) {
   if (finding.subjects.empty()) return "";
-  return plural(finding.subjects.size(), pictured(checkpoint, finding) ? "tensor" : "file");
+  return plural(finding.subjects.size(),
+                first_tensor_subject(checkpoint, finding) ? "tensor" : "file");
 }
 
 std::string label_of(std::string_view key) {
@@ -119,7 +120,7 @@ std::string evidence_text(const EvidenceValue& value) {
   return printable(clipped(std::visit(words, value)));
 }
 
-std::optional<TensorId> pictured(const Checkpoint& checkpoint, const Finding& finding) {
+std::optional<TensorId> first_tensor_subject(const Checkpoint& checkpoint, const Finding& finding) {
   for (const std::string& subject : finding.subjects) {
     if (auto tensor = checkpoint.find(subject)) return tensor;
   }
@@ -144,7 +145,7 @@ TensorPictures pictures_of(const ReportInput& input, TensorId tensor) {
   const TiledTensor* other = pictures.expected ? &*pictures.expected : nullptr;
   if (other == nullptr && pictures.after) other = &*pictures.after;
   pictures.slice = choose_slice(pictures.saved, other);
-  pictures.overview = overview_of(pictures.saved, pictures.slice);
+  pictures.overview = overview_slice(pictures.saved, pictures.slice);
   return pictures;
 }
 

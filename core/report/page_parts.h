@@ -40,7 +40,7 @@ std::string clipped(std::string_view text);
 std::string and_more(std::size_t count, std::size_t shown);
 
 // The first subject of a finding that is a tensor of the checkpoint, for its picture.
-std::optional<TensorId> pictured(const Checkpoint& checkpoint, const Finding& finding);
+std::optional<TensorId> first_tensor_subject(const Checkpoint& checkpoint, const Finding& finding);
 
 struct TensorPictures {
   TensorId tensor{};

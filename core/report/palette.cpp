@@ -8,7 +8,7 @@ namespace shw {
 namespace {
 
 // Tones between those of the dark and the light desktop, because a page may be either.
-constexpr WriterTones kPageTones{0.53f, 0.635f, 0.14f, 0.09f};
+constexpr RankTones kPageTones{0.53f, 0.635f, 0.14f, 0.09f};
 
 }  // namespace
 
@@ -27,7 +27,7 @@ Palette palette_of(const Checkpoint& checkpoint, const Mesh* mesh) {
 }
 
 Srgb Palette::srgb(std::uint32_t writer) const {
-  return writer_srgb(writer, {outer, inner}, kPageTones);
+  return rank_colour(writer, {outer, inner}, kPageTones);
 }
 
 // WCAG contrast: on lighter colours black text is more readable than white.

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "core/mesh/mesh.h"
-#include "core/mesh/writer_colour.h"
 #include "core/model/checkpoint.h"
+#include "core/report/writer_colour.h"
 
 namespace shw {
 

@@ -166,7 +166,7 @@ void append_subjects(std::string& out, const Finding& finding, std::size_t inden
 // The command repeats --data if the finding needed it.
 std::string command_for(const Finding& finding, bool is_whole, const TextOptions& options) {
   if (finding.severity == Severity::kInfo) return "";
-  const bool gives_up = can_be_dropped(finding);
+  const bool gives_up = can_abandon_missing_files(finding);
   const auto* format = find_evidence<std::string>(finding, "convert_to");
   if (format != nullptr && !finding.remedy && !gives_up && !options.checkpoint.empty())
     return "shardwright convert " + shell_word(options.checkpoint) + " --to " + *format;
@@ -195,7 +195,7 @@ void append_remedy(std::string& out, const Finding& finding, bool is_whole, std:
       finding.remedy                            ? finding.remedy->text
       : where != nullptr && *where == "request" ? "Nothing to repair on disk."
       : undecided != nullptr                    ? "Undecided: " + *undecided + "."
-      : can_be_dropped(finding)
+      : can_abandon_missing_files(finding)
           ? "No safe remedy but the file itself: copy it here from where it was "
             "written. What is left without it:"
       : find_evidence<std::string>(finding, "suggested_step") != nullptr
@@ -348,8 +348,9 @@ std::string check_to_text(const Checkpoint& checkpoint, const CheckReport& repor
       indent = std::max(indent, severity_tag(finding.severity).text.size() + 2);
   }
   std::string notes;
-  const bool is_whole = std::none_of(report.findings.begin(), report.findings.end(),
-                                     [](const Finding& one) { return can_be_dropped(one); });
+  const bool is_whole =
+      std::none_of(report.findings.begin(), report.findings.end(),
+                   [](const Finding& one) { return can_abandon_missing_files(one); });
   for (const Finding& finding : report.findings) {
     if (finding.severity < options.least) continue;
     if (is_note(report, finding))
@@ -364,7 +365,7 @@ std::string check_to_text(const Checkpoint& checkpoint, const CheckReport& repor
 
 namespace {
 
-bool is_of_a_name(char c) {
+bool is_message_name_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == ',' ||
          c == '-' || c == '/';
 }
@@ -383,9 +384,9 @@ bool has_quoted_word(const std::string& message, const std::string& word) {
     const bool is_quoted = (before == '"' || before == '\'') && after == before;
     // Punctuation ends a word unless the name continues.
     const bool ends_here =
-        !is_of_a_name(after) ||
+        !is_message_name_character(after) ||
         ((after == '.' || after == ',') && (end + 1 == message.size() || message[end + 1] == ' '));
-    if (is_quoted || (may_be_plain && !is_of_a_name(before) && ends_here)) return true;
+    if (is_quoted || (may_be_plain && !is_message_name_character(before) && ends_here)) return true;
   }
   return false;
 }

@@ -28,7 +28,7 @@ std::size_t columns_of(const StatisticsLayout& layout) {
 }
 
 // Omits up to `spared` columns; false if that does not suffice.
-bool make_fit(StatisticsLayout& layout, std::size_t spared, std::size_t width) {
+bool drop_columns_to_fit(StatisticsLayout& layout, std::size_t spared, std::size_t width) {
   layout.shown.fill(true);
   for (std::size_t i = 0; i < spared && columns_of(layout) > width; ++i)
     layout.shown[kSpared[i]] = false;
@@ -46,9 +46,9 @@ StatisticsLayout layout_of(std::span<const TensorStatistics> tensors,
     for (const StatisticsCells& row : cells)
       layout.widths[c] = std::max(layout.widths[c], display_width(row[c]));
   }
-  if (make_fit(layout, kSparedBeside, width)) return layout;
+  if (drop_columns_to_fit(layout, kSparedBeside, width)) return layout;
   layout.name = 0;
-  make_fit(layout, std::size(kSpared), width);
+  drop_columns_to_fit(layout, std::size(kSpared), width);
   return layout;
 }
 

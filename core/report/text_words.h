@@ -17,8 +17,8 @@ std::size_t display_width(std::string_view text);
 std::string padded(const std::string& text, std::size_t width);
 // Right-aligned, for numbers.
 std::string right_aligned(const std::string& text, std::size_t width);
-// Length of the common prefix of all names that ends at a dot; 0 if there is none. Below the first
-// name, "….tail" then identifies the others.
+// Length of the common prefix of all names, up to and including a dot; 0 if there is none. Lists
+// then print later names as "….tail".
 std::size_t shared_path(std::span<const std::string> names);
 // Three significant digits: "1.23e-05".
 std::string short_number(double number);

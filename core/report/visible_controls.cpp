@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-bool turns_or_controls(std::uint32_t letter) {
+bool is_control_or_bidi(std::uint32_t letter) {
   return (letter >= 0x7F && letter <= 0x9F) || (letter >= 0x200E && letter <= 0x200F) ||
          (letter >= 0x202A && letter <= 0x202E) || (letter >= 0x2066 && letter <= 0x2069) ||
          letter == 0x61C;
@@ -32,9 +32,9 @@ std::string with_visible_controls(std::string_view text) {
     text.remove_prefix(plain);
     if (text.empty()) return out;
     // Decodes whole characters, because continuation bytes may look like controls.
-    auto [letter, length] = first_letter(text);
+    auto [letter, length] = decode_code_point(text);
     if (length == 0) letter = static_cast<unsigned char>(text.front());
-    if (turns_or_controls(letter))
+    if (is_control_or_bidi(letter))
       out += fmt::format("\\u{:04x}", letter);
     else
       out += text.substr(0, std::max<std::size_t>(length, 1));

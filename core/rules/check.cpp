@@ -32,7 +32,7 @@ constexpr std::uint64_t kRemoteHeadersUpTo = 64;
 // less.
 constexpr std::uint64_t kMostOwnEntries = std::uint64_t{64} << 20;
 
-std::size_t rank_of(std::string_view rule) {
+std::size_t order_of_rule(std::string_view rule) {
   auto rules = all_rules();
   auto found =
       std::find_if(rules.begin(), rules.end(), [&](const Rule& other) { return other.id == rule; });
@@ -74,7 +74,7 @@ std::string deeper_check_text(Depth depth) {
 void sort_findings(std::vector<Finding>& findings) {
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     if (a.severity != b.severity) return a.severity > b.severity;
-    return rank_of(a.rule) < rank_of(b.rule);
+    return order_of_rule(a.rule) < order_of_rule(b.rule);
   });
 }
 
@@ -196,7 +196,7 @@ Result<Expectation> expectation_of(const Checkpoint& checkpoint, const CheckOpti
 }
 
 // Everything that is read before the rules run.
-struct Looked {
+struct DataReadBeforeRules {
   std::vector<TensorTiling> tilings;  // which tensors are tiled exactly; most rules need it
   ItemHeaders headers;                // headers of the items
   DataChecks data;                    // checksum results
@@ -206,7 +206,7 @@ struct Looked {
 };
 
 Status read_checked_data(const Checkpoint& checkpoint, Depth depth, const CheckOptions& options,
-                         Progress* progress, Looked& out) {
+                         Progress* progress, DataReadBeforeRules& out) {
   if (progress != nullptr)
     progress->begin(Phase::kCheckingMetadata, checkpoint.tensor_count(), /*bytes=*/false);
   out.tilings = compute_tilings(checkpoint, progress);
@@ -228,8 +228,9 @@ Status read_checked_data(const Checkpoint& checkpoint, Depth depth, const CheckO
   return {};
 }
 
-CheckInput input_of(const Checkpoint& checkpoint, const CheckOptions& options, Depth depth,
-                    Looked& looked, const Expectation& expected, Progress* progress) {
+CheckInput make_check_input(const Checkpoint& checkpoint, const CheckOptions& options, Depth depth,
+                            DataReadBeforeRules& looked, const Expectation& expected,
+                            Progress* progress) {
   CheckInput input{checkpoint,
                    expected.spec.get(),
                    options.mesh ? &*options.mesh : nullptr,
@@ -252,8 +253,8 @@ CheckInput input_of(const Checkpoint& checkpoint, const CheckOptions& options, D
 }
 
 // Adds findings from opening, and findings about given options that do not fit.
-void begin_findings(const Checkpoint& checkpoint, Expectation& expected, CheckInput& input,
-                    std::vector<Finding>& findings) {
+void add_findings_before_rules(const Checkpoint& checkpoint, Expectation& expected,
+                               CheckInput& input, std::vector<Finding>& findings) {
   auto opened = checkpoint.opening_findings();
   findings.assign(opened.begin(), opened.end());
   std::move(expected.refused.begin(), expected.refused.end(), std::back_inserter(findings));
@@ -327,7 +328,7 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   CheckReport report;
   report.depth = options.depth.value_or(default_depth(checkpoint));
   report.deeper = deeper_check_text(report.depth);
-  Looked looked;
+  DataReadBeforeRules looked;
   SHW_CHECK(read_checked_data(checkpoint, report.depth, options, progress, looked));
   // Destroys 250,000 headers in the background. After cancellation the findings are incomplete and
   // dropped.
@@ -342,9 +343,10 @@ Result<CheckReport> check(const Checkpoint& checkpoint, const CheckOptions& opti
   if (is_cancelled(progress)) return stopped();
   SHW_TRY(Expectation expected, std::move(expectation));
   report.spec = expected.spec;
-  CheckInput input = input_of(checkpoint, options, report.depth, looked, expected, progress);
+  CheckInput input =
+      make_check_input(checkpoint, options, report.depth, looked, expected, progress);
   input.states = std::move(states);
-  begin_findings(checkpoint, expected, input, report.findings);
+  add_findings_before_rules(checkpoint, expected, input, report.findings);
   SHW_TRY(input.equal_to_reference, equal_to_reference(input, progress, options.team));
   Facts facts = build_facts(input);
   if (is_cancelled(progress)) return stopped();

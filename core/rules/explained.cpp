@@ -44,12 +44,13 @@ NewNames new_names(const Checkpoint& checkpoint, const std::vector<Finding>& fin
     for (const Diagnosis& diagnosis : finding.diagnoses) {
       const auto* renamed = std::get_if<Renamed>(&diagnosis);
       if (renamed == nullptr) continue;
-      names.given.insert(bare_name(renamed->fqn));
+      names.given.insert(unwrapped_name(renamed->fqn));
       names.left.emplace(checkpoint.fqn(renamed->tensor));
     }
   }
-  std::erase_if(names.left,
-                [&](const std::string& name) { return names.given.contains(bare_name(name)); });
+  std::erase_if(names.left, [&](const std::string& name) {
+    return names.given.contains(unwrapped_name(name));
+  });
   return names;
 }
 

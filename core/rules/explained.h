@@ -18,7 +18,7 @@ std::unordered_set<std::string_view> explained_by(const std::vector<Finding>& fi
 
 // Old and new names of tensors in findings that rename.
 struct NewNames {
-  std::unordered_set<std::string> given;  // new names without wrappers: bare_name()
+  std::unordered_set<std::string> given;  // new names without wrappers: unwrapped_name()
   std::unordered_set<std::string> left;   // old names that no tensor gets
 };
 NewNames new_names(const Checkpoint& checkpoint, const std::vector<Finding>& findings);

@@ -29,7 +29,8 @@ PolicyAnswer policy_answer(std::string_view require, PolicyVerdict verdict, std:
 }
 
 // Unread files turn "met" into "undecided".
-std::optional<PolicyAnswer> left_unopened(const Checkpoint& checkpoint, std::string_view require) {
+std::optional<PolicyAnswer> undecided_by_unread_files(const Checkpoint& checkpoint,
+                                                      std::string_view require) {
   if (checkpoint.directory() == nullptr)
     return policy_answer(require, PolicyVerdict::kUndecided,
                          "the folder with the data files is not there to be checked");
@@ -54,7 +55,7 @@ PolicyAnswer evaluate_coverage(const Checkpoint& checkpoint, const Progress* pro
     return policy_answer(kName, PolicyVerdict::kBroken, "tensor",
                          " with elements in no tile, in several, or in a file that is gone",
                          std::move(broken));
-  if (auto open = left_unopened(checkpoint, kName)) return std::move(*open);
+  if (auto open = undecided_by_unread_files(checkpoint, kName)) return std::move(*open);
   if (checkpoint.tensor_count() == 0)
     return policy_answer(kName, PolicyVerdict::kUndecided, "there are no tensors");
   return policy_answer(kName, PolicyVerdict::kMet,
@@ -105,7 +106,7 @@ Result<PolicyAnswer> evaluate_finite(const Checkpoint& checkpoint, bool data, Pr
   if (!opaque.empty())
     return policy_answer(kName, PolicyVerdict::kUndecided, "object",
                          " in whose contents there may be tensors", std::move(opaque));
-  if (auto unread = left_unopened(checkpoint, kName)) return std::move(*unread);
+  if (auto unread = undecided_by_unread_files(checkpoint, kName)) return std::move(*unread);
   if (elements == 0) return policy_answer(kName, PolicyVerdict::kUndecided, "there are no values");
   return policy_answer(kName, PolicyVerdict::kMet,
                        "no NaN and no infinity in " + plural(told.size(), "tensor"));
@@ -192,7 +193,7 @@ void add_stateless(const Checkpoint& checkpoint, const StatesByParameter& seen, 
 PolicyAnswer evaluate_optimizer(const Checkpoint& checkpoint, const Progress* progress) {
   constexpr std::string_view kName = "optimizer-complete";
   StatesByParameter seen = states_by_parameter(checkpoint, progress);
-  auto unread = left_unopened(checkpoint, kName);
+  auto unread = undecided_by_unread_files(checkpoint, kName);
   if (seen.kinds.empty() && seen.gone.empty()) {
     if (unread) return std::move(*unread);
     return policy_answer(kName, PolicyVerdict::kBroken, "there are no optimizer states");

@@ -17,8 +17,8 @@
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/trainer_names.h"
 #include "core/formats/folder_kind.h"
-#include "core/formats/one_file.h"
 #include "core/formats/open.h"
+#include "core/formats/single_file_directory.h"
 #include "core/io/read_whole.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/rules.h"
@@ -58,7 +58,7 @@ enum class FirstBytesKind { kZipArchive, kNotPickle, kOtherwise };
 
 // Classifies the first bytes. A pickle without an archive has no end that could be missing. No
 // pickle begins with zeros, like a page, or like a pointer of git-lfs.
-FirstBytesKind begin_of(const Directory& directory, const std::string& path) {
+FirstBytesKind first_bytes_kind_of(const Directory& directory, const std::string& path) {
   auto source = directory.open(path);
   if (!source || (*source)->size() < 2) return FirstBytesKind::kOtherwise;
   const auto bytes = read_bytes(**source, 0, 2);
@@ -309,7 +309,7 @@ class SideFileChecks {
                                  : open_checkpoint(alone, progress_);
     if (!opened && opened.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(std::move(opened).error());
-    const FirstBytesKind begin = begin_of(*checkpoint_.directory(), file.path);
+    const FirstBytesKind begin = first_bytes_kind_of(*checkpoint_.directory(), file.path);
     const bool has_an_end = begin == FirstBytesKind::kZipArchive ||
                             (file.is_model ? file.path.ends_with(".safetensors") : file.size == 0);
     const bool is_no_pickle = begin == FirstBytesKind::kNotPickle && !file.is_model;

@@ -34,7 +34,7 @@ bool has_states(const Checkpoint& c, const CheckInput& input) {
 }
 
 // True if several ranks wrote: a single rank has no placement.
-bool is_placed(const CheckInput& input) {
+bool needs_placements(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
   if (c.rank_count() > 1) return true;
   for (TensorId tensor : each_tensor(input)) {
@@ -85,7 +85,7 @@ Expected expected_of(const CheckInput& input) {
 }
 
 void add_layout(const CheckInput& input, std::size_t tensors, List& out) {
-  if (!is_placed(input) || tensors == 0) return;
+  if (!needs_placements(input) || tensors == 0) return;
   bool all = tensors == input.checkpoint.tensor_count();
   std::string what = all ? "placements" : "placements of " + plural(tensors, "tensor");
   if (input.mesh != nullptr)
@@ -165,8 +165,8 @@ bool is_written_by_other_rank(const CheckInput& input, TensorId tensor, const Sp
 
 // A spec of the loading mesh does not tell where chunks belong; one of the saving mesh contradicts
 // these. Subjects of findings are not repeated.
-void add_placed_otherwise(const CheckInput& input, const std::vector<Finding>& findings,
-                          List& out) {
+void add_chunks_of_other_ranks(const CheckInput& input, const std::vector<Finding>& findings,
+                               List& out) {
   if (input.spec == nullptr) return;
   const Checkpoint& c = input.checkpoint;
   std::unordered_set<std::string_view> found;
@@ -290,7 +290,7 @@ void add_values(const OptimizerValues& looks, List& out) {
 
 // Adds that files may be from different saves: data files do not record their save, so a file of an
 // earlier step with the same layout passes all checks except hashes or a comparison with a copy.
-void add_generations(const CheckInput& input, List& out) {
+void add_mixed_saves_question(const CheckInput& input, List& out) {
   const Checkpoint& c = input.checkpoint;
   if (c.directory() == nullptr || !c.format().traits.index_comes_last) return;
   const auto in_use = std::count_if(c.files().begin(), c.files().end(), [](const FileRow& file) {
@@ -383,7 +383,8 @@ void add_adjacent_files(const CheckInput& input, List& out) {
     out.push_back({short_list_text(names, 8) + " in the same folder", "opening each by its name"});
 }
 
-void add_hints(const CheckInput& input, const std::vector<Finding>& findings, List& out) {
+void add_hints_of_findings(const CheckInput& input, const std::vector<Finding>& findings,
+                           List& out) {
   for (const Finding& finding : findings) {
     auto explained = [](const auto& one) { return one.first == "explained_by"; };
     if (finding.severity != Severity::kInfo ||
@@ -399,7 +400,7 @@ void add_hints(const CheckInput& input, const std::vector<Finding>& findings, Li
 }
 
 // Adds questions left open by other findings.
-void add_left_open(const std::vector<Finding>& findings, List& out) {
+void add_questions_of_findings(const std::vector<Finding>& findings, List& out) {
   for (const Finding& finding : findings) {
     if (finding.severity != Severity::kInfo) continue;
     if (finding.rule == kNotLookedAt.id)
@@ -424,18 +425,18 @@ void add_left_open(const std::vector<Finding>& findings, List& out) {
 
 std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>& findings) {
   List out;
-  add_hints(facts, findings, out);
+  add_hints_of_findings(facts, findings, out);
   add_expectation_questions(facts, out);
-  add_placed_otherwise(facts, findings, out);
+  add_chunks_of_other_ranks(facts, findings, out);
   add_bytes(facts, out);
   add_own_entries(facts, out);
   add_rank_parts(facts, out);
   add_values(facts.looks, out);
-  add_generations(facts, out);
+  add_mixed_saves_question(facts, out);
   add_integrity(facts, out);
   add_adjacent_files(facts, out);
   add_config(facts, out);
-  add_left_open(findings, out);
+  add_questions_of_findings(findings, out);
   return out;
 }
 

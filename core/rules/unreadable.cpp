@@ -83,7 +83,7 @@ void write_unreadable(std::int64_t elements, std::int64_t tensors, Finding& find
   finding.evidence.emplace_back(std::string(kTensors), tensors);
 }
 
-bool can_be_dropped(const Finding& finding) {
+bool can_abandon_missing_files(const Finding& finding) {
   std::int64_t files = 0;
   add_evidence(finding, "file_count", files);
   return counts_unreadable(finding) && files != 0 && !finding.remedy;

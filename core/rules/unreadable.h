@@ -44,7 +44,7 @@ void write_unreadable(std::int64_t elements, std::int64_t tensors, Finding& find
 
 // True for missing or truncated files: their contents can be abandoned and the rest kept (`--fill
 // zero`).
-bool can_be_dropped(const Finding& finding);
+bool can_abandon_missing_files(const Finding& finding);
 
 // Summarises the losses of findings above info, worst case. "Nothing is lost." only if every remedy
 // is lossless. `unreadable`: of these findings.

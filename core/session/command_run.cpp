@@ -31,8 +31,8 @@ std::optional<TensorId> first_tensor(const Checkpoint& checkpoint, const Finding
   return std::nullopt;
 }
 
-std::vector<std::string> passed_over_for(const std::string& asked,
-                                         const std::vector<verbs::NewestStep>& settled) {
+std::vector<std::string> skipped_newer_steps(const std::string& asked,
+                                             const std::vector<verbs::NewestStep>& settled) {
   for (const verbs::NewestStep& step : settled) {
     if (step.asked == asked) return step.passed_over;
   }
@@ -45,7 +45,8 @@ std::vector<std::string> drop_missing_inputs(OpenCommand& open) {
   for (std::string* path : {&open.spec, &open.against}) {
     std::error_code failed;
     if (path->empty() || is_remote(*path) || verbs::is_step_alias(*path) ||
-        std::filesystem::exists(verbs::expanded_path(*path), failed) || path_suffix(*path))
+        std::filesystem::exists(verbs::expanded_path(*path), failed) ||
+        parse_computed_suffix(*path))
       continue;
     left.push_back((path == &open.spec ? "the spec " : "the reference ") + *path);
     path->clear();
@@ -97,7 +98,7 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
   // Pins belong to the checkpoint, so they stay when it is opened again.
   if (pins == nullptr && options.checkpoint == before.options.checkpoint) pins = before.pins;
   return [options = std::move(options), opened = std::move(opened), c, can_undo, over_ssh, disk,
-          left_aside, pins, run, passed_over = passed_over_for(asked, settled)](Snapshot& s) {
+          left_aside, pins, run, passed_over = skipped_newer_steps(asked, settled)](Snapshot& s) {
     s = blank(s);
     if (run != nullptr) s.run = run;
     s.can_undo = can_undo;

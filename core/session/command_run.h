@@ -29,7 +29,7 @@ Result<Change> select_difference(const Snapshot& before, const Command& command,
                                  Progress* progress);
 
 // Handlers for commands that edit the plan; defined in plan_run.cpp.
-tl::unexpected<Error> not_planned();
+tl::unexpected<Error> no_plan_error();
 // Suffix of the default output name: "-repaired" for a repair, the target for a conversion.
 std::string suffix_of(const Snapshot& snapshot);
 void set_plan_edits(Snapshot& snapshot, std::shared_ptr<const PlanEdits> edits);

@@ -5,10 +5,10 @@
 
 #include "core/session/command_run.h"
 #include "core/session/command_text.h"
+#include "core/session/content_run.h"
+#include "core/session/content_text.h"
 #include "core/session/disk_run.h"
 #include "core/session/habit_run.h"
-#include "core/session/look_run.h"
-#include "core/session/look_text.h"
 #include "core/session/pin_run.h"
 
 namespace shw {

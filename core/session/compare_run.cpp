@@ -28,7 +28,7 @@ Result<Change> run_compare(const Snapshot& before, const Command& command, Progr
   options.compare.data = c.data;
   SHW_TRY(*compared, verbs::diff_opened(compared->a, compared->b, options, progress));
   SHW_TRY(auto paired, verbs::pair_names(*compared->a, *compared->b));
-  if (paired) verbs::mark_differences(compared->difference, *paired);
+  if (paired) verbs::count_row_differences(compared->difference, *paired);
   return [compared = std::shared_ptr<const verbs::ComparedCheckpoints>(compared),
           paired = shared_names(std::move(paired)),
           path = other.asked == other.path ? c.path : other.path](Snapshot& s) {

@@ -10,14 +10,14 @@ namespace {
 
 // An executed plan cannot be edited.
 Status check_editable(const Snapshot& snapshot) {
-  if (snapshot.edits == nullptr) return not_planned();
+  if (snapshot.edits == nullptr) return no_plan_error();
   if (snapshot.repaired == nullptr) return {};
   return fail(ErrorKind::kUsage, "the plan is carried out: check again to make another");
 }
 
 }  // namespace
 
-tl::unexpected<Error> not_planned() {
+tl::unexpected<Error> no_plan_error() {
   return fail(ErrorKind::kUsage, "no repair is planned: check, and plan what was found");
 }
 
@@ -126,7 +126,7 @@ Result<Change> run_write_as(const Snapshot& before, const Command& command, Prog
 }
 
 Result<Change> run_save_plan(const Snapshot& before, const Command& command, Progress*) {
-  if (before.edits == nullptr) return not_planned();
+  if (before.edits == nullptr) return no_plan_error();
   std::string path = verbs::expanded_path(as<SavePlanCommand>(command).path);
   SHW_CHECK(
       verbs::save_plan(posix_store(), verb_inputs(before), before.options, *before.plan, path));
@@ -138,7 +138,7 @@ Result<Change> run_save_plan(const Snapshot& before, const Command& command, Pro
 }
 
 Result<Change> run_dry_run(const Snapshot& before, const Command&, Progress* progress) {
-  if (before.plan == nullptr) return not_planned();
+  if (before.plan == nullptr) return no_plan_error();
   if (progress != nullptr) progress->begin(Phase::kPlanning, 0, false);
   ApplyOptions options;
   options.out = before.target ? before.target->path : std::string();

@@ -48,7 +48,7 @@ Result<Change> open_result(const Snapshot& before, RepairResult made, Progress* 
 }  // namespace
 
 Result<Change> run_repair(const Snapshot& before, const Command& command, Progress* progress) {
-  if (before.plan == nullptr) return not_planned();
+  if (before.plan == nullptr) return no_plan_error();
   if (before.plan->transforms())
     SHW_CHECK(verbs::refuse_broken(verbs::unrepaired_reasons_in(*before.plan),
                                    before.options.checkpoint));

@@ -10,7 +10,7 @@
 #include "core/io/store.h"
 #include "core/rules/damage.h"
 #include "core/session/command_run.h"
-#include "core/session/look_run.h"
+#include "core/session/content_run.h"
 #include "core/session/session_state.h"
 #include "core/verbs/plan_file.h"
 
@@ -209,7 +209,7 @@ void Session::State::run_concurrent_command(std::list<RunningJob>::iterator mine
       if (change) (*change)(s);
       if (!change) s.error = std::move(change).error();
     });
-    goes_on = brought && !mine->progress->cancelled && would_add_results(*now(), command);
+    goes_on = brought && !mine->progress->cancelled && has_more_results(*now(), command);
   }
   if (checks && brought) {
     want_list();

@@ -1,7 +1,7 @@
 // The list and file contents, which respond while jobs run.
 #include <algorithm>
 
-#include "core/session/look_run.h"
+#include "core/session/content_run.h"
 #include "core/session/session_state.h"
 #include "core/verbs/tensor_order.h"
 
@@ -98,7 +98,7 @@ void Session::State::run_inspections() {
       look_running = false;
       auto& next = looks[command.index()];
       bool goes_on = change && !is_cancelled(progress.get()) && !next;
-      if (goes_on && would_add_results(*snapshot, command)) next = command;
+      if (goes_on && has_more_results(*snapshot, command)) next = command;
     }
     changed.notify_all();
   }

@@ -12,7 +12,7 @@
 
 #include "core/base/result.h"
 #include "core/explain/explain.h"
-#include "core/repair/run/outlook.h"
+#include "core/repair/run/estimate.h"
 #include "core/session/plan_edits.h"
 #include "core/verbs/browse.h"
 #include "core/verbs/bytes_window.h"

@@ -89,7 +89,7 @@ class SimilarNames {
     taken_.resize(there.size());
   }
 
-  void match_loose() {
+  void match_without_prefixes() {
     using ByName = std::unordered_map<std::string, std::optional<std::size_t>>;
     auto by_name = [&](std::span<const NamedShape> tensors) {
       ByName names;
@@ -155,8 +155,9 @@ class SimilarNames {
 
   // True if both models use both words: then each lost one of two sibling tensors, and nothing was
   // renamed.
-  static bool are_sisters(const NameChange& change, const std::unordered_set<std::string>& here,
-                          const std::unordered_set<std::string>& there) {
+  static bool both_models_use_both_words(const NameChange& change,
+                                         const std::unordered_set<std::string>& here,
+                                         const std::unordered_set<std::string>& there) {
     auto all_in = [](std::string_view text, const std::unordered_set<std::string>& words) {
       if (text.empty()) return true;
       const Parts parts = parts_of_name(text);
@@ -193,7 +194,7 @@ class SimilarNames {
     for (const auto& change : changes) {
       if ((change.second.size() >= 2 || known.contains(change.first) ||
            are_nearly_equal(change.first)) &&
-          !are_sisters(change.first, here, there))
+          !both_models_use_both_words(change.first, here, there))
         order.push_back(&change);
     }
     std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
@@ -240,7 +241,7 @@ std::vector<std::optional<std::size_t>> match_similar_names(
     const std::set<NameChange>& known, const Progress* progress) {
   SimilarNames names(here, there, progress);
   if (here.empty() || there.empty()) return std::move(names).take();
-  names.match_loose();
+  names.match_without_prefixes();
   names.match_replaced(all_here, all_there, known);
   return std::move(names).take();
 }

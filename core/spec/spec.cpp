@@ -50,7 +50,8 @@ struct Reader {
   }
 };
 
-tl::unexpected<Error> not_json(const Reader& reader, const ParsedJson<Json>& parsed) {
+tl::unexpected<Error> invalid_spec_json_error(const Reader& reader,
+                                              const ParsedJson<Json>& parsed) {
   if (parsed.byte && is_cancelled(reader.progress)) return cancelled_error();
   return fail(ErrorKind::kDamaged, json_error_text(parsed),
               Place{reader.source, json_error_offset(parsed)});
@@ -80,9 +81,9 @@ Result<Json> parse(Reader& reader) {
   // The parser would treat a zero byte as the end of the text.
   if (const std::size_t zero = reader.text.find('\0'); zero != reader.text.npos)
     return fail(ErrorKind::kDamaged, "not JSON: there is a zero byte", Place{reader.source, zero});
-  const TextUntilCancelled text(reader.text, reader.progress);
+  const CancellableText text(reader.text, reader.progress);
   auto parsed = parse_json<Json>(text.begin(), text.end(), take_down);
-  if (!parsed.problem.empty()) return not_json(reader, parsed);
+  if (!parsed.problem.empty()) return invalid_spec_json_error(reader, parsed);
   if (reader.too_deep)
     return fail(ErrorKind::kDamaged,
                 fmt::format("nested more than {} deep, which no spec is", kMaxNesting),
@@ -162,7 +163,8 @@ Result<SpecEntry> read_entry(const Reader& reader, const std::string& fqn, const
       SHW_TRY(entry.shape, read_shape(reader, fqn, field));
     } else if (key == "dtype") {
       if (absent) continue;
-      if (field.is_string()) entry.dtype = dtype_from_person(field.get_ref<const std::string&>());
+      if (field.is_string())
+        entry.dtype = dtype_from_user_text(field.get_ref<const std::string&>());
       if (!entry.dtype)
         return reader.refuse(
             fqn, "\"dtype\" is " + field.dump().substr(0, 60) + ", which torch 2.15 does not have");

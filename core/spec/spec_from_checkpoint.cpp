@@ -19,8 +19,8 @@ namespace {
 // kind, so that they never match the parameter.
 std::string plain_name(std::string_view fqn) {
   auto state = parse_state_fqn(fqn);
-  if (!state) return bare_name(fqn);
-  return "optimizer state " + std::string(state->kind) + " " + bare_name(state->key);
+  if (!state) return unwrapped_name(fqn);
+  return "optimizer state " + std::string(state->kind) + " " + unwrapped_name(state->key);
 }
 
 using ByName = std::unordered_map<std::string, std::optional<TensorId>>;  // nullopt: ambiguous
@@ -41,7 +41,7 @@ std::optional<TensorId> find_in(const ByName& names, const std::string& name) {
 
 // Visits all splits of a name at a dot, longest rest first, then the whole name.
 template <class Visit>
-void each_cut(const std::string& name, Visit visit) {
+void for_each_prefix_split(const std::string& name, Visit visit) {
   visit(std::string(), name);
   for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
     if (name.find('.', dot + 1) == std::string::npos) return;  // a single part is not specific
@@ -66,7 +66,7 @@ bool differ_in_numbers_alone(const std::string& a, const std::string& b) {
 
 // True if a matched name begins with `first`. That prefix was then not renamed: an unmatched name
 // with this prefix is missing, or another part of it was renamed.
-bool begins_one_of(const std::string& first, const std::vector<std::string>& found) {
+bool is_prefix_of_any(const std::string& first, const std::vector<std::string>& found) {
   return !first.empty() && std::any_of(found.begin(), found.end(), [&](const std::string& name) {
     return name.starts_with(first);
   });
@@ -80,7 +80,7 @@ std::optional<Replacement> common_replacement(const std::vector<std::string>& al
   // Name rests that two reference tensors share are ambiguous.
   std::unordered_map<std::string, std::optional<std::string>> first_parts;
   for (const std::string& name : cancellable_range(alone_there, progress)) {
-    each_cut(name, [&](const std::string& first, const std::string& rest) {
+    for_each_prefix_split(name, [&](const std::string& first, const std::string& rest) {
       auto [found, added] = first_parts.try_emplace(rest, first);
       if (!added) found->second.reset();
     });
@@ -88,7 +88,7 @@ std::optional<Replacement> common_replacement(const std::vector<std::string>& al
   std::map<Replacement, std::size_t> votes;
   for (const std::string& name : cancellable_range(alone, progress)) {
     bool voted = false;
-    each_cut(name, [&](const std::string& first, const std::string& rest) {
+    for_each_prefix_split(name, [&](const std::string& first, const std::string& rest) {
       auto found = first_parts.find(rest);
       if (voted || found == first_parts.end() || !found->second) return;
       ++votes[{first, *found->second}];
@@ -190,7 +190,8 @@ NameMap match_by_names(const Checkpoint& checkpoint, const Checkpoint& reference
   // A single unmatched tensor next to matched ones is missing, and another one is new.
   auto replacement = common_replacement(alone, alone_there, found.empty() ? 1 : 2, progress);
   if (!replacement || differ_in_numbers_alone(replacement->here, replacement->there) ||
-      begins_one_of(replacement->here, found) || begins_one_of(replacement->there, found_there))
+      is_prefix_of_any(replacement->here, found) ||
+      is_prefix_of_any(replacement->there, found_there))
     return map;
   for (const std::string& name : cancellable_range(alone, progress)) {
     if (!name.starts_with(replacement->here)) continue;

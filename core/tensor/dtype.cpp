@@ -98,7 +98,7 @@ std::optional<Dtype> dtype_from_storage_class(std::string_view text) {
   return find_by(&DtypeInfo::storage_class, text);
 }
 
-std::optional<Dtype> dtype_from_person(std::string_view text) {
+std::optional<Dtype> dtype_from_user_text(std::string_view text) {
   if (auto dtype = dtype_from_torch(lowered(text))) return dtype;
   std::string code = uppered(text);
   if (code.starts_with("FP")) code.erase(1, 1);

@@ -72,6 +72,6 @@ std::optional<Dtype> dtype_from_torch(std::string_view text);
 std::optional<Dtype> dtype_from_safetensors(std::string_view text);
 std::optional<Dtype> dtype_from_storage_class(std::string_view text);
 // Parses user input: names of torch and safetensors, and fp32, bf16, in any case.
-std::optional<Dtype> dtype_from_person(std::string_view text);
+std::optional<Dtype> dtype_from_user_text(std::string_view text);
 
 }  // namespace shw

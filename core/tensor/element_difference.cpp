@@ -351,8 +351,8 @@ ElementProducts products_of(Dtype a_dtype, const std::byte* a, Dtype b_dtype, co
   return products_of_lanes(lanes);
 }
 
-std::uint64_t beyond_tolerance(const Tolerance& tolerance, Dtype a_dtype, const std::byte* a,
-                               Dtype b_dtype, const std::byte* b, std::size_t count) {
+std::uint64_t count_beyond_tolerance(const Tolerance& tolerance, Dtype a_dtype, const std::byte* a,
+                                     Dtype b_dtype, const std::byte* b, std::size_t count) {
   const ToNumbers a_numbers = to_numbers(a_dtype), b_numbers = to_numbers(b_dtype);
   if (a_numbers == nullptr || b_numbers == nullptr)
     return difference_of(a_dtype, a, b, count).differing;
@@ -374,7 +374,7 @@ std::uint64_t beyond_tolerance(const Tolerance& tolerance, Dtype a_dtype, const 
   return beyond;
 }
 
-std::uint64_t steps_between(Dtype dtype, std::uint64_t a, std::uint64_t b) {
+std::uint64_t ulps_between(Dtype dtype, std::uint64_t a, std::uint64_t b) {
   return steps(a, b, sign_of_codes(dtype));
 }
 

@@ -56,8 +56,8 @@ struct Tolerance {
   double absolute = 0, relative = 0;
 };
 // The number of elements that are further apart. Elements of opaque dtypes do if their bits differ.
-std::uint64_t beyond_tolerance(const Tolerance& tolerance, Dtype a_dtype, const std::byte* a,
-                               Dtype b_dtype, const std::byte* b, std::size_t count);
+std::uint64_t count_beyond_tolerance(const Tolerance& tolerance, Dtype a_dtype, const std::byte* a,
+                                     Dtype b_dtype, const std::byte* b, std::size_t count);
 
 // True if both dtypes are numbers that a double represents exactly.
 bool can_compare(Dtype a, Dtype b);
@@ -67,6 +67,6 @@ ElementProducts products_of(Dtype a_dtype, const std::byte* a, Dtype b_dtype, co
                             std::size_t count);
 
 // Number of representable values between two codes of a float dtype; -0.0 and 0.0 count as one.
-std::uint64_t steps_between(Dtype dtype, std::uint64_t a, std::uint64_t b);
+std::uint64_t ulps_between(Dtype dtype, std::uint64_t a, std::uint64_t b);
 
 }  // namespace shw

@@ -38,7 +38,7 @@ double parse(const std::string& digits, int exponent) {
   return value;
 }
 
-std::string incremented(std::string digits) {
+std::string increment_decimal(std::string digits) {
   for (std::size_t i = digits.size(); i-- > 0;) {
     if (digits[i] != '9') {
       ++digits[i];
@@ -77,7 +77,7 @@ std::string narrow_text(std::uint32_t code) {
 
   for (int precision = 1; precision <= 17; ++precision) {
     std::string below = digits.substr(0, static_cast<std::size_t>(precision));
-    std::string above = incremented(below);
+    std::string above = increment_decimal(below);
     int scale = exponent - precision + 1;
     double candidates[2] = {parse(below, scale), parse(above, scale)};
     if (candidates[1] - std::abs(value) < std::abs(value) - candidates[0])

@@ -274,9 +274,9 @@ void add_columns(Fingerprint& to, const std::byte* elements, const PairDim& acro
 
 // Transposes elements in squares that fit in the cache on both sides; row by row would miss the
 // cache at every element.
-class Turned {
+class CacheBlockedTranspose {
  public:
-  Turned(Fingerprint& to, const std::byte* elements, std::size_t size)
+  CacheBlockedTranspose(Fingerprint& to, const std::byte* elements, std::size_t size)
       : to_(to), elements_(elements), size_(size) {}
 
   void add(const PairDim& across, const PairDim& row, std::int64_t at, std::int64_t index) {
@@ -325,7 +325,7 @@ void add_strided(Fingerprint& to, const std::byte* elements, const LayoutPair& p
                  std::size_t element_size) {
   const Layout &source = pair.source, &target = pair.target;
   RowGatherer gathered(to, element_size);
-  Turned turned(to, elements, element_size);
+  CacheBlockedTranspose turned(to, elements, element_size);
   const int last = source.ndim - 1, across = contiguous_source_dim(pair, element_size);
   std::int64_t rows = 1;
   for (int d = 0; d < last; ++d) rows *= d == across ? 1 : source.shape[d];

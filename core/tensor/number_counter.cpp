@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-class CpuNumberCounter final : public NumberCounter {
+class CpuStatisticsBackend final : public StatisticsBackend {
  public:
   void begin(Dtype dtype) override { counter_.begin(dtype); }
   void add(BytesView bytes) override { counter_.add(bytes); }
@@ -18,8 +18,8 @@ class CpuNumberCounter final : public NumberCounter {
 
 }  // namespace
 
-std::unique_ptr<NumberCounter> cpu_number_counter() {
-  return std::make_unique<CpuNumberCounter>();
+std::unique_ptr<StatisticsBackend> cpu_statistics_backend() {
+  return std::make_unique<CpuStatisticsBackend>();
 }
 
 }  // namespace shw

@@ -14,9 +14,9 @@
 namespace shw {
 
 // Not thread-safe.
-class NumberCounter {
+class StatisticsBackend {
  public:
-  virtual ~NumberCounter() = default;
+  virtual ~StatisticsBackend() = default;
   // Starts a tensor; discards anything that was added and not taken.
   virtual void begin(Dtype dtype) = 0;
   // Adds bytes of elements; parts may split elements.
@@ -28,14 +28,14 @@ class NumberCounter {
 };
 
 // An amount of elements of one dtype to count.
-struct NumberLoad {
+struct StatisticsLoad {
   Dtype dtype = Dtype::kUnknown;
   std::uint64_t bytes = 0;
 };
 
-using MakeNumberCounter = std::function<std::unique_ptr<NumberCounter>()>;
+using MakeStatisticsBackend = std::function<std::unique_ptr<StatisticsBackend>()>;
 
 // A counter on one CPU core.
-std::unique_ptr<NumberCounter> cpu_number_counter();
+std::unique_ptr<StatisticsBackend> cpu_statistics_backend();
 
 }  // namespace shw

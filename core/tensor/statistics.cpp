@@ -53,7 +53,7 @@ bool is_opaque_zero(Dtype dtype, std::uint64_t bits) {
   }
 }
 
-void add_order(StatisticsSums& sums, std::uint64_t key) {
+void update_min_max(StatisticsSums& sums, std::uint64_t key) {
   sums.least = std::min(sums.least, key);
   sums.greatest = std::max(sums.greatest, key);
 }
@@ -78,7 +78,7 @@ void add_float(StatisticsSums& sums, const NarrowFloat& form, std::uint64_t bits
     sums.nan += count;
     return;
   }
-  add_order(sums, order_key(sums.dtype, bits));
+  update_min_max(sums, order_key(sums.dtype, bits));
   if (parts.is_infinite) {
     sums.infinite += count;
   } else if (parts.magnitude == 0) {
@@ -91,7 +91,7 @@ void add_float(StatisticsSums& sums, const NarrowFloat& form, std::uint64_t bits
 
 void add_integer(StatisticsSums& sums, std::uint64_t bits, std::uint64_t count) {
   if (sums.dtype == Dtype::kBool) bits = bits != 0 ? 1 : 0;
-  add_order(sums, order_key(sums.dtype, bits));
+  update_min_max(sums, order_key(sums.dtype, bits));
   bool negative = is_signed(sums.dtype) && (bits & sign_bit(sums.dtype)) != 0;
   std::uint64_t sign = sign_bit(sums.dtype);
   std::uint64_t magnitude = negative ? (~bits + 1) & (sign | (sign - 1)) : bits;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kLongRun = 64 << 10;
 
 // Extends the block along `order`, fastest first, to about `wanted` elements, never more.
-void lengthen(Extents& block, ExtentsView sizes, ExtentsView order, std::int64_t wanted) {
+void extend_block(Extents& block, ExtentsView sizes, ExtentsView order, std::int64_t wanted) {
   std::int64_t inner = 1;
   for (std::int64_t dim : order) {
     auto d = static_cast<std::size_t>(dim);
@@ -36,8 +36,8 @@ Extents block_sizes(ExtentsView sizes, std::int64_t most, ExtentsView inner_firs
     auto side =
         static_cast<std::int64_t>(std::sqrt(static_cast<double>(std::max<std::int64_t>(most, 1))));
     side = std::clamp<std::int64_t>(side, 1, kLongRun);
-    lengthen(block, sizes, inner_first, side);
-    lengthen(block, sizes, own, side);
+    extend_block(block, sizes, inner_first, side);
+    extend_block(block, sizes, own, side);
   }
   std::int64_t held = volume(block).value_or(1);
   assert(held <= std::max<std::int64_t>(most, 1));

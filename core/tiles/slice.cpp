@@ -60,7 +60,7 @@ Slice choose_slice(const TiledTensor& saved, const TiledTensor* expected) {
   return slice;
 }
 
-std::optional<Slice> overview_of(const TiledTensor& saved, const Slice& slice) {
+std::optional<Slice> overview_slice(const TiledTensor& saved, const Slice& slice) {
   std::vector<std::size_t> cuts = cuts_of(saved);
   std::optional<std::size_t> across;
   for (std::size_t d = 0; d < cuts.size(); ++d) {

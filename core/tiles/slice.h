@@ -51,7 +51,7 @@ struct Slice {
 Slice choose_slice(const TiledTensor& saved, const TiledTensor* expected);
 // The second picture for tensors of rank 3 and more: the most split dimension that `slice` does not
 // show, against the row dimension. nullopt if no such dimension is split.
-std::optional<Slice> overview_of(const TiledTensor& saved, const Slice& slice);
+std::optional<Slice> overview_slice(const TiledTensor& saved, const Slice& slice);
 TileSlice cut(const TiledTensor& tiling, const Slice& slice, std::size_t limit = 4096);
 
 // Formats as "rows dim 1, columns dim 2, at dim 0 = 17".

@@ -120,7 +120,7 @@ std::optional<std::uint32_t> TileSet::find(ExtentsView point) const {
 
 namespace {
 
-bool bytes_are_there(const Checkpoint& checkpoint, ChunkId chunk) {
+bool are_bytes_present(const Checkpoint& checkpoint, ChunkId chunk) {
   auto item = checkpoint.item(chunk);
   if (!item) return false;
   const FileRow& file = checkpoint.file(item->file);
@@ -139,7 +139,7 @@ std::shared_ptr<const TileSet> saved_tiles(const Checkpoint& checkpoint, TensorI
     bool inside =
         is_inside(checkpoint.offsets(chunk), checkpoint.sizes(chunk), checkpoint.shape(tensor));
     TileStatus status =
-        inside && bytes_are_there(checkpoint, chunk) ? TileStatus::kFine : TileStatus::kBad;
+        inside && are_bytes_present(checkpoint, chunk) ? TileStatus::kFine : TileStatus::kBad;
     tiles->add(checkpoint.offsets(chunk), checkpoint.sizes(chunk),
                checkpoint.writer(chunk).value_or(kNoWriter), status, chunk);
   }

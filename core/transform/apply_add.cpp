@@ -1,5 +1,5 @@
-// The step that adds a number. The sums are tensors of an input of their own, computed while they
-// are read, so that all that lowers, copies and proves parts takes them as it takes saved ones.
+// The step that adds a number to tensors. The sums become an extra input that computes them while
+// it is read, so lowering, copying and proving treat them like saved tensors.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kMostTriedElements = std::int64_t{1} << 24;
 
 // All tensors of an input that sums can be made of; nothing is read here.
-Result<std::uint32_t> input_with_sums(TargetState& all, const AddedInput& wanted) {
+Result<std::uint32_t> add_computed_input(TargetState& all, const AddedInput& wanted) {
   for (const AddedInput& one : all.added) {
     if (one.of == wanted.of && one.value == wanted.value && one.is_float32 == wanted.is_float32)
       return one.input;
@@ -41,7 +41,7 @@ Result<std::uint32_t> input_with_sums(TargetState& all, const AddedInput& wanted
   return added.input;
 }
 
-bool keeps_values(const Part& part) {
+bool casts_keep_values(const Part& part) {
   Dtype now = part.saved;
   for (const Dtype to : part.casts) {
     if (!can_cast(now, to) || !can_represent(to, now)) return false;
@@ -79,21 +79,24 @@ Result<bool> add_to_part(TargetState& all, const TargetTensor& tensor, float val
   const bool is_sum = chunk != nullptr &&
                       std::any_of(all.added.begin(), all.added.end(),
                                   [&](const AddedInput& one) { return one.input == chunk->input; });
-  if (chunk == nullptr || part.scaling || is_sum || !keeps_values(part) || !can_add_to(part.saved))
-    return bad_step(tensor.fqn, "was computed, rounded or restored before a number is added to it");
+  if (chunk == nullptr || part.scaling || is_sum || !casts_keep_values(part) ||
+      !can_add_to(part.saved))
+    return step_error(tensor.fqn,
+                      "was computed, rounded or restored before a number is added to it");
   if (tensor.dtype != part.saved && tensor.dtype != Dtype::kFloat32)
-    return bad_step(tensor.fqn, fmt::format("was cast to {} before a number is added to it: only a "
-                                            "cast to float32 may come first",
-                                            name(tensor.dtype)));
+    return step_error(tensor.fqn,
+                      fmt::format("was cast to {} before a number is added to it: only a "
+                                  "cast to float32 may come first",
+                                  name(tensor.dtype)));
   const std::shared_ptr<const Checkpoint> of = all.inputs[chunk->input];
   const TensorId saved = of->tensor_of(chunk->chunk);
   AddedInput wanted{.of = chunk->input, .value = value};
   wanted.is_float32 = tensor.dtype == Dtype::kFloat32;
-  SHW_TRY(const std::uint32_t input, input_with_sums(all, wanted));
+  SHW_TRY(const std::uint32_t input, add_computed_input(all, wanted));
   const Checkpoint& sums = *all.inputs[input];
   const auto made = sums.find(of->fqn(saved));
   if (!made || sums.chunks(*made).size() != 1)
-    return bad_step(tensor.fqn, "cannot be computed with");
+    return step_error(tensor.fqn, "cannot be computed with");
   const ExtentsView offsets = of->offsets(chunk->chunk);
   for (std::size_t d = 0; d < part.first.size(); ++d) part.first[d] += offsets[d];
   const Box box = box_of_part(part, part.first);
@@ -105,12 +108,12 @@ Result<bool> add_to_part(TargetState& all, const TargetTensor& tensor, float val
   return is_exact;
 }
 
-Status add_to(TargetState& all, std::size_t entry, float value) {
+Status add_number_to(TargetState& all, std::size_t entry, float value) {
   SHW_TRY(TargetTensor tensor, copy_of_entry(all, entry));
   if (!can_add_to(tensor.dtype))
-    return bad_step(tensor.fqn, fmt::format("is {}, and numbers are added to floating-point "
-                                            "tensors of 16 and 32 bits",
-                                            name(tensor.dtype)));
+    return step_error(tensor.fqn, fmt::format("is {}, and numbers are added to floating-point "
+                                              "tensors of 16 and 32 bits",
+                                              name(tensor.dtype)));
   bool is_exact = true;
   for (Part& part : tensor.parts) {
     SHW_TRY(const bool is_part_exact, add_to_part(all, tensor, value, part));
@@ -130,7 +133,7 @@ Status apply(TargetState& all, const AddStep& step) {
                 fmt::format("{} is not a number that float32 holds exactly", step.value));
   if (value == 0) return {};
   SHW_TRY(const auto entries, entries_named(all, step.tensors));
-  for (const std::size_t entry : entries) SHW_CHECK(add_to(all, entry, value));
+  for (const std::size_t entry : entries) SHW_CHECK(add_number_to(all, entry, value));
   return {};
 }
 

@@ -2,8 +2,8 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include "core/formats/common/pickled_values.h"
-#include "core/formats/common/plain_pickle.h"
+#include "core/formats/pickle/pickled_values.h"
+#include "core/formats/pickle/plain_pickle.h"
 #include "core/transform/named_entries.h"
 
 namespace shw {

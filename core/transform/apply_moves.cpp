@@ -37,28 +37,29 @@ Result<Extents> block_sizes_of(const TargetTensor& tensor, const PermuteBlocksSt
   std::int64_t extent = tensor.shape[dim];
   auto count = static_cast<std::int64_t>(step.order.size());
   if (count == 0 || step.order.size() > kMostBlocks)
-    return bad_step(tensor.fqn, fmt::format("\"order\" names {} blocks", count));
+    return step_error(tensor.fqn, fmt::format("\"order\" names {} blocks", count));
   Extents sizes = step.sizes;
   if (sizes.empty()) {
     if (extent % count != 0) {
-      return bad_step(tensor.fqn, fmt::format("dim {} has {} rows, which are not {} blocks of one "
-                                              "size",
-                                              dim, extent, count));
+      return step_error(tensor.fqn,
+                        fmt::format("dim {} has {} rows, which are not {} blocks of one "
+                                    "size",
+                                    dim, extent, count));
     }
     sizes.assign(step.order.size(), extent / count);
   }
   std::int64_t sum = 0;
   for (std::int64_t size : sizes) {
     auto next = size < 0 ? std::nullopt : checked_add(sum, size);
-    if (!next) return bad_step(tensor.fqn, "\"sizes\" are not sizes of blocks");
+    if (!next) return step_error(tensor.fqn, "\"sizes\" are not sizes of blocks");
     sum = *next;
   }
   if (sum != extent) {
-    return bad_step(tensor.fqn, fmt::format("its blocks are {} rows together, and dim {} has {}",
-                                            sum, dim, extent));
+    return step_error(tensor.fqn, fmt::format("its blocks are {} rows together, and dim {} has {}",
+                                              sum, dim, extent));
   }
   if (step.order.size() != sizes.size() || !names_each_once(step.order))
-    return bad_step(tensor.fqn, "\"order\" does not name every block once");
+    return step_error(tensor.fqn, "\"order\" does not name every block once");
   return sizes;
 }
 
@@ -82,7 +83,8 @@ std::int64_t unpadded_elements(const TargetTensor& tensor) {
 // Turns boxes that no tile covers into new tiles. Otherwise old boxes would describe items that are
 // kept for a tensor whose tiles moved. If the tiles cover the unpadded tensor, `frame` is all that
 // is left.
-void add_rest_as_tiles(TargetTensor& tensor, bool is_covered, const std::vector<Box>& frame) {
+void add_uncovered_boxes_as_tiles(TargetTensor& tensor, bool is_covered,
+                                  const std::vector<Box>& frame) {
   std::vector<Box> boxes;
   if (!is_covered) {
     for (const TargetChunk& tile : tensor.tiles) boxes.push_back(tile.box);
@@ -91,7 +93,7 @@ void add_rest_as_tiles(TargetTensor& tensor, bool is_covered, const std::vector<
   for (const Box& box : is_covered ? frame : boxes) tensor.tiles.push_back({box, 0});
 }
 
-bool tiles_cover(const TargetTensor& tensor) {
+bool is_covered_by_tiles(const TargetTensor& tensor) {
   std::vector<Box> boxes;
   for (const TargetChunk& tile : tensor.tiles) boxes.push_back(tile.box);
   return tiles_exactly(boxes, tensor.shape);
@@ -103,8 +105,8 @@ Status apply(TargetState& all, const PermuteDimsStep& step) {
   return change_each(all, step.tensors, [&](TargetTensor& tensor) -> Status {
     std::size_t ndim = tensor.shape.size();
     if (step.order.size() != ndim || !names_each_once(step.order))
-      return bad_step(tensor.fqn,
-                      "\"order\" does not name every dim of " + to_text(tensor.shape) + " once");
+      return step_error(tensor.fqn,
+                        "\"order\" does not name every dim of " + to_text(tensor.shape) + " once");
     TargetTensor turned = metadata_copy_of(tensor);
     for (std::size_t d = 0; d < ndim; ++d)
       turned.shape[d] = tensor.shape[static_cast<std::size_t>(step.order[d])];
@@ -143,16 +145,16 @@ Status apply(TargetState& all, const SplitStep& step) {
   SHW_TRY(TargetTensor tensor, copy_of_entry(all, entry));
   SHW_TRY(std::size_t dim, dim_of(tensor, step.dim));
   if (step.into.size() != step.sizes.size() || step.into.empty())
-    return bad_step(step.tensor, "\"into\" needs a name for every one of \"sizes\"");
+    return step_error(step.tensor, "\"into\" needs a name for every one of \"sizes\"");
   std::vector<TargetEntry> made;
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < step.into.size(); ++i) {
     std::int64_t size = step.sizes[i];
     auto end = size < 0 ? std::nullopt : checked_add(begin, size);
     if (!end || *end > tensor.shape[dim] || (step.drop_dim && size != 1))
-      return bad_step(step.tensor,
-                      fmt::format("\"sizes\" do not cut its {} rows of dim {}{}", tensor.shape[dim],
-                                  dim, step.drop_dim ? " into single ones" : ""));
+      return step_error(step.tensor, fmt::format("\"sizes\" do not cut its {} rows of dim {}{}",
+                                                 tensor.shape[dim], dim,
+                                                 step.drop_dim ? " into single ones" : ""));
     TargetTensor part = metadata_copy_of(tensor);
     part.fqn = step.into[i];
     part.path.clear();
@@ -175,8 +177,8 @@ Status apply(TargetState& all, const SplitStep& step) {
     begin = *end;
   }
   if (begin != tensor.shape[dim])
-    return bad_step(step.tensor, fmt::format("\"sizes\" are {} rows together, and dim {} has {}",
-                                             begin, dim, tensor.shape[dim]));
+    return step_error(step.tensor, fmt::format("\"sizes\" are {} rows together, and dim {} has {}",
+                                               begin, dim, tensor.shape[dim]));
   remove_entry(all, entry, std::move(made));
   return {};
 }
@@ -184,8 +186,8 @@ Status apply(TargetState& all, const SplitStep& step) {
 namespace {
 
 // Shape and dtype of the concatenated tensor; fails if the inputs do not fit along `dim`.
-Status begin_concat(const ConcatStep& step, const TargetTensor& first, std::size_t& dim,
-                    TargetTensor& into) {
+Status make_concat_metadata(const ConcatStep& step, const TargetTensor& first, std::size_t& dim,
+                            TargetTensor& into) {
   into = metadata_copy_of(first);
   into.fqn = step.into;
   into.path.clear();
@@ -198,7 +200,7 @@ Status begin_concat(const ConcatStep& step, const TargetTensor& first, std::size
   }
   auto ndim = static_cast<std::int64_t>(first.shape.size());
   if (step.dim < 0 || step.dim > ndim || ndim + 1 > static_cast<std::int64_t>(kMaxDims))
-    return bad_step(first.fqn, fmt::format("cannot be stacked along dim {}", step.dim));
+    return step_error(first.fqn, fmt::format("cannot be stacked along dim {}", step.dim));
   dim = static_cast<std::size_t>(step.dim);
   into.shape.insert(into.shape.begin() + step.dim, 0);
   return {};
@@ -216,13 +218,14 @@ Status add_to_concat(const ConcatStep& step, const TargetTensor& tensor, std::si
   Extents wanted = into.shape;
   wanted[std::min(dim, wanted.size() - 1)] = dim < shape.size() ? shape[dim] : 0;
   if (tensor.dtype != into.dtype || shape != wanted) {
-    return bad_step(tensor.fqn, fmt::format("is {} of {}, which does not go with the others: {} of "
-                                            "{} but for dim {}",
-                                            to_text(tensor.shape), name(tensor.dtype),
-                                            to_text(into.shape), name(into.dtype), dim));
+    return step_error(tensor.fqn,
+                      fmt::format("is {} of {}, which does not go with the others: {} of "
+                                  "{} but for dim {}",
+                                  to_text(tensor.shape), name(tensor.dtype), to_text(into.shape),
+                                  name(into.dtype), dim));
   }
   auto end = checked_add(into.shape[dim], shape[dim]);
-  if (!end) return bad_step(tensor.fqn, "they are too many rows together");
+  if (!end) return step_error(tensor.fqn, "they are too many rows together");
   move.to[dim] = into.shape[dim];
   into.shape[dim] = *end;
   into.padding += tensor.padding;
@@ -240,13 +243,13 @@ Status apply(TargetState& all, const ConcatStep& step) {
   std::size_t dim = 0;
   for (const std::string& fqn : step.tensors) {
     SHW_TRY(std::size_t entry, entry_named(all, fqn));
-    if (!taken.insert(entry).second) return bad_step(fqn, "is named twice");
+    if (!taken.insert(entry).second) return step_error(fqn, "is named twice");
     SHW_TRY(TargetTensor tensor, copy_of_entry(all, entry));
-    if (entries.empty()) SHW_CHECK(begin_concat(step, tensor, dim, into));
+    if (entries.empty()) SHW_CHECK(make_concat_metadata(step, tensor, dim, into));
     SHW_CHECK(add_to_concat(step, tensor, dim, into));
     entries.push_back(entry);
   }
-  if (!volume(into.shape)) return bad_step(step.into, "would be too large");
+  if (!volume(into.shape)) return step_error(step.into, "would be too large");
   put_entry(all, entries.front(), std::move(into));
   for (std::size_t i = 1; i < entries.size(); ++i) remove_entry(all, entries[i]);
   return {};
@@ -256,17 +259,17 @@ Status apply(TargetState& all, const PadStep& step) {
   return change_each(all, step.tensors, [&](TargetTensor& tensor) -> Status {
     std::size_t ndim = tensor.shape.size();
     if (step.before.size() != ndim || step.after.size() != ndim)
-      return bad_step(tensor.fqn, "\"before\" and \"after\" need a number for every dim of " +
-                                      to_text(tensor.shape));
+      return step_error(tensor.fqn, "\"before\" and \"after\" need a number for every dim of " +
+                                        to_text(tensor.shape));
     TargetTensor padded = metadata_copy_of(tensor);
     for (std::size_t d = 0; d < ndim; ++d) {
       auto wider = checked_add(tensor.shape[d], step.before[d]);
       wider = wider ? checked_add(*wider, step.after[d]) : wider;
       if (step.before[d] < 0 || step.after[d] < 0 || !wider)
-        return bad_step(tensor.fqn, fmt::format("cannot be padded along dim {}", d));
+        return step_error(tensor.fqn, fmt::format("cannot be padded along dim {}", d));
       padded.shape[d] = *wider;
     }
-    if (!volume(padded.shape)) return bad_step(tensor.fqn, "would be too large");
+    if (!volume(padded.shape)) return step_error(tensor.fqn, "would be too large");
     SHW_TRY(FromConstant value, constant_of(tensor.dtype, step.value));
     value.is_padding = true;
     BoxMapping move = shift_of(tensor.shape, step.before);
@@ -275,7 +278,7 @@ Status apply(TargetState& all, const PadStep& step) {
     std::vector<Box> frame;
     if (ndim != 0) frame = subtract(whole(padded.shape), inner);
     for (const Box& box : frame) padded.parts.push_back({box, value, {}, {}, tensor.dtype});
-    add_rest_as_tiles(padded, ndim != 0 && tiles_cover(tensor), frame);
+    add_uncovered_boxes_as_tiles(padded, ndim != 0 && is_covered_by_tiles(tensor), frame);
     tensor = std::move(padded);
     return {};
   });
@@ -306,8 +309,8 @@ Status apply(TargetState& all, const RetileStep& step) {
     if (step.tiles.empty()) {
       tensor.tiles.push_back({whole(tensor.shape), 0});
     } else if (!tiles_exactly(boxes, tensor.shape)) {
-      return bad_step(tensor.fqn,
-                      "\"tiles\" do not cover " + to_text(tensor.shape) + " exactly once");
+      return step_error(tensor.fqn,
+                        "\"tiles\" do not cover " + to_text(tensor.shape) + " exactly once");
     }
     return {};
   });
@@ -353,23 +356,23 @@ Status apply(TargetState& all, const RelabelStep& step) {
   TargetTensor tensor = metadata_copy_of(old);
   tensor.shape = step.shape;
   tensor.before = {};
-  if (!volume(tensor.shape)) return bad_step(step.tensor, "\"shape\" is none");
+  if (!volume(tensor.shape)) return step_error(step.tensor, "\"shape\" is none");
   std::set<std::uint32_t> used;
   std::vector<Box> boxes;
   for (const RelabelStep::Tile& tile : step.tiles) {
     if (!used.insert(tile.chunk).second)
-      return bad_step(step.tensor, fmt::format("tile {} is taken twice", tile.chunk));
+      return step_error(step.tensor, fmt::format("tile {} is taken twice", tile.chunk));
     if (tile.chunk >= source.chunk_count())
-      return bad_step(step.tensor, fmt::format("there is no tile {}", tile.chunk));
+      return step_error(step.tensor, fmt::format("there is no tile {}", tile.chunk));
     ChunkId chunk{tile.chunk};
     Box box{tile.offsets, copy_of(source.sizes(chunk))};
     if (!is_inside(box.offsets, box.sizes, tensor.shape)) {
-      return bad_step(step.tensor, "offsets " + to_text(box.offsets) + " and sizes " +
-                                       to_text(box.sizes) + " are not a box of " +
-                                       to_text(tensor.shape));
+      return step_error(step.tensor, "offsets " + to_text(box.offsets) + " and sizes " +
+                                         to_text(box.sizes) + " are not a box of " +
+                                         to_text(tensor.shape));
     }
     Dtype saved = source.dtype(source.tensor_of(chunk));
-    if (saved != tensor.dtype) return bad_step(step.tensor, "a tile of it is of another dtype");
+    if (saved != tensor.dtype) return step_error(step.tensor, "a tile of it is of another dtype");
     tensor.tiles.push_back({box, source.writer(chunk).value_or(0)});
     if (is_empty(box)) continue;
     boxes.push_back(box);
@@ -379,8 +382,8 @@ Status apply(TargetState& all, const RelabelStep& step) {
                             identity_order(ndim), tensor.dtype});
   }
   if (!are_disjoint(boxes))
-    return bad_step(step.tensor, "two of its \"tiles\" would hold the same elements of " +
-                                     to_text(tensor.shape));
+    return step_error(step.tensor, "two of its \"tiles\" would hold the same elements of " +
+                                       to_text(tensor.shape));
   // Counts old elements that none of the new tiles uses.
   for (const Part& part : old.parts) {
     const auto* from = std::get_if<FromChunk>(&part.from);

@@ -39,7 +39,7 @@ class NewNames {
 std::vector<PathPart> new_path(const std::vector<PathPart>& path, const std::string& before,
                                const std::string& after) {
   if (path.empty()) return {};
-  return path_after(path, before, after).value_or(std::vector<PathPart>{after});
+  return renamed_path(path, before, after).value_or(std::vector<PathPart>{after});
 }
 
 // Tensors and other entries that a step visits: all, or those with one name.

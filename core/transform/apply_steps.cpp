@@ -36,7 +36,7 @@ Status check_names_differ(TargetState& all, bool may_be_empty) {
   return {};
 }
 
-bool are_counts(const PadStep& step) {
+bool has_valid_pad_counts(const PadStep& step) {
   auto is_count = [](std::int64_t number) { return number >= 0; };
   return step.before.size() == step.after.size() &&
          std::all_of(step.before.begin(), step.before.end(), is_count) &&
@@ -48,7 +48,7 @@ bool join_pads(PadStep& step, const PadStep& next) {
   const bool same_value =
       std::bit_cast<std::uint64_t>(step.value) == std::bit_cast<std::uint64_t>(next.value);
   if (step.tensors != next.tensors || !same_value || step.before.size() != next.before.size() ||
-      !are_counts(step) || !are_counts(next))
+      !has_valid_pad_counts(step) || !has_valid_pad_counts(next))
     return false;
   PadStep both = step;
   for (std::size_t d = 0; d < step.before.size(); ++d) {
@@ -68,7 +68,7 @@ struct PadRun {
   PadStep step;
   std::size_t count = 1;
 };
-std::optional<PadRun> pads_from(const std::vector<Step>& steps, std::size_t first) {
+std::optional<PadRun> merge_pads_from(const std::vector<Step>& steps, std::size_t first) {
   const auto* pad = std::get_if<PadStep>(&steps[first]);
   if (pad == nullptr) return std::nullopt;
   PadRun run{*pad};
@@ -88,7 +88,7 @@ Result<TargetState> apply_steps(TargetState all, const std::vector<Step>& steps,
   for (std::size_t i = 0, count = 1; i < steps.size(); i += count) {
     if (is_cancelled(progress)) return cancelled_error();
     all.step = all.steps_before + i + 1;
-    const std::optional<PadRun> pads = pads_from(steps, i);
+    const std::optional<PadRun> pads = merge_pads_from(steps, i);
     count = pads ? pads->count : 1;
     Status taken = pads ? apply(all, pads->step)
                         : std::visit([&](const auto& step) { return apply(all, step); }, steps[i]);

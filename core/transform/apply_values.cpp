@@ -28,9 +28,9 @@ Status cast_constant(const TargetTensor& tensor, Dtype to, FromConstant& constan
            reinterpret_cast<std::byte*>(made.bits.data()), static_cast<std::int64_t>(size_of(to)),
            1, &out_of_range);
   if (out_of_range != 0) {
-    return bad_step(tensor.fqn,
-                    fmt::format("holds {} where it was filled, which is beyond what {} holds",
-                                element_text(from, {bytes, size_of(from)}, 0), name(to)));
+    return step_error(tensor.fqn,
+                      fmt::format("holds {} where it was filled, which is beyond what {} holds",
+                                  element_text(from, {bytes, size_of(from)}, 0), name(to)));
   }
   constant.bits = made.bits;
   return {};
@@ -39,8 +39,8 @@ Status cast_constant(const TargetTensor& tensor, Dtype to, FromConstant& constan
 Status cast_tensor(TargetTensor& tensor, Dtype to) {
   if (tensor.dtype == to) return {};
   if (!can_cast(tensor.dtype, to)) {
-    return bad_step(tensor.fqn, fmt::format("is {}, and there is no cast from that to {}",
-                                            name(tensor.dtype), name(to)));
+    return step_error(tensor.fqn, fmt::format("is {}, and there is no cast from that to {}",
+                                              name(tensor.dtype), name(to)));
   }
   for (Part& part : tensor.parts) {
     auto* constant = std::get_if<FromConstant>(&part.from);
@@ -57,7 +57,7 @@ Status cast_tensor(TargetTensor& tensor, Dtype to) {
 }
 
 // The dim with the most different box offsets.
-std::size_t dim_of_boxes(const std::vector<Box>& boxes) {
+std::size_t most_divided_dim_of_boxes(const std::vector<Box>& boxes) {
   std::size_t best = 0, most = 0;
   for (std::size_t d = 0; d < boxes.front().sizes.size(); ++d) {
     std::set<std::int64_t> begins;
@@ -72,8 +72,9 @@ std::size_t dim_of_boxes(const std::vector<Box>& boxes) {
 
 // Adds what remains of `part` without the boxes in `near`. They are subtracted in the order of
 // their offsets along `dim`, so that pieces that end before the next box are finished early.
-void add_rest(Part part, const std::vector<Box>& boxes, std::vector<std::uint32_t>& near,
-              std::size_t dim, std::vector<Part>& out) {
+void add_part_outside_boxes(Part part, const std::vector<Box>& boxes,
+                            std::vector<std::uint32_t>& near, std::size_t dim,
+                            std::vector<Part>& out) {
   std::stable_sort(near.begin(), near.end(), [&](std::uint32_t a, std::uint32_t b) {
     return boxes[a].offsets[dim] < boxes[b].offsets[dim];
   });
@@ -103,7 +104,7 @@ void clear_boxes(TargetTensor& tensor, const std::vector<Box>& boxes) {
     tensor.parts.clear();
     return;
   }
-  const std::size_t dim = dim_of_boxes(boxes);
+  const std::size_t dim = most_divided_dim_of_boxes(boxes);
   BoxIndex index(dim);
   for (std::uint32_t i = 0; i < boxes.size(); ++i) index.add(boxes[i], i);
   index.sort();
@@ -111,7 +112,7 @@ void clear_boxes(TargetTensor& tensor, const std::vector<Box>& boxes) {
   std::vector<std::uint32_t> near;
   for (Part& part : tensor.parts) {
     index.near(part.box, near);
-    add_rest(std::move(part), boxes, near, dim, left);
+    add_part_outside_boxes(std::move(part), boxes, near, dim, left);
   }
   tensor.parts = std::move(left);
 }
@@ -144,7 +145,7 @@ Result<std::vector<Box>> disjoint(const TargetTensor& tensor, const std::vector<
   std::vector<Box> out;
   std::size_t looks = 20'000'000;
   if (!add_all_disjoint(out, boxes, looks))
-    return bad_step(tensor.fqn, "its boxes meet each other too often: give fewer, larger ones");
+    return step_error(tensor.fqn, "its boxes meet each other too often: give fewer, larger ones");
   return out;
 }
 
@@ -157,7 +158,7 @@ bool is_in_lost_file(const Checkpoint& source, const FillStep& step, ChunkId chu
 }
 
 // Leaves holes where the files of tiles are missing or too short.
-void clear_lost(const Checkpoint& source, const FillStep& step, TargetTensor& tensor) {
+void remove_lost_parts(const Checkpoint& source, const FillStep& step, TargetTensor& tensor) {
   std::erase_if(tensor.parts, [&](const Part& part) {
     const auto* from = std::get_if<FromChunk>(&part.from);
     return from != nullptr && from->input == 0 && is_in_lost_file(source, step, from->chunk);
@@ -183,14 +184,14 @@ Status put_constant(TargetTensor& tensor, const std::vector<Box>& boxes, double 
 Status fill_from_input(const TargetState& all, std::uint32_t input, const std::string& fqn,
                        TargetTensor& tensor, const std::vector<Box>& boxes) {
   auto id = all.inputs[input]->find(fqn);
-  if (!id) return bad_step(fqn, "is not in the checkpoint that it is to be filled from");
+  if (!id) return step_error(fqn, "is not in the checkpoint that it is to be filled from");
   SHW_TRY(TargetTensor from, target_tensor(all, input, *id));
   if (from.shape != tensor.shape) {
-    return bad_step(tensor.fqn, "is " + to_text(tensor.shape) + ", and what is to fill it, " + fqn +
-                                    ", is " + to_text(from.shape));
+    return step_error(tensor.fqn, "is " + to_text(tensor.shape) + ", and what is to fill it, " +
+                                      fqn + ", is " + to_text(from.shape));
   }
   SHW_TRY(std::vector<Box> holes, holes_in(from));
-  if (!holes.empty()) return bad_step(fqn, "has holes where it is to fill others");
+  if (!holes.empty()) return step_error(fqn, "has holes where it is to fill others");
   SHW_CHECK(cast_tensor(from, tensor.dtype));
   for (const Box& box : boxes) {
     for (const Part& part : from.parts) {
@@ -244,7 +245,7 @@ Status apply(TargetState& all, const FillStep& step) {
       SHW_TRY(boxes, disjoint(tensor, *step.boxes));
       clear_boxes(tensor, boxes);
     } else {
-      if (step.gone) clear_lost(all.source(), step, tensor);
+      if (step.gone) remove_lost_parts(all.source(), step, tensor);
       SHW_TRY(boxes, holes_in(tensor));
     }
     if (boxes.empty()) return {};
@@ -282,16 +283,17 @@ Status check_factors(const TargetTensor& tensor, const TargetTensor& factors,
            factors.shape[d] == tensor.shape[d] / block[d] + (tensor.shape[d] % block[d] != 0);
   }
   if (!fits) {
-    return bad_step(tensor.fqn, fmt::format("is {}, and {} of {} are not factors for blocks of {}",
-                                            to_text(tensor.shape), factors.fqn,
-                                            to_text(factors.shape), to_text(block)));
+    return step_error(
+        tensor.fqn,
+        fmt::format("is {}, and {} of {} are not factors for blocks of {}", to_text(tensor.shape),
+                    factors.fqn, to_text(factors.shape), to_text(block)));
   }
   if (factors.dtype != Dtype::kFloat32)
-    return bad_step(factors.fqn, "holds factors that are not float32");
+    return step_error(factors.fqn, "holds factors that are not float32");
   SHW_TRY(std::vector<Box> holes, holes_in(factors));
-  if (!holes.empty()) return bad_step(factors.fqn, "holds factors and has holes");
+  if (!holes.empty()) return step_error(factors.fqn, "holds factors and has holes");
   for (const Part& part : factors.parts) {
-    if (!part.casts.empty()) return bad_step(factors.fqn, "holds factors and was cast");
+    if (!part.casts.empty()) return step_error(factors.fqn, "holds factors and was cast");
   }
   return {};
 }
@@ -319,14 +321,14 @@ Status dequantise(TargetState& all, const DequantiseStep& step, std::size_t entr
   SHW_TRY(TargetTensor factors, copy_of_entry(all, at));
   SHW_CHECK(check_factors(tensor, factors, step.block));
   if (!can_cast(tensor.dtype, Dtype::kFloat32) || !can_cast(Dtype::kFloat32, step.dtype))
-    return bad_step(tensor.fqn, fmt::format("cannot be dequantised from {} to {}",
-                                            name(tensor.dtype), name(step.dtype)));
+    return step_error(tensor.fqn, fmt::format("cannot be dequantised from {} to {}",
+                                              name(tensor.dtype), name(step.dtype)));
   SHW_CHECK(add_loss_of_factors(tensor, factors, step.block));
   auto number = static_cast<std::uint32_t>(all.factors.size());
   all.factors.push_back(std::make_shared<const TargetTensor>(std::move(factors)));
   for (Part& part : tensor.parts) {
     if (std::holds_alternative<FromConstant>(part.from) || part.scaling || !part.casts.empty())
-      return bad_step(tensor.fqn, "was filled or cast before it is dequantised");
+      return step_error(tensor.fqn, "was filled or cast before it is dequantised");
     part.scaling =
         Scaling{number, part.box.offsets, step.block, identity_order(tensor.shape.size())};
     part.casts = {Dtype::kFloat32};
@@ -350,7 +352,7 @@ Status apply(TargetState& all, const DequantiseStep& step) {
     used.push_back(all.tensors[entry].fqn + step.suffix);
   }
   if (used.empty())
-    return bad_step(step.tensors.front(), "names only factors, and no tensor that has some");
+    return step_error(step.tensors.front(), "names only factors, and no tensor that has some");
   for (const std::string& fqn : used) {
     SHW_TRY(std::size_t entry, entry_named(all, fqn));
     remove_entry(all, entry);
@@ -363,15 +365,16 @@ Status apply(TargetState& all, const RestoreStep& step) {
     Box box{step.at, step.payload.sizes};
     SHW_CHECK(check_boxes(tensor, {box}));
     if (!can_cast(step.dtype, tensor.dtype))
-      return bad_step(step.tensor, fmt::format("is {}, and {} cannot be cast to that",
-                                               name(tensor.dtype), name(step.dtype)));
+      return step_error(step.tensor, fmt::format("is {}, and {} cannot be cast to that",
+                                                 name(tensor.dtype), name(step.dtype)));
     auto elements = volume(box.sizes);
     auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements),
                                         std::uint64_t{size_of(step.dtype)})
                           : std::nullopt;
     if (!bytes || *bytes != step.payload.length)
-      return bad_step(step.tensor, fmt::format("{} of {} do not take {} bytes", to_text(box.sizes),
-                                               name(step.dtype), step.payload.length));
+      return step_error(step.tensor,
+                        fmt::format("{} of {} do not take {} bytes", to_text(box.sizes),
+                                    name(step.dtype), step.payload.length));
     if (is_empty(box)) return {};
     SHW_CHECK(add_loss(tensor, saved_boxes_in(tensor, box), "side", "", ""));
     clear_boxes(tensor, {box});

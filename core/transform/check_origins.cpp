@@ -6,7 +6,7 @@ namespace shw {
 namespace {
 
 // Byte offset of an element of the part, computed from the part alone.
-std::int64_t wanted_byte(const Part& part, const Extents& at, const PartStorage& storage) {
+std::int64_t expected_byte_offset(const Part& part, const Extents& at, const PartStorage& storage) {
   std::int64_t byte = storage.lies.first;
   Extents coordinate = part.first;
   for (std::size_t d = 0; d < part.order.size(); ++d) {
@@ -32,7 +32,7 @@ bool originates_from(const Program& program, const Origin& origin, const Part& p
                       (storage->lies.is_stored || origin.source->chunk == storage->chunk);
   return same_storage && origin.job->from == part.saved &&
          (origin.job->op == ElementOp::kScale) == part.scaling.has_value() &&
-         origin.byte == wanted_byte(part, at, *storage);
+         origin.byte == expected_byte_offset(part, at, *storage);
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ namespace {
 constexpr std::size_t kTensorsAtOnce = 8, kTilesAtOnce = 16384;
 
 // Needed chunks in the order of file name and offset, which is also their order in the program.
-std::vector<ChunkId> on_disk(const Checkpoint& checkpoint,
-                             const std::vector<std::uint8_t>& needed) {
+std::vector<ChunkId> needed_chunks_in_file_order(const Checkpoint& checkpoint,
+                                                 const std::vector<std::uint8_t>& needed) {
   std::vector<std::uint32_t> by_name(checkpoint.file_count()), rank(checkpoint.file_count());
   std::iota(by_name.begin(), by_name.end(), 0u);
   std::sort(by_name.begin(), by_name.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -65,8 +65,9 @@ class Filling {
 
   Status read_headers(const NeededParts& needed) {
     for (std::uint32_t input = 0; input < needed.chunks.size(); ++input)
-      SHW_CHECK(
-          parts_.prepare(input, on_disk(*all_.inputs[input], needed.chunks[input]), progress_));
+      SHW_CHECK(parts_.prepare(
+          input, needed_chunks_in_file_order(*all_.inputs[input], needed.chunks[input]),
+          progress_));
     for (const FromFile& file : needed.files) parts_.add_file(file);
     return {};
   }

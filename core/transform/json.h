@@ -20,12 +20,12 @@ namespace shw {
 // Call it before writing: replaces every text by escape_name(), because names of tensors and files
 // may contain invalid UTF-8. EditedJson reverses that.
 template <class AnyJson>
-void write_names_as_text(AnyJson& json) {
+void escape_texts(AnyJson& json) {
   if (json.is_string()) {
     auto& text = json.template get_ref<std::string&>();
     text = escape_name(text);
   } else if (json.is_structured()) {
-    for (AnyJson& one : json) write_names_as_text(one);
+    for (AnyJson& one : json) escape_texts(one);
   }
 }
 
@@ -134,7 +134,7 @@ class EditedJson {
   }
   Dtype dtype(const Json& object, const char* key) {
     const std::string said = text(object, key);
-    auto found = dtype_from_person(said);
+    auto found = dtype_from_user_text(said);
     if (!found) complain(std::string("\"") + key + "\": there is no dtype \"" + said + "\"");
     return found.value_or(Dtype::kUnknown);
   }
@@ -155,7 +155,7 @@ class EditedJson {
 
 // --- steps as users write them: {"step": "cast", "tensors": ["*.weight"], ...}
 
-// Names are not escaped yet (write_names_as_text).
+// Names are not escaped yet (escape_texts).
 nlohmann::ordered_json json_of_step(const Step& step);
 // Complains of a key that the step does not have, so that no typo is ignored.
 Step read_step(EditedJson& in, const nlohmann::ordered_json& json);

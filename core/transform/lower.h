@@ -1,6 +1,5 @@
-// Lowers a target to what is written: the tiles of every tensor as a format's writer takes them,
-// and the program that computes their elements. One pass over the tensors; those that no step
-// changed are never in memory together.
+// Turns a target into the outputs of a format's writer and the program that computes their
+// elements. One pass over the tensors; unchanged tensors are never all in memory.
 #pragma once
 
 #include <vector>

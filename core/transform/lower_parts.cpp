@@ -25,12 +25,12 @@ Result<JobConversion> change_of(const Part& part) {
   return change;
 }
 
-std::int64_t extent_in(const Box& box, std::int64_t dim) {
+std::int64_t extent_or_one(const Box& box, std::int64_t dim) {
   return dim < 0 ? 1 : box.sizes[static_cast<std::size_t>(dim)];
 }
 
 // Extends `first` by `next` if it continues in output and source along one dim.
-bool join(NewJob& first, const NewJob& next) {
+bool extend_job(NewJob& first, const NewJob& next) {
   bool alike =
       first.source == next.source && first.from == next.from && first.change == next.change;
   if (!alike) return false;
@@ -73,7 +73,7 @@ void merge(std::vector<NewJob>& jobs) {
     });
     std::size_t kept = 0;
     for (std::size_t i = 1; i < jobs.size(); ++i) {
-      if (join(jobs[kept], jobs[i])) continue;
+      if (extend_job(jobs[kept], jobs[i])) continue;
       if (++kept != i) jobs[kept] = std::move(jobs[i]);
     }
     jobs.resize(kept + 1);
@@ -122,7 +122,7 @@ Status PartLowering::prepare(std::uint32_t input, const std::vector<ChunkId>& ch
     std::copy(storage.strides.begin(), storage.strides.end(), strides_.begin() + row.strides);
   };
   if (progress != nullptr) progress->begin(Phase::kReadingHeaders, chunks.size(), false);
-  SHW_CHECK(each_storage(holder, chunks, keep, progress, AfterError::kStop));
+  SHW_CHECK(for_each_storage(holder, chunks, keep, progress, AfterError::kStop));
   share_strides(rows.first);
   return {};
 }
@@ -276,12 +276,12 @@ Status PartLowering::factor_at(const Scaling& scaling, const Extents& cell,
   return {};
 }
 
-Box factors_of(const Part& part) {
+Box factor_box_of(const Part& part) {
   const Scaling& scaling = *part.scaling;
   std::size_t dims = scaling.block.size();
   Box box{Extents(dims), Extents(dims)};
   for (std::size_t e = 0; e < dims; ++e) {
-    std::int64_t last = scaling.first[e] + extent_in(part.box, scaling.order[e]) - 1;
+    std::int64_t last = scaling.first[e] + extent_or_one(part.box, scaling.order[e]) - 1;
     box.offsets[e] = scaling.first[e] / scaling.block[e];
     box.sizes[e] = last / scaling.block[e] - box.offsets[e] + 1;
   }
@@ -293,7 +293,7 @@ Status PartLowering::add_scaled(const Part& part, const Box& tile,
                                 std::vector<NewJob>& jobs) const {
   const Scaling& scaling = *part.scaling;
   std::size_t dims = scaling.block.size();
-  const Box factors = factors_of(part);
+  const Box factors = factor_box_of(part);
   Blocks cells{factors.sizes, Extents(dims, 1)};
   while (cells.next()) {
     Extents cell(dims);

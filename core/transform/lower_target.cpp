@@ -15,10 +15,10 @@
 #include "core/model/reachable.h"
 #include "core/transform/fill_program.h"
 #include "core/transform/json.h"
-#include "core/transform/left_records.h"
 #include "core/transform/lower.h"
 #include "core/transform/lower_parts.h"
 #include "core/transform/part_index.h"
+#include "core/transform/unclaimed_records.h"
 
 namespace shw {
 namespace {
@@ -227,7 +227,7 @@ class Lowering {
       return tile.kept ? Status{} : moves(tensor);
     }
     if (tile.kept) return check_is_there({0, *tile.kept});
-    SHW_CHECK(need(whole_tile == nullptr ? parts : std::span(whole_tile, 1)));
+    SHW_CHECK(note_needed_chunks(whole_tile == nullptr ? parts : std::span(whole_tile, 1)));
     if (whole_tile == nullptr || whole_tile->scaling) needed_.is_one_job[at] = 0;
     return {};
   }
@@ -248,11 +248,11 @@ class Lowering {
   }
 
   // Notes the chunks that the parts read. Most tensors share no chunks with others.
-  Status need(std::span<const Part> parts) {
+  Status note_needed_chunks(std::span<const Part> parts) {
     for (const Part& part : parts) {
       if (const auto* chunk = std::get_if<FromChunk>(&part.from)) {
         SHW_CHECK(check_is_there(*chunk));
-        need(*chunk);
+        note_needed_chunks(*chunk);
       } else if (const FromFile* file = part.file()) {
         std::lock_guard lock(guard_);
         needed_.files.push_back(*file);
@@ -269,7 +269,7 @@ class Lowering {
       there.error().advice = "bring the file back into the checkpoint that the plan takes it from";
     return there;
   }
-  void need(const FromChunk& from) {
+  void note_needed_chunks(const FromChunk& from) {
     std::uint8_t& chunk = needed_.chunks[from.input][index_of(from.chunk)];
     std::atomic_ref<std::uint8_t>(chunk).store(1, std::memory_order_relaxed);
   }
@@ -278,7 +278,7 @@ class Lowering {
     for (const Part& factor : all_.factors[part.scaling->factors]->parts) {
       const auto* chunk = std::get_if<FromChunk>(&factor.from);
       bool meets = box.sizes.empty() || intersect(factor.box, box);
-      if (chunk != nullptr && meets) need(*chunk);
+      if (chunk != nullptr && meets) note_needed_chunks(*chunk);
       if (const FromFile* file = factor.file(); file != nullptr && meets) {
         std::lock_guard lock(guard_);
         needed_.files.push_back(*file);

@@ -22,7 +22,7 @@ constexpr std::uint32_t kMostTries = 1'000'000, kMostKiB = 32 << 10;
 constexpr std::uint32_t kEcmaScript =
     PCRE2_ALT_BSUX | PCRE2_ALLOW_EMPTY_CLASS | PCRE2_MATCH_UNSET_BACKREF | PCRE2_DOLLAR_ENDONLY;
 
-PCRE2_SPTR units(const std::string& text) {
+PCRE2_SPTR pcre2_text(const std::string& text) {
   return reinterpret_cast<PCRE2_SPTR>(text.data());
 }
 
@@ -36,8 +36,8 @@ std::string words_of(int error) {
 using Piece = std::variant<std::string, std::uint32_t>;
 
 // The group after a dollar, as in ECMAScript: two digits if such a group exists, otherwise one.
-std::optional<std::pair<std::uint32_t, std::size_t>> group_at(std::string_view to,
-                                                              std::uint32_t groups) {
+std::optional<std::pair<std::uint32_t, std::size_t>> parse_group_reference(std::string_view to,
+                                                                           std::uint32_t groups) {
   if (to.empty() || !is_digit(to[0])) return std::nullopt;
   const auto one = static_cast<std::uint32_t>(to[0] - '0');
   if (to.size() > 1 && is_digit(to[1])) {
@@ -56,7 +56,7 @@ Result<std::vector<Piece>> pieces_of(std::string_view to, std::uint32_t groups) 
   };
   for (std::size_t i = 0; i < to.size(); ++i) {
     const std::string_view rest = to.substr(i + 1);
-    const auto group = group_at(rest, groups);
+    const auto group = parse_group_reference(rest, groups);
     if (to[i] != '$' || rest.empty() || (rest[0] != '$' && rest[0] != '&' && !group)) {
       words += to[i];
     } else if (rest[0] == '$') {
@@ -81,7 +81,7 @@ Result<std::vector<Piece>> pieces_of(std::string_view to, std::uint32_t groups) 
 
 }  // namespace
 
-struct NamePattern::Compiled {
+struct NamePattern::CompiledPattern {
   std::string from;
   std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)> code{nullptr, &pcre2_code_free};
   std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> matched{
@@ -91,16 +91,16 @@ struct NamePattern::Compiled {
   std::vector<Piece> to;
 };
 
-NamePattern::NamePattern(std::unique_ptr<Compiled> compiled) : compiled_(std::move(compiled)) {}
+NamePattern::NamePattern(std::unique_ptr<CompiledPattern> compiled) : compiled_(std::move(compiled)) {}
 NamePattern::~NamePattern() = default;
 NamePattern::NamePattern(NamePattern&&) noexcept = default;
 
 Result<NamePattern> NamePattern::from(const std::string& from, const std::string& to) {
   int error = 0;
   PCRE2_SIZE at = 0;
-  auto made = std::make_unique<Compiled>();
+  auto made = std::make_unique<CompiledPattern>();
   made->from = from;
-  made->code.reset(pcre2_compile(units(from), from.size(),
+  made->code.reset(pcre2_compile(pcre2_text(from), from.size(),
                                  kEcmaScript | PCRE2_ANCHORED | PCRE2_ENDANCHORED, &error, &at,
                                  nullptr));
   if (made->code == nullptr)
@@ -121,7 +121,7 @@ Result<NamePattern> NamePattern::from(const std::string& from, const std::string
 
 Result<std::optional<std::string>> NamePattern::renamed(const std::string& name) const {
   using Name = std::optional<std::string>;
-  const int found = pcre2_match(compiled_->code.get(), units(name), name.size(), 0, 0,
+  const int found = pcre2_match(compiled_->code.get(), pcre2_text(name), name.size(), 0, 0,
                                 compiled_->matched.get(), compiled_->limits.get());
   if (found == PCRE2_ERROR_NOMATCH) return Name();
   if (found < 0)

@@ -16,7 +16,7 @@ namespace shw {
 namespace {
 
 tl::unexpected<Error> no_such_tensor_error(TargetState& all, const std::string& pattern) {
-  in_order(all);
+  sort_and_remove_dropped(all);
   std::vector<std::string_view> names;
   for (const TargetEntry& entry : all.tensors) names.push_back(entry.fqn);
   return fail(ErrorKind::kUsage, "\"" + pattern + "\" names no tensor",
@@ -68,11 +68,11 @@ std::optional<FromConstant> whole_number(Dtype dtype, double value) {
 
 }  // namespace
 
-tl::unexpected<Error> bad_step(std::string_view fqn, std::string why) {
+tl::unexpected<Error> step_error(std::string_view fqn, std::string why) {
   return fail(ErrorKind::kUsage, std::move(why), Place{.file = {}, .tensor = std::string(fqn)});
 }
 
-EntryNames& names_of(TargetState& all) {
+EntryNames& entry_names_of(TargetState& all) {
   if (all.names) return *all.names;
   EntryNames& names = all.names.emplace();
   for (std::size_t i = 0; i < all.tensors.size(); ++i)
@@ -94,7 +94,7 @@ void put_in_order(std::vector<Entry>& entries, const std::vector<std::size_t>& o
 
 }  // namespace
 
-void in_order(TargetState& all) {
+void sort_and_remove_dropped(TargetState& all) {
   if (!all.names) return;
   const bool tensors = all.names->any_removed(NamedKind::kTensor),
              objects = all.names->any_removed(NamedKind::kObject);
@@ -105,7 +105,7 @@ void in_order(TargetState& all) {
 }
 
 Result<std::size_t> entry_named(TargetState& all, const std::string& fqn) {
-  if (auto found = names_of(all).find(NamedKind::kTensor, fqn)) return *found;
+  if (auto found = entry_names_of(all).find(NamedKind::kTensor, fqn)) return *found;
   return no_such_tensor_error(all, fqn);
 }
 
@@ -115,7 +115,7 @@ namespace {
 // not give the order.
 std::optional<std::vector<std::size_t>> entries_with_exact_names(TargetState& all,
                                                                  const Patterns& names) {
-  const EntryNames& known = names_of(all);
+  const EntryNames& known = entry_names_of(all);
   if (names.size() > 1 && known.any_moved()) return std::nullopt;
   std::vector<std::size_t> entries;
   for (const std::string& name : names) {
@@ -133,8 +133,8 @@ std::optional<std::vector<std::size_t>> entries_with_exact_names(TargetState& al
 Result<std::vector<std::size_t>> entries_named(TargetState& all, const Patterns& patterns) {
   if (patterns.empty()) return fail(ErrorKind::kUsage, "no tensor is named");
   if (auto exact = entries_with_exact_names(all, patterns)) return std::move(*exact);
-  in_order(all);
-  EntryNames& names = names_of(all);
+  sort_and_remove_dropped(all);
+  EntryNames& names = entry_names_of(all);
   std::vector<bool> wanted(all.tensors.size(), false);
   for (const std::string& pattern : patterns) {
     if (auto exact = names.find(NamedKind::kTensor, pattern)) {
@@ -166,7 +166,7 @@ void put_entry(TargetState& all, std::size_t entry, TargetTensor tensor) {
   // Only a renamed tensor changes shared state, so others may be put from many threads
   // (change_each).
   if (fqn != tensor.fqn) {
-    EntryNames& names = names_of(all);
+    EntryNames& names = entry_names_of(all);
     names.forget(NamedKind::kTensor, fqn, entry);
     names.add(NamedKind::kTensor, tensor.fqn, entry);
     fqn = tensor.fqn;
@@ -176,26 +176,26 @@ void put_entry(TargetState& all, std::size_t entry, TargetTensor tensor) {
 }
 
 void add_entry(TargetState& all, TargetTensor tensor) {
-  names_of(all).add(NamedKind::kTensor, tensor.fqn, all.tensors.size());
+  entry_names_of(all).add(NamedKind::kTensor, tensor.fqn, all.tensors.size());
   TargetEntry entry{.fqn = tensor.fqn};
   entry.made = std::make_shared<const PackedTensor>(std::move(tensor));
   all.tensors.push_back(std::move(entry));
 }
 
 void add_object(TargetState& all, TargetNonTensorEntry object) {
-  names_of(all).add(NamedKind::kObject, object.fqn, all.objects.size());
+  entry_names_of(all).add(NamedKind::kObject, object.fqn, all.objects.size());
   all.objects.push_back(std::move(object));
 }
 
 void rename_object(TargetState& all, std::size_t object, std::string name) {
-  EntryNames& names = names_of(all);
+  EntryNames& names = entry_names_of(all);
   names.forget(NamedKind::kObject, all.objects[object].fqn, object);
   names.add(NamedKind::kObject, name, object);
   all.objects[object].fqn = std::move(name);
 }
 
 void remove_entry(TargetState& all, std::size_t entry, std::vector<TargetEntry> instead) {
-  EntryNames& names = names_of(all);
+  EntryNames& names = entry_names_of(all);
   names.forget(NamedKind::kTensor, all.tensors[entry].fqn, entry);
   names.mark_removed(NamedKind::kTensor, entry, {all.tensors.size(), instead.size()});
   all.tensors[entry] = {};
@@ -206,7 +206,7 @@ void remove_entry(TargetState& all, std::size_t entry, std::vector<TargetEntry> 
 }
 
 void remove_object(TargetState& all, std::size_t object) {
-  EntryNames& names = names_of(all);
+  EntryNames& names = entry_names_of(all);
   names.forget(NamedKind::kObject, all.objects[object].fqn, object);
   names.mark_removed(NamedKind::kObject, object, {});
   all.objects[object] = {};
@@ -226,8 +226,8 @@ Status change_each(TargetState& all, const Patterns& patterns,
 Result<std::size_t> dim_of(const TargetTensor& tensor, std::int64_t dim) {
   auto ndim = static_cast<std::int64_t>(tensor.shape.size());
   if (dim >= -ndim && dim < ndim) return static_cast<std::size_t>(dim < 0 ? dim + ndim : dim);
-  return bad_step(tensor.fqn,
-                  fmt::format("has no dim {}: its shape is {}", dim, to_text(tensor.shape)));
+  return step_error(tensor.fqn,
+                    fmt::format("has no dim {}: its shape is {}", dim, to_text(tensor.shape)));
 }
 
 Result<FromConstant> constant_of(Dtype dtype, double value) {
@@ -252,9 +252,9 @@ Result<FromConstant> constant_of(Dtype dtype, double value) {
 Status check_boxes(const TargetTensor& tensor, const std::vector<Box>& boxes) {
   for (const Box& box : boxes) {
     if (!is_inside(box.offsets, box.sizes, tensor.shape)) {
-      return bad_step(tensor.fqn, "offsets " + to_text(box.offsets) + " and sizes " +
-                                      to_text(box.sizes) + " are not a box of " +
-                                      to_text(tensor.shape));
+      return step_error(tensor.fqn, "offsets " + to_text(box.offsets) + " and sizes " +
+                                        to_text(box.sizes) + " are not a box of " +
+                                        to_text(tensor.shape));
     }
   }
   return {};

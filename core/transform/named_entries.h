@@ -42,6 +42,6 @@ Result<FromConstant> constant_of(Dtype dtype, double value);
 // Checks that the boxes are in the tensor.
 Status check_boxes(const TargetTensor& tensor, const std::vector<Box>& boxes);
 
-tl::unexpected<Error> bad_step(std::string_view fqn, std::string why);
+tl::unexpected<Error> step_error(std::string_view fqn, std::string why);
 
 }  // namespace shw

@@ -13,19 +13,19 @@ std::int64_t begin_of(const Part& part, std::size_t dim) {
 }
 
 // Number of different values. In a tensor's order most are sorted.
-std::size_t distinct(std::vector<std::int64_t>& begins) {
+std::size_t count_distinct(std::vector<std::int64_t>& begins) {
   if (!std::is_sorted(begins.begin(), begins.end())) std::sort(begins.begin(), begins.end());
   return static_cast<std::size_t>(std::unique(begins.begin(), begins.end()) - begins.begin());
 }
 
 // The dim with the most different part offsets.
-std::size_t most_cut(const TargetTensor& tensor) {
+std::size_t most_divided_dim(const TargetTensor& tensor) {
   std::size_t best = 0, most = 0;
   std::vector<std::int64_t> begins;
   for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
     begins.clear();
     for (const Part& part : tensor.parts) begins.push_back(begin_of(part, d));
-    const std::size_t places = distinct(begins);
+    const std::size_t places = count_distinct(begins);
     if (places <= most) continue;
     most = places;
     best = d;
@@ -37,7 +37,7 @@ std::size_t most_cut(const TargetTensor& tensor) {
 
 PartIndex::PartIndex(const TargetTensor& tensor) : tensor_(tensor) {
   if (tensor.parts.size() < kFew || tensor.shape.empty()) return;
-  index_.emplace(most_cut(tensor));
+  index_.emplace(most_divided_dim(tensor));
   for (std::uint32_t i = 0; i < tensor.parts.size(); ++i) index_->add(tensor.parts[i].box, i);
   index_->sort();
 }
@@ -56,7 +56,7 @@ std::vector<const Part*> PartIndex::near(const Box& tile) const {
   return found;
 }
 
-const Part* PartIndex::whole_at(const Box& tile) const {
+const Part* PartIndex::find_part_with_box(const Box& tile) const {
   auto is_it = [&](const Part& part) { return part.box == tile; };
   if (!index_) {
     const auto found = std::find_if(tensor_.parts.begin(), tensor_.parts.end(), is_it);
@@ -72,7 +72,7 @@ const Part* PartIndex::whole_at(const Box& tile) const {
 
 const Part* PartIndex::parts_of_tile(const Box& tile, std::vector<Part>& parts) const {
   parts.clear();
-  if (const Part* whole = whole_at(tile)) return whole;
+  if (const Part* whole = find_part_with_box(tile)) return whole;
   for (const Part* part : near(tile)) {
     if (auto cut = part_inside(*part, tile)) parts.push_back(std::move(*cut));
   }

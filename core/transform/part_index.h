@@ -25,7 +25,7 @@ class PartIndex {
   std::vector<const Part*> near(const Box& tile) const;
 
  private:
-  const Part* whole_at(const Box& tile) const;
+  const Part* find_part_with_box(const Box& tile) const;
 
   const TargetTensor& tensor_;
   std::optional<BoxIndex> index_;  // along the dim with most cuts; nullopt: too few parts to index

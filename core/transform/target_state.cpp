@@ -235,8 +235,8 @@ std::size_t dim_of_moves(const TargetTensor& tensor, std::span<const BoxMapping>
 // Calls `take` for the pairs of mapping and box that overlap: testing thousands of mappings against
 // thousands of parts would be millions of tests.
 template <class Thing, class BoxOf, class Take>
-void visit_moved(const std::vector<Thing>& things, const BoxOf& box_of,
-                 std::span<const BoxMapping> moves, std::size_t dim, const Take& take) {
+void visit_mapped_boxes(const std::vector<Thing>& things, const BoxOf& box_of,
+                        std::span<const BoxMapping> moves, std::size_t dim, const Take& take) {
   constexpr std::size_t kFewMoves = 8;
   if (moves.size() < kFewMoves || things.empty() || box_of(things.front()).sizes.empty()) {
     for (const BoxMapping& move : moves) {
@@ -260,18 +260,18 @@ void append_mapped(const TargetTensor& tensor, std::span<const BoxMapping> moves
                    TileMovement tiles, TargetTensor& into) {
   const std::size_t lost_before = into.loss.boxes.size();
   const std::size_t dim = dim_of_moves(tensor, moves);
-  visit_moved(
+  visit_mapped_boxes(
       tensor.parts, [](const Part& part) -> const Box& { return part.box; }, moves, dim,
       [&](const Part& part, const BoxMapping& move) {
         if (auto moved = mapped_part(part, move)) into.parts.push_back(std::move(*moved));
       });
-  visit_moved(
+  visit_mapped_boxes(
       tensor.loss.boxes, [](const Box& box) -> const Box& { return box; }, moves, dim,
       [&](const Box& box, const BoxMapping& move) {
         if (auto moved = moved_box(box, move)) into.loss.boxes.push_back(std::move(*moved));
       });
   if (tiles == TileMovement::kMoveWithElements) {
-    visit_moved(
+    visit_mapped_boxes(
         tensor.tiles, [](const TargetChunk& tile) -> const Box& { return tile.box; }, moves, dim,
         [&](const TargetChunk& tile, const BoxMapping& move) {
           if (auto moved = moved_box(tile.box, move))

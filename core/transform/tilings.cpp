@@ -16,7 +16,8 @@ namespace {
 constexpr int kMaxNesting = 8;
 
 // True if an earlier rank, which differs only on replicated axes, has the same tiles.
-bool is_copy(const Mesh& mesh, const std::vector<Placement>& placements, std::int64_t rank) {
+bool is_replica_of_earlier_rank(const Mesh& mesh, const std::vector<Placement>& placements,
+                                std::int64_t rank) {
   const std::vector<std::int64_t> at = mesh.coordinates(rank);
   for (std::size_t axis = 0; axis < at.size() && axis < placements.size(); ++axis) {
     if (placements[axis].kind == Placement::Kind::kReplicate && at[axis] != 0) return true;
@@ -30,7 +31,7 @@ Result<std::vector<TargetChunk>> mesh_tiles(const Mesh& mesh, const MeshTiling& 
   std::vector<TargetChunk> tiles;
   std::set<Extents> seen;
   for (std::int64_t rank = 0; rank < mesh.size(); ++rank) {
-    if (is_copy(mesh, tiling.placements, rank)) continue;
+    if (is_replica_of_earlier_rank(mesh, tiling.placements, rank)) continue;
     auto boxes = local_boxes(tensor.shape, mesh, tiling.placements, rank);
     if (!boxes) {
       boxes.error().place.tensor = tensor.fqn;
@@ -68,8 +69,8 @@ tl::unexpected<Error> with_step_in_error(const MeshTiling& tiling, Error error) 
 
 }  // namespace
 
-Result<std::vector<TargetChunk>> tiles_of(const TargetState& all, const NewTiling& tiling,
-                                          const TargetTensor& tensor) {
+Result<std::vector<TargetChunk>> make_tiles(const TargetState& all, const NewTiling& tiling,
+                                            const TargetTensor& tensor) {
   if (const auto* mesh = std::get_if<MeshTiling>(&tiling)) {
     auto tiles = mesh_tiles(all.meshes[mesh->mesh], *mesh, tensor);
     if (!tiles) return with_step_in_error(*mesh, std::move(tiles).error());
@@ -88,7 +89,7 @@ Result<TargetTensor> tensor_of(const TargetState& all, const TargetEntry& entry)
     SHW_TRY(tensor, target_tensor(all, 0, entry.as_saved));
   }
   if (!std::holds_alternative<std::monostate>(entry.tiling)) {
-    SHW_TRY(tensor.tiles, tiles_of(all, entry.tiling, tensor));
+    SHW_TRY(tensor.tiles, make_tiles(all, entry.tiling, tensor));
   }
   return tensor;
 }
@@ -129,8 +130,8 @@ Result<PlacementRules> placement_rules_from_json(std::string_view json, const st
   return out;
 }
 
-std::vector<Placement> placements_of(const PlacementRules& rules, std::string_view fqn,
-                                     std::size_t ndim, const Mesh& mesh) {
+std::vector<Placement> placements_by_rules(const PlacementRules& rules, std::string_view fqn,
+                                           std::size_t ndim, const Mesh& mesh) {
   for (const auto& [pattern, placements] : rules.rules) {
     if (matches_pattern(pattern, std::string(fqn))) return placements;
   }

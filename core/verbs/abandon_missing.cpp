@@ -37,8 +37,8 @@ std::vector<std::string> missing_entries_of(const Checkpoint& c) {
 
 // Chunks to drop because another moment of the parameter lost the same elements: Adam divides one
 // moment by the root of the other, so rows of only one moment would do harm.
-MissingChunks lost_by_other_moments(const Checkpoint& c, const MissingChunks& missing,
-                                    const Progress* progress) {
+MissingChunks chunks_lost_in_sibling_moments(const Checkpoint& c, const MissingChunks& missing,
+                                             const Progress* progress) {
   std::map<std::string, std::vector<TensorId>> of_parameters;
   for (const OptimizerState& state : optimizer_states(c, progress)) {
     if (state.role != StateRole::kMoment) continue;
@@ -147,7 +147,7 @@ Result<std::optional<Plan>> plan_dropping_missing_data(const Opened& opened,
     plan.inputs.push_back({filling.source, fingerprint(*options.fill_source)});
   }
   if (options.fill != FillChoice::kZero) filling.masters = masters_of(c, missing, progress);
-  add_fills(filling, missing, lost_by_other_moments(c, missing, progress), plan);
+  add_fills(filling, missing, chunks_lost_in_sibling_moments(c, missing, progress), plan);
   if (!entries.empty()) plan.steps.emplace_back(DropStep{entries});
   resolve_missing(c, plan.steps);
   return std::optional<Plan>(std::move(plan));

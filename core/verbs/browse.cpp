@@ -9,7 +9,7 @@
 #include "core/formats/folder_kind.h"
 #include "core/formats/open.h"
 #include "core/io/list_names.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/io/store.h"
 #include "core/verbs/view_ending.h"
 

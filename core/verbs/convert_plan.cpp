@@ -18,7 +18,7 @@
 #include "core/repair/plan/target_of_plan.h"
 #include "core/tensor/cast.h"
 #include "core/transform/name_pattern.h"
-#include "core/verbs/asked_path.h"
+#include "core/verbs/computed_path.h"
 #include "core/verbs/filter.h"
 #include "core/verbs/refused_by_torch.h"
 #include "core/verbs/weight_entries.h"
@@ -68,7 +68,7 @@ struct Converting {
   bool stays(std::string_view fqn) const {
     return !gone.contains(fqn) && !is_excluded_by(said.leave_out, std::string(fqn));
   }
-  std::vector<std::string> tensors_that_stay() const {
+  std::vector<std::string> kept_tensor_names() const {
     std::vector<std::string> names;
     for (TensorId tensor : checkpoint.tensors()) {
       if (stays(checkpoint.fqn(tensor))) names.emplace_back(checkpoint.fqn(tensor));
@@ -111,7 +111,7 @@ void drop_missing_entries(Converting& converting) {
 }
 
 Result<Dtype> weights_dtype(const std::string& option, const std::string& said) {
-  const auto dtype = dtype_from_person(said);
+  const auto dtype = dtype_from_user_text(said);
   if (dtype && is_plain_float(*dtype)) return *dtype;
   return fail(ErrorKind::kUsage, option + said + " is not a dtype that weights are cast to", {},
               "it is bf16, fp16, fp32 or fp64; 8 bits and fewer need scales next to the weights");
@@ -139,7 +139,7 @@ NameSet companions_of_quantised(const Checkpoint& checkpoint) {
 Status cast_weights(Converting& converting) {
   if (converting.said.dtype.empty()) return {};
   std::vector<CastCandidate> candidates;
-  for (std::string& fqn : converting.tensors_that_stay()) {
+  for (std::string& fqn : converting.kept_tensor_names()) {
     const Dtype dtype = converting.checkpoint.dtype(*converting.checkpoint.find(fqn));
     candidates.push_back({std::move(fqn), dtype});
   }
@@ -252,7 +252,7 @@ Status rename_all(Converting& converting) {
   std::vector<Step>& steps = converting.out.plan.steps;
   const bool lacks = needs_item_prefix(converting);
   if (said.strip.empty() && said.rename.empty() && !lacks) return {};
-  std::vector<std::string> names = converting.tensors_that_stay();
+  std::vector<std::string> names = converting.kept_tensor_names();
   for (const std::string& prefix : said.strip)
     SHW_CHECK(prefix == kWrappers ? strip_wrappers(names, steps)
                                   : strip_prefix(names, prefix, steps));
@@ -264,14 +264,14 @@ Status rename_all(Converting& converting) {
 }
 
 // Warns before anything is written that torch.load will refuse entries of the result.
-void note_refused(Converting& converting, const Format* format, Progress* progress) {
+void warn_of_torch_refusals(Converting& converting, const Format* format, Progress* progress) {
   const Format* torch = format_named("torch");
   if (torch == nullptr || format->writer != torch->writer) return;
   std::vector<std::size_t> objects;
   for (std::size_t i = 0; i < converting.checkpoint.objects().size(); ++i) {
     if (converting.stays(converting.checkpoint.objects()[i].fqn)) objects.push_back(i);
   }
-  const RefusedByTorch refused = refused_by_torch(converting.checkpoint, objects, progress);
+  const TorchRefusals refused = refused_by_torch(converting.checkpoint, objects, progress);
   if (!refused.entries.empty()) converting.out.notes.push_back(in_words(refused));
 }
 
@@ -398,7 +398,7 @@ Result<ConvertPlan> plan_of_convert(const Opened& opened, const VerbOptions& sai
   note_model_key(converting);
   SHW_CHECK(refuse_to_lose_additions(converting, format_named(said.to)));
   SHW_CHECK(write_as(said.to, said.shard_bytes, plan));
-  note_refused(converting, format_named(said.to), progress);
+  warn_of_torch_refusals(converting, format_named(said.to), progress);
   return out;
 }
 
@@ -407,7 +407,7 @@ std::string extraction_note(const Checkpoint& adapter) {
 }
 
 Result<std::string> format_to_keep(const std::string& path, Progress* progress) {
-  SHW_TRY(const auto checkpoint, open_requested(stored_path(path), progress));
+  SHW_TRY(const auto checkpoint, open_requested(path_without_suffixes(path), progress));
   const std::string own(checkpoint->format().name);
   const Format* format = format_named(own);
   return format != nullptr && format->writer != nullptr ? own : std::string("safetensors");

@@ -9,11 +9,11 @@
 #include <bit>
 #include <filesystem>
 
-#include "core/formats/common/crc32.h"
+#include "core/formats/zip/crc32.h"
 #include "core/io/list_names.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
+#include "core/io/permissions.h"
 #include "core/io/random_name.h"
-#include "core/io/rights.h"
 #include "core/io/store.h"
 #include "core/tensor/convert.h"
 #include "core/verbs/demo_model.h"
@@ -132,7 +132,7 @@ Status write_checkpoint(const DemoModel& model, WritableDirectory& directory, Pr
 namespace fs = std::filesystem;
 
 // Refuses a folder inside a checkpoint, where the demo would be read as part of it.
-Status check_is_none(const std::string& folder) {
+Status check_is_no_checkpoint(const std::string& folder) {
   if (!posix_store().exists(folder)) return {};
   SHW_TRY(const std::vector<std::string> names, names_in(folder));
   for (const std::string& name : names) {
@@ -168,7 +168,7 @@ Status clear(const std::string& folder, const std::string& checkpoint) {
 Result<Demo> make_demo(const std::string& folder, Progress* progress) {
   DemoModel model;
   SHW_CHECK(read_demo_model(kRecipe, model));
-  SHW_CHECK(check_is_none(folder));
+  SHW_CHECK(check_is_no_checkpoint(folder));
   std::error_code code;
   fs::create_directories(folder, code);
   if (code) return fail(ErrorKind::kIo, code.message(), {folder, {}, {}});

@@ -5,7 +5,7 @@
 #include "core/base/destroy_in_background.h"
 #include "core/base/parallel.h"
 #include "core/formats/open.h"
-#include "core/verbs/asked_path.h"
+#include "core/verbs/computed_path.h"
 #include "core/verbs/filter.h"
 #include "core/verbs/mapped_reference.h"
 

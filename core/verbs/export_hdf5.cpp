@@ -1,6 +1,6 @@
 #include "core/verbs/export_hdf5.h"
 
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/io/store.h"
 #include "core/rules/rules.h"
 #include "core/verbs/output_place.h"
@@ -20,7 +20,7 @@ Result<std::string> output_of(const Opened& opened, const VerbOptions& verb_opti
 }
 
 // True if all elements are correct and only their place or name is wrong.
-bool is_of_places_only(const Finding& finding) {
+bool is_of_location_only(const Finding& finding) {
   const Rule& rule = rule_of(finding);
   return finding.remedy && finding.remedy->kind != "fill" && !rule.damages_bytes &&
          rule.coverage.text.empty();
@@ -28,7 +28,7 @@ bool is_of_places_only(const Finding& finding) {
 
 // True for rules about silently changed bytes: no data in the named files is
 // trusted.
-bool is_of_whole_files(const Rule& rule) {
+bool is_silent_corruption_rule(const Rule& rule) {
   return rule.damages_bytes && rule.outcome == RunOutcome::kReadsWrong;
 }
 
@@ -49,12 +49,12 @@ std::vector<std::string_view> tensors_in(const Checkpoint& checkpoint, std::stri
 // Marks tensors with errors in the export.
 void mark_doubtful_tensors(const Checkpoint& checkpoint, ExportOptions& options) {
   for (const Finding& finding : options.findings) {
-    if (finding.severity != Severity::kError || is_of_places_only(finding)) continue;
+    if (finding.severity != Severity::kError || is_of_location_only(finding)) continue;
     std::string why = finding.rule + ": " + finding.cause;
     if (why.ends_with('.')) why.pop_back();
     for (const std::string& subject : finding.subjects) {
       options.doubts.emplace(subject, why);
-      if (!is_of_whole_files(rule_of(finding))) continue;
+      if (!is_silent_corruption_rule(rule_of(finding))) continue;
       for (std::string_view fqn : tensors_in(checkpoint, subject)) options.doubts.emplace(fqn, why);
     }
   }

@@ -11,7 +11,7 @@
 #include "core/rules/damage.h"
 #include "core/rules/rules.h"
 #include "core/tensor/dtype.h"
-#include "core/verbs/letters_in_order.h"
+#include "core/verbs/fuzzy_match.h"
 
 namespace shw {
 namespace {
@@ -29,14 +29,14 @@ bool parse_number(std::string_view text, T& value) {
 }
 
 // A predicate on tensors, built once per filter.
-using Test = std::function<bool(TensorId)>;
+using TermTest = std::function<bool(TensorId)>;
 
-Test matches_nothing() {
+TermTest matches_nothing() {
   return [](TensorId) { return false; };
 }
 
 // "finding:*" or "finding:coverage-gap".
-Test has_finding(const Checkpoint& checkpoint, const CheckReport* report, std::string_view rule) {
+TermTest has_finding(const Checkpoint& checkpoint, const CheckReport* report, std::string_view rule) {
   std::vector<bool> marked(checkpoint.tensor_count(), false);
   FindingPlaces places(checkpoint);
   for (const Finding& finding : report == nullptr ? std::vector<Finding>{} : report->findings) {
@@ -50,7 +50,7 @@ Test has_finding(const Checkpoint& checkpoint, const CheckReport* report, std::s
   };
 }
 
-Test written_by(const Checkpoint& checkpoint, std::string_view text) {
+TermTest written_by(const Checkpoint& checkpoint, std::string_view text) {
   std::uint32_t rank = 0;
   if (!parse_number(text, rank)) return matches_nothing();
   return [&checkpoint, rank](TensorId tensor) {
@@ -89,7 +89,7 @@ std::optional<WantedShape> parse_shape(std::string_view text) {
   return wanted;
 }
 
-Test has_shape(const Checkpoint& checkpoint, std::string_view text) {
+TermTest has_shape(const Checkpoint& checkpoint, std::string_view text) {
   auto parsed = parse_shape(text);
   if (!parsed) return matches_nothing();
   return [&checkpoint, wanted = std::move(*parsed)](TensorId tensor) {
@@ -111,7 +111,7 @@ struct WantedDtype {
   std::string part;
 };
 std::optional<WantedDtype> parse_dtype(std::string_view text) {
-  if (auto dtype = dtype_from_person(text)) return WantedDtype{dtype, {}};
+  if (auto dtype = dtype_from_user_text(text)) return WantedDtype{dtype, {}};
   std::string word = lowered(text);
   std::string part = word.starts_with("fp") ? "float" + word.substr(2) : word;
   for (std::size_t i = 1; i < static_cast<std::size_t>(Dtype::kCount); ++i) {
@@ -121,7 +121,7 @@ std::optional<WantedDtype> parse_dtype(std::string_view text) {
   return std::nullopt;
 }
 
-Test has_dtype(const Checkpoint& checkpoint, std::string_view text) {
+TermTest has_dtype(const Checkpoint& checkpoint, std::string_view text) {
   auto parsed = parse_dtype(text);
   if (!parsed) return matches_nothing();
   return [&checkpoint, wanted = std::move(*parsed)](TensorId tensor) {
@@ -131,7 +131,7 @@ Test has_dtype(const Checkpoint& checkpoint, std::string_view text) {
   };
 }
 
-bool is_letters(std::string_view word) {
+bool is_fuzzy_word(std::string_view word) {
   return word.size() > 1 && word[0] == '~';
 }
 
@@ -150,8 +150,8 @@ Term split(std::string_view word) {
   return {word.substr(0, colon), word.substr(colon + 1)};
 }
 
-Test has_word(const Checkpoint& checkpoint, std::string_view word, const FoldedNames* names) {
-  if (is_letters(word)) {
+TermTest has_word(const Checkpoint& checkpoint, std::string_view word, const FoldedNames* names) {
+  if (is_fuzzy_word(word)) {
     if (names != nullptr) {
       auto letters = std::make_shared<LettersInNames>(word.substr(1), *names);
       return [letters](TensorId tensor) { return letters->in(static_cast<std::uint32_t>(tensor)); };
@@ -178,7 +178,7 @@ bool is_term(std::string_view word) {
   return std::find(kTerms.begin(), kTerms.end(), split(word).key) != kTerms.end();
 }
 
-Test make_test(const Checkpoint& checkpoint, const CheckReport* report, std::string_view word,
+TermTest make_test(const Checkpoint& checkpoint, const CheckReport* report, std::string_view word,
                const FoldedNames* names) {
   auto [key, value] = split(word);
   if (key == "finding") return has_finding(checkpoint, report, value);
@@ -236,7 +236,7 @@ std::optional<InvalidTerm> problem_of(const Checkpoint& checkpoint, std::string_
                        std::string(key) + ":3 is one."};
   if (is_term(word)) return std::nullopt;
   // Names may contain a colon.
-  Test named = has_word(checkpoint, word, nullptr);
+  TermTest named = has_word(checkpoint, word, nullptr);
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     if (named(TensorId{t})) return std::nullopt;
   }
@@ -265,14 +265,14 @@ Result<std::vector<std::uint32_t>> filter_tensors(const Checkpoint& checkpoint,
   std::vector<std::uint32_t> all;
   const std::vector<std::uint32_t>* among = help.among;
   auto wide = std::find_if(words.begin(), words.end(), [](std::string_view word) {
-    return !is_term(word) && !is_letters(word) && !is_glob(word);
+    return !is_term(word) && !is_fuzzy_word(word) && !is_glob(word);
   });
   if (among == nullptr && help.names != nullptr && wide != words.end()) {
     all = tensors_with_word(*help.names, lowered(*wide));
     words.erase(wide);
     among = &all;
   }
-  std::vector<Test> tests;
+  std::vector<TermTest> tests;
   for (std::string_view word : words)
     tests.push_back(make_test(checkpoint, report, word, help.names));
   std::vector<std::uint32_t> passed;
@@ -281,7 +281,7 @@ Result<std::vector<std::uint32_t>> filter_tensors(const Checkpoint& checkpoint,
     if (i % 4096 == 0 && is_cancelled(progress)) return cancelled_error();
     std::uint32_t t = among != nullptr ? (*among)[i] : static_cast<std::uint32_t>(i);
     if (std::all_of(tests.begin(), tests.end(),
-                    [&](const Test& test) { return test(TensorId{t}); }))
+                    [&](const TermTest& test) { return test(TensorId{t}); }))
       passed.push_back(t);
   }
   return passed;
@@ -291,7 +291,7 @@ std::string as_fuzzy_filter(std::string_view text) {
   std::string instead;
   bool changed = false;
   for (std::string_view word : words_of(text)) {
-    bool plain = !is_term(word) && !is_letters(word) && !is_glob(word) && word != "~";
+    bool plain = !is_term(word) && !is_fuzzy_word(word) && !is_glob(word) && word != "~";
     changed = changed || plain;
     instead += (instead.empty() ? "" : " ") + std::string(plain ? "~" : "");
     instead += word;
@@ -306,7 +306,7 @@ bool is_narrower(std::string_view text, std::string_view before) {
     if (now[i] == then[i]) continue;
     bool words = !is_term(now[i]) && !is_term(then[i]);
     // A single "~" is an ordinary character.
-    bool alike = is_letters(now[i]) == is_letters(then[i]);
+    bool alike = is_fuzzy_word(now[i]) == is_fuzzy_word(then[i]);
     if (is_glob(now[i]) || is_glob(then[i])) return false;
     if (!words || !alike || !now[i].starts_with(then[i])) return false;
   }
@@ -327,7 +327,7 @@ std::vector<std::uint32_t> filter_objects(const Checkpoint& checkpoint, std::str
   for (std::uint32_t i = 0; i < checkpoint.objects().size(); ++i) {
     bool fits = std::all_of(words.begin(), words.end(), [&](std::string_view word) {
       const std::string& fqn = checkpoint.objects()[i].fqn;
-      if (is_letters(word)) return FuzzyMatcher(word.substr(1)).in(fqn);
+      if (is_fuzzy_word(word)) return FuzzyMatcher(word.substr(1)).in(fqn);
       if (!is_term(word) && is_glob(word)) return matches_pattern(std::string(word), fqn);
       return !is_term(word) && contains_ignoring_case(fqn, lowered(word));
     });

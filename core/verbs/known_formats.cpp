@@ -2,7 +2,7 @@
 
 #include "core/formats/common/item_reader.h"
 #include "core/formats/table.h"
-#include "core/formats/unread.h"
+#include "core/formats/unsupported_formats.h"
 
 namespace shw::verbs {
 namespace {
@@ -27,7 +27,7 @@ std::vector<KnownFormat> known_formats() {
 
 std::vector<std::string_view> refused_formats() {
   std::vector<std::string_view> titles;
-  for (const UnreadFormat& format : unread_formats()) titles.push_back(format.title);
+  for (const UnsupportedFormat& format : unsupported_formats()) titles.push_back(format.title);
   return titles;
 }
 

@@ -2,7 +2,7 @@
 
 #include "core/io/output_file.h"
 #include "core/maps/write_map.h"
-#include "core/verbs/asked_path.h"
+#include "core/verbs/computed_path.h"
 #include "core/verbs/output_place.h"
 
 namespace shw::verbs {

@@ -116,9 +116,9 @@ Result<ConvertPlan> plan_mapped(const Opened& opened, const VerbOptions& said,
   SHW_CHECK(check_options_of_map(said));
   const Checkpoint& checkpoint = *opened.checkpoint;
   SHW_TRY(MappedByOptions made,
-          mapped_by(checkpoint, said.to, mapping, {said.leave_out, said.weights_only}));
+          map_by_options(checkpoint, said.to, mapping, {said.leave_out, said.weights_only}));
   SHW_CHECK(check_norms(checkpoint, made));
-  std::vector<std::string> notes = notes_on(made);
+  std::vector<std::string> notes = mapping_notes(made);
   MappedSteps& mapped = made.steps;
   ConvertPlan out;
   Plan& plan = out.plan;

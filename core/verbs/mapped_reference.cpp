@@ -9,7 +9,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/maps/built_in_maps.h"
-#include "core/maps/rearranged.h"
+#include "core/maps/repairs_through_map.h"
 #include "core/rules/consequence.h"
 #include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
@@ -233,7 +233,7 @@ CheckpointDifference difference_of(const MappedComparison& comparison, const Che
 
 }  // namespace
 
-ModelFacts facts_of_pair(const Checkpoint& a, const Checkpoint& b) {
+ModelFacts model_facts_of_both(const Checkpoint& a, const Checkpoint& b) {
   ModelFacts facts = facts_in_folder(a), others = facts_in_folder(b);
   facts.config.merge(others.config);
   facts.args.merge(others.args);
@@ -251,7 +251,7 @@ struct RequestedMap {
 
 Result<RequestedMap> requested_map(const Checkpoint& a, const Checkpoint& b,
                                    const MapOptions& mapping) {
-  RequestedMap out{facts_of_pair(a, b), std::nullopt};
+  RequestedMap out{model_facts_of_both(a, b), std::nullopt};
   SHW_CHECK(add_map_options(mapping, out.facts));
   if (!mapping.map.empty()) {
     SHW_TRY(out.map, map_named(mapping.map));
@@ -261,7 +261,7 @@ Result<RequestedMap> requested_map(const Checkpoint& a, const Checkpoint& b,
 
 // True if values are compared: always with --data, never at metadata depth, otherwise if both
 // checkpoints are small.
-bool reads_values_at(std::optional<Depth> depth, const Checkpoint& a, const Checkpoint& b) {
+bool must_compare_values(std::optional<Depth> depth, const Checkpoint& a, const Checkpoint& b) {
   if (depth == Depth::kData || depth == Depth::kMetadata) return depth == Depth::kData;
   return a.tensor_bytes() <= kMostComparedUnasked &&
          b.tensor_bytes() <= kMostComparedUnasked - a.tensor_bytes();
@@ -341,12 +341,12 @@ void add_repairs(const Checkpoint& checkpoint, const RepairsThroughMap& known_re
   }
 }
 
-// Experts that are numbered from 1 leave number 0 missing in every layer, and so the whole stack.
-// Nothing where other numbers alone do not make the two equal.
-std::optional<MappedVerdict> compare_renumbered(const std::shared_ptr<const Checkpoint>& checkpoint,
-                                                const std::shared_ptr<const Checkpoint>& reference,
-                                                const MappedOptions& options,
-                                                const ModelFacts& facts, Progress* progress) {
+// If experts are numbered from 1, number 0 is missing in every layer. Compares again with numbers
+// from 0; nullopt if that does not make both equal.
+std::optional<MappedVerdict> compare_with_renumbered_experts(
+    const std::shared_ptr<const Checkpoint>& checkpoint,
+    const std::shared_ptr<const Checkpoint>& reference, const MappedOptions& options,
+    const ModelFacts& facts, Progress* progress) {
   auto from_one = experts_numbered_from_one(*checkpoint);
   if (!from_one) return std::nullopt;
   auto state = apply_steps(target_state_of(checkpoint), from_one->steps, progress);
@@ -394,7 +394,7 @@ Result<std::optional<MappedVerdict>> compare_through_map(
     return std::optional<MappedVerdict>();
   MappedOptions options;
   if (asked.map) options.map = &*asked.map;
-  options.reads_values = reads_values_at(depth, *checkpoint, *reference);
+  options.reads_values = must_compare_values(depth, *checkpoint, *reference);
   auto compared = compare_mapped(checkpoint, reference, options, facts, progress);
   const bool is_mistaken = !compared && asked.map && compared.error().kind == ErrorKind::kUsage;
   if (!compared && (is_mistaken || is_cancelled(progress)))
@@ -408,7 +408,8 @@ Result<std::optional<MappedVerdict>> compare_through_map(
   MappedComparison& comparison = **compared;
   comparison.program = program;
   if (!comparison.missing.empty() && comparison.reads_values) {
-    auto renumbered = compare_renumbered(checkpoint, reference, options, facts, progress);
+    auto renumbered =
+        compare_with_renumbered_experts(checkpoint, reference, options, facts, progress);
     if (renumbered) return renumbered;
   }
   MappedVerdict out;

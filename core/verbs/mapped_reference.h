@@ -14,7 +14,7 @@
 namespace shw::verbs {
 
 // The model's sizes from both checkpoints and the files next to them.
-ModelFacts facts_of_pair(const Checkpoint& a, const Checkpoint& b);
+ModelFacts model_facts_of_both(const Checkpoint& a, const Checkpoint& b);
 
 struct MappedVerdict {
   bool is_compared = false;  // false: `unjudged` has the reason

@@ -46,12 +46,13 @@ Result<ModelFacts> facts_from_example_checkpoint(const Checkpoint& checkpoint,
                                                  const Checkpoint& like, ModelFacts facts) {
   const ModelMap* last = map == nullptr ? built_in_map_to(to) : map;
   if (last == nullptr || last->to != to) return facts;
-  std::vector<MapTensor> shapes = named_shapes(checkpoint);
+  std::vector<MapTensor> shapes = tensor_names_and_shapes(checkpoint);
   if (map == nullptr && naming_scheme_of(shapes, facts) != last->from) {
     SHW_TRY(MappedSteps first, mapped_steps(checkpoint, nullptr, last->from, facts, {}));
     shapes = std::move(first.tensors);
   }
-  SHW_TRY(const BoundMap bound, bind_map(*last, MapDirection::kBack, named_shapes(like), facts));
+  SHW_TRY(const BoundMap bound,
+          bind_map(*last, MapDirection::kBack, tensor_names_and_shapes(like), facts));
   return facts_from_other_side(*last, shapes, like, bound, facts);
 }
 
@@ -67,9 +68,9 @@ bool is_naming_scheme(const std::string& word) {
   return std::find(worlds.begin(), worlds.end(), word) != worlds.end();
 }
 
-Result<MappedByOptions> mapped_by(const Checkpoint& checkpoint, const std::string& to,
-                                  const MapOptions& mapping, const LeaveOut& leave_out,
-                                  const Checkpoint* like) {
+Result<MappedByOptions> map_by_options(const Checkpoint& checkpoint, const std::string& to,
+                                       const MapOptions& mapping, const LeaveOut& leave_out,
+                                       const Checkpoint* like) {
   SHW_TRY(ModelFacts facts, facts_from_options(checkpoint, mapping));
   ModelMap named;
   const ModelMap* map = nullptr;
@@ -127,7 +128,7 @@ void add_state_notes(const MappedSteps& mapped, std::vector<std::string>& notes)
 
 }  // namespace
 
-std::vector<std::string> notes_on(const MappedByOptions& made) {
+std::vector<std::string> mapping_notes(const MappedByOptions& made) {
   const MappedSteps& mapped = made.steps;
   std::vector<std::string> notes;
   for (const std::string& leg : mapped.maps)
@@ -151,13 +152,13 @@ Result<MappedView> mapped_view(const std::shared_ptr<const Checkpoint>& checkpoi
   if (mapping.map.empty() && !is_naming_scheme(to))
     return fail(ErrorKind::kUsage, "\"" + to + "\" is not a program of a map", {},
                 "It is one of " + short_list_text(naming_schemes(), 8) + ".");
-  SHW_TRY(const MappedByOptions made, mapped_by(*checkpoint, to, mapping, {}, like));
+  SHW_TRY(const MappedByOptions made, map_by_options(*checkpoint, to, mapping, {}, like));
   SHW_CHECK(check_norms(*checkpoint, made));
   SHW_TRY(TargetState all, apply_steps(target_state_of(checkpoint), made.steps.steps, progress));
   MappedView view;
   SHW_TRY(view.checkpoint,
           target_view(std::make_shared<const TargetState>(std::move(all)), progress));
-  view.notes = notes_on(made);
+  view.notes = mapping_notes(made);
   return view;
 }
 

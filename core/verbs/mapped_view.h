@@ -23,11 +23,11 @@ struct MappedByOptions {
   ModelFacts facts = {};
 };
 // `like`: a checkpoint of the target program, whose forms and padding the result gets; may be null.
-Result<MappedByOptions> mapped_by(const Checkpoint& checkpoint, const std::string& to,
-                                  const MapOptions& mapping, const LeaveOut& leave_out,
-                                  const Checkpoint* like = nullptr);
+Result<MappedByOptions> map_by_options(const Checkpoint& checkpoint, const std::string& to,
+                                       const MapOptions& mapping, const LeaveOut& leave_out,
+                                       const Checkpoint* like = nullptr);
 // One line each: the maps, what is dropped, and options that the other program needs.
-std::vector<std::string> notes_on(const MappedByOptions& made);
+std::vector<std::string> mapping_notes(const MappedByOptions& made);
 // kUnsupported if Megatron's arguments say that norms store the factor, but this model's norms
 // store the factor minus 1.
 Status check_norms(const Checkpoint& checkpoint, const MappedByOptions& made);

@@ -19,7 +19,7 @@
 #include "core/formats/open.h"
 #include "core/io/list_names.h"
 #include "core/io/path_suffix.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/io/remote/remote_path.h"
 #include "core/io/store.h"
 #include "core/model/reachable.h"
@@ -295,7 +295,7 @@ std::string in_words(const NewestStep& step) {
 
 std::string resolved_path(const std::string& path) {
   if (path.empty() || is_step_alias(path)) return {};
-  if (auto computed = path_suffix(path)) {
+  if (auto computed = parse_computed_suffix(path)) {
     auto resolve = [](std::string& part) {
       if (std::string resolved = resolved_path(part); !resolved.empty()) part = resolved;
     };

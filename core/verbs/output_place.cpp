@@ -1,6 +1,6 @@
 #include "core/verbs/output_place.h"
 
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/io/same_file.h"
 #include "core/io/store.h"
 #include "core/repair/run/local_place.h"

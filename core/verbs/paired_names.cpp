@@ -106,7 +106,7 @@ void add_unpaired(const PairSides& sides, const std::set<std::string>& made, Pai
   }
 }
 
-Names names_as_read(const BoundMap& bound) {
+Names saved_names_by_read_name(const BoundMap& bound) {
   Names out;
   for (const auto& [saved, read] : bound.stripped) out[read] = saved;
   return out;
@@ -119,13 +119,13 @@ Result<PairedNames> pair_through_map(const MapOfPair& pair, const Checkpoint& fi
   PairSides sides{
       map, pair.is_first_from ? first : second, pair.is_first_from ? second : first, {}, {}, {},
       {}};
-  const std::vector<MapTensor> of_one = named_shapes(sides.one);
-  if (auto bound = bind_map(map, MapDirection::kBack, named_shapes(sides.other), facts))
+  const std::vector<MapTensor> of_one = tensor_names_and_shapes(sides.one);
+  if (auto bound = bind_map(map, MapDirection::kBack, tensor_names_and_shapes(sides.other), facts))
     sides.of_other = std::move(*bound);
   const ModelFacts followed =
       facts_from_other_side(map, of_one, sides.other, sides.of_other, facts);
   SHW_TRY(sides.bound, bind_map(map, MapDirection::kForward, of_one, followed));
-  sides.saved_one = names_as_read(sides.bound);
+  sides.saved_one = saved_names_by_read_name(sides.bound);
   sides.saved_other = saved_names(sides.other, sides.of_other);
   PairedNames out;
   out.map = map.name;
@@ -140,7 +140,7 @@ Result<PairedNames> pair_through_map(const MapOfPair& pair, const Checkpoint& fi
 
 }  // namespace
 
-void mark_differences(const CheckpointDifference& difference, PairedNames& names) {
+void count_row_differences(const CheckpointDifference& difference, PairedNames& names) {
   std::set<std::string_view> named;
   for (const TensorDifference& one : difference.tensors) {
     if (one.kind != DifferenceKind::kRetiled) named.insert(one.fqn);
@@ -157,9 +157,9 @@ void mark_differences(const CheckpointDifference& difference, PairedNames& names
 }
 
 Result<std::optional<PairedNames>> pair_names(const Checkpoint& first, const Checkpoint& second) {
-  const ModelFacts facts = facts_of_pair(first, second);
-  SHW_TRY(const MapOfPair pair,
-          map_of_pair(named_shapes(first), named_shapes(second), nullptr, facts));
+  const ModelFacts facts = model_facts_of_both(first, second);
+  SHW_TRY(const MapOfPair pair, map_of_pair(tensor_names_and_shapes(first),
+                                            tensor_names_and_shapes(second), nullptr, facts));
   if (pair.map == nullptr) return std::optional<PairedNames>();
   std::map<std::size_t, std::size_t> number_of;
   SHW_TRY(PairedNames out, pair_through_map(pair, first, second, facts, number_of));
@@ -171,7 +171,7 @@ Result<PairedNames> pair_learned(const Checkpoint& first, const Checkpoint& seco
   const MapOfPair pair{&learned.map, learned.way == MapDirection::kForward};
   std::map<std::size_t, std::size_t> number_of;
   SHW_TRY(PairedNames out,
-          pair_through_map(pair, first, second, facts_of_pair(first, second), number_of));
+          pair_through_map(pair, first, second, model_facts_of_both(first, second), number_of));
   out.map.clear();
   out.tensors = learned.tensors;
   out.proved = learned.proved;

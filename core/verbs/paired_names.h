@@ -54,7 +54,7 @@ Result<PairedNames> pair_learned(const Checkpoint& first, const Checkpoint& seco
                                  const LearnedMap& learned);
 
 // Counts the tensors of each row that the comparison found different.
-void mark_differences(const CheckpointDifference& difference, PairedNames& names);
+void count_row_differences(const CheckpointDifference& difference, PairedNames& names);
 
 // Operations of a row on its first tensors, as text; empty for a rename only.
 std::vector<std::string> row_words(const ModelMap& map, const BoundRow& row);

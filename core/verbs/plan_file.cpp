@@ -4,7 +4,7 @@
 
 #include "core/exec/partial_folder.h"
 #include "core/io/output_file.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/io/read_whole.h"
 #include "core/io/store.h"
 #include "core/repair/plan/plan_fingerprint.h"

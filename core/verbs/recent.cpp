@@ -6,7 +6,7 @@
 
 #include "core/base/json.h"
 #include "core/base/utf8.h"
-#include "core/verbs/own_file.h"
+#include "core/verbs/user_files.h"
 
 namespace shw::verbs {
 namespace {

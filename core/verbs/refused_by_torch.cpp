@@ -7,8 +7,8 @@
 #include "core/base/words.h"
 #include "core/formats/carried_values.h"
 #include "core/formats/common/carried_pickle.h"
-#include "core/formats/common/pickle.h"
-#include "core/formats/common/weights_only.h"
+#include "core/formats/pickle/pickle.h"
+#include "core/formats/pickle/weights_only.h"
 #include "core/report/text_words.h"
 
 namespace shw::verbs {
@@ -16,7 +16,7 @@ namespace {
 
 // The first name in a value that torch's own unpickler does not import.
 std::optional<std::string> refused_name(std::string_view opcodes) {
-  auto placed = placed_opcodes(opcodes, 0, 0);
+  auto placed = renumber_memo_entries(opcodes, 0, 0);
   if (!placed) return std::nullopt;
   const std::string pickle = "\x80\x02" + placed->opcodes + ".";
   auto tree = decode_pickle(std::as_bytes(std::span(pickle)), "value");
@@ -29,9 +29,9 @@ std::optional<std::string> refused_name(std::string_view opcodes) {
 
 }  // namespace
 
-RefusedByTorch refused_by_torch(const Checkpoint& checkpoint,
-                                const std::vector<std::size_t>& objects, Progress* progress) {
-  RefusedByTorch refused;
+TorchRefusals find_torch_refusals(const Checkpoint& checkpoint,
+                                  const std::vector<std::size_t>& objects, Progress* progress) {
+  TorchRefusals refused;
   CarriedValues values(checkpoint, progress);
   for (std::size_t object : objects) {
     const auto value = values.of(object);
@@ -43,7 +43,7 @@ RefusedByTorch refused_by_torch(const Checkpoint& checkpoint,
   return refused;
 }
 
-std::string in_words(const RefusedByTorch& refused) {
+std::string in_words(const TorchRefusals& refused) {
   if (refused.entries.empty()) return {};
   constexpr std::size_t kMost = 8;
   std::string options;

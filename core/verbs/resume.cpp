@@ -6,11 +6,11 @@
 #include "core/exec/partial_folder.h"
 #include "core/facts/storage/filled.h"
 #include "core/io/owner.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/run/apply.h"
 #include "core/repair/run/request.h"
-#include "core/verbs/asked_path.h"
+#include "core/verbs/computed_path.h"
 
 namespace shw::verbs {
 namespace {

@@ -65,16 +65,16 @@ Result<bool> first_rows_are_equal(const Checkpoint& own, const Checkpoint& back,
 
 }  // namespace
 
-Result<RoundTripResult> way_back(const Opened& source, const VerbOptions& said,
-                                 const MapOptions& mapping, const std::string& output,
-                                 Progress* progress, Team* team) {
+Result<RoundTripResult> check_round_trip(const Opened& source, const VerbOptions& said,
+                                         const MapOptions& mapping, const std::string& output,
+                                         Progress* progress, Team* team) {
   const Checkpoint& own = *source.checkpoint;
   SHW_TRY(auto back, open_checkpoint(output, progress));
   RoundTripResult out;
   std::map<std::string, std::int64_t> unpadded;
   if (needs_map(said, mapping)) {
     SHW_TRY(const MappedByOptions made,
-            mapped_by(own, said.to, mapping, {said.leave_out, said.weights_only}));
+            map_by_options(own, said.to, mapping, {said.leave_out, said.weights_only}));
     out.program = made.steps.from;
     unpadded = rows_without_padding(made.steps);
     SHW_TRY(MappedView view, mapped_view(back, made.steps.from, mapping, progress, &own));

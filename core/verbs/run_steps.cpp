@@ -65,7 +65,7 @@ std::string step_name_pattern(std::string_view name) {
 }
 
 // Checkpoints, and folders named like them, whose save may not have finished; newest first.
-std::vector<ListedPlace> steps_among(FolderListing listing, std::size_t& not_read) {
+std::vector<ListedPlace> list_step_folders(FolderListing listing, std::size_t& not_read) {
   const std::string base = listing.path == "/" ? "/" : listing.path + "/";
   std::set<std::string> patterns;
   std::vector<bool> is_checkpoint;
@@ -219,7 +219,7 @@ RunSteps list_run(const std::string& path, const RunSteps* before) {
   FolderListing listing = list_folder(path);
   run.path = listing.path;
   run.error = listing.error;
-  const std::vector<ListedPlace> places = steps_among(std::move(listing), run.not_read);
+  const std::vector<ListedPlace> places = list_step_folders(std::move(listing), run.not_read);
   const std::string base = run.path == "/" ? "/" : run.path + "/";
   for (const ListedPlace& place : places) {
     RunStep step;

@@ -8,14 +8,14 @@
 
 #include "core/base/checked.h"
 #include "core/base/words.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/io/publish.h"
 #include "core/report/text_words.h"
 #include "core/tensor/cast.h"
 #include "core/tensor/element_text.h"
-#include "core/verbs/free_place.h"
+#include "core/verbs/free_path.h"
 #include "core/verbs/output_place.h"
-#include "core/verbs/slice_looker.h"
+#include "core/verbs/slice_reader.h"
 
 namespace shw::verbs {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "core/base/checked.h"
 #include "core/tiles/slice.h"
-#include "core/verbs/slice_looker.h"
+#include "core/verbs/slice_reader.h"
 
 namespace shw::verbs {
 namespace {

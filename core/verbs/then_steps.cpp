@@ -22,17 +22,17 @@ constexpr const char* kForms =
     "a step as JSON: '{\"step\": \"rename\", \"from\": \"a\", \"to\": \"b\"}'";
 
 // A tensor after the plan's steps so far.
-struct LeftTensor {
+struct PlannedTensorForm {
   std::string fqn;
   std::size_t ndim = 0;
   Dtype dtype = Dtype::kUnknown;
 };
 
-Result<std::vector<LeftTensor>> tensors_after(const Opened& opened, const Plan& plan,
-                                              Progress* progress) {
+Result<std::vector<PlannedTensorForm>> tensors_after(const Opened& opened, const Plan& plan,
+                                                     Progress* progress) {
   SHW_TRY(const TargetOfPlan target, target_of_plan(opened.checkpoint, plan, progress));
   const Checkpoint& source = *opened.checkpoint;
-  std::vector<LeftTensor> left;
+  std::vector<PlannedTensorForm> left;
   for (const TargetEntry& entry : target.all.tensors) {
     if (entry.made == nullptr) {
       left.push_back(
@@ -53,10 +53,10 @@ Result<PlacementRules> placement_rules(const VerbOptions& options, const Mesh& m
 }
 
 // Adds one step per group of tensors with equal placements.
-void add_reshard(const std::vector<LeftTensor>& tensors, const Mesh& mesh,
+void add_reshard(const std::vector<PlannedTensorForm>& tensors, const Mesh& mesh,
                  const PlacementRules& rules, Plan& plan) {
   std::map<std::string, std::size_t> step_of;  // by placements
-  for (const LeftTensor& tensor : tensors) {
+  for (const PlannedTensorForm& tensor : tensors) {
     auto placements = placements_of(rules, tensor.fqn, tensor.ndim, mesh);
     auto [found, is_new] = step_of.try_emplace(to_text(placements), plan.steps.size());
     if (is_new) plan.steps.emplace_back(ReshardStep{{}, mesh, std::move(placements)});
@@ -65,10 +65,10 @@ void add_reshard(const std::vector<LeftTensor>& tensors, const Mesh& mesh,
 }
 
 // Casts only weights: optimizer states and step counters stay.
-Result<std::string> add_cast(const Opened& opened, const std::vector<LeftTensor>& tensors,
+Result<std::string> add_cast(const Opened& opened, const std::vector<PlannedTensorForm>& tensors,
                              const std::string& dtype, Plan& plan) {
   std::vector<CastCandidate> candidates;
-  for (const LeftTensor& tensor : tensors) candidates.push_back({tensor.fqn, tensor.dtype});
+  for (const PlannedTensorForm& tensor : tensors) candidates.push_back({tensor.fqn, tensor.dtype});
   SHW_TRY(CastChoice choice, choose_casts(*opened.checkpoint, candidates, "--then cast:", dtype));
   if (!choice.tensors.empty())
     plan.steps.emplace_back(CastStep{std::move(choice.tensors), choice.to});
@@ -104,7 +104,7 @@ Result<Plan> plan_reshard(const Opened& opened, const VerbOptions& options) {
   SHW_TRY(const Mesh mesh, parse_mesh(options.mesh));
   SHW_TRY(const PlacementRules rules, placement_rules(options, mesh));
   const Checkpoint& checkpoint = *opened.checkpoint;
-  std::vector<LeftTensor> tensors;
+  std::vector<PlannedTensorForm> tensors;
   for (TensorId tensor : checkpoint.tensors())
     tensors.push_back({std::string(checkpoint.fqn(tensor)), checkpoint.shape(tensor).size(),
                        checkpoint.dtype(tensor)});

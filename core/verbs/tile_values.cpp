@@ -120,8 +120,8 @@ Result<StatisticsSums> TileValueReader::sums_of(const TilePart& part) {
       return {};
     };
     SHW_TRY([[maybe_unused]] std::int64_t given,
-            pass_elements(*items, chunk(part.tile), part.range, to, progress_,
-                          counting_constant_runs(alike)));
+            stream_elements(*items, chunk(part.tile), part.range, to, progress_,
+                            constant_run_counter(alike)));
     std::size_t width = size_of(dtype_);
     for (std::size_t at = 0; at + width <= bytes.size(); at += width) {
       std::uint64_t bits = 0;
@@ -134,8 +134,8 @@ Result<StatisticsSums> TileValueReader::sums_of(const TilePart& part) {
   auto counter = counters_.take();
   counter->begin(dtype_);
   SHW_TRY([[maybe_unused]] std::int64_t given,
-          pass_elements(*items, chunk(part.tile), part.range, counting(*counter), progress_,
-                        counting_constant_runs(alike)));
+          stream_elements(*items, chunk(part.tile), part.range, counting(*counter), progress_,
+                          constant_run_counter(alike)));
   StatisticsSums sums = counter->take();
   sums += alike;
   return sums;

@@ -17,7 +17,7 @@
 #include "core/repair/run/run_plan.h"
 #include "core/rules/rules.h"
 #include "core/tensor/cast.h"
-#include "core/verbs/asked_path.h"
+#include "core/verbs/computed_path.h"
 
 namespace shw::verbs {
 namespace {
@@ -84,7 +84,7 @@ nlohmann::ordered_json predicted_json(const Forecast& forecast) {
 
 // Appends a member to the text of a JSON object: parsing a plan of millions of chunks would take
 // several times the memory.
-std::string with_last_member(std::string text, std::string_view key, std::string_view value) {
+std::string append_member(std::string text, std::string_view key, std::string_view value) {
   text.resize(text.rfind('\n', text.rfind('}')));
   ((text += ",\n \"") += key) += "\": ";
   for (char one : value) {
@@ -114,8 +114,8 @@ std::string estimate_to_json(const Checkpoint& checkpoint, const Plan& plan,
                   {"decoded_items", outlook.forecast.decoded_items},
                   {"decoded_on_disk", outlook.forecast.decoded_on_disk},
                   {"predicted", predicted_json(outlook.forecast)}};
-  return with_last_member(plan_to_json(checkpoint, plan), "explain",
-                          explain.dump(1, ' ', false, Json::error_handler_t::replace));
+  return append_member(plan_to_json(checkpoint, plan), "explain",
+                       explain.dump(1, ' ', false, Json::error_handler_t::replace));
 }
 
 std::string estimate_to_json(const Checkpoint& checkpoint, const Plan& plan,
@@ -139,8 +139,8 @@ std::string estimate_to_json(const Checkpoint& checkpoint, const Plan& plan,
   } else {
     explain["refused"] = outlook.error().message;
   }
-  return with_last_member(plan_to_json(checkpoint, plan), "explain",
-                          explain.dump(1, ' ', false, Json::error_handler_t::replace));
+  return append_member(plan_to_json(checkpoint, plan), "explain",
+                       explain.dump(1, ' ', false, Json::error_handler_t::replace));
 }
 
 Result<StepsEstimate> estimate_steps(const Opened& opened, const Plan& plan, std::uint64_t memory,

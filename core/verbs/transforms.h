@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/exec/forecast.h"
-#include "core/repair/run/outlook.h"
+#include "core/repair/run/estimate.h"
 #include "core/verbs/verbs.h"
 
 namespace shw {
@@ -37,7 +37,7 @@ struct StepsEstimate {
   std::map<std::string, std::uint64_t> jobs;   // by kind: "rows", "strided", "cast", ...
   std::vector<std::string> out_of_range = {};  // one text per cast whose range is too small
   std::uint64_t bytes_read = 0, bytes_written = 0;
-  // Entries of which other ranks, with indices of their own, saved other values that are not
+  // Entries for which other ranks saved other values in their own indices; those values are not
   // copied.
   std::vector<std::string> of_other_ranks = {};
   std::string program_hash;

@@ -1,10 +1,10 @@
 #include "core/verbs/ui_report.h"
 
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/io/publish.h"
 #include "core/report/report.h"
 #include "core/verbs/command_line.h"
-#include "core/verbs/free_place.h"
+#include "core/verbs/free_path.h"
 #include "core/verbs/output_place.h"
 
 namespace shw::verbs {

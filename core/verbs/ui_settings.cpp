@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/base/json.h"
-#include "core/verbs/own_file.h"
+#include "core/verbs/user_files.h"
 
 namespace shw::verbs {
 namespace {

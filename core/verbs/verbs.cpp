@@ -15,12 +15,12 @@
 #include "core/report/hdf5_report.h"
 #include "core/report/report.h"
 #include "core/rules/rules.h"
-#include "core/verbs/asked_path.h"
 #include "core/verbs/choose_tensors.h"
 #include "core/verbs/command_line.h"
+#include "core/verbs/computed_path.h"
 #include "core/verbs/mapped_reference.h"
 #include "core/verbs/named_nodes.h"
-#include "core/verbs/same_program.h"
+#include "core/verbs/wrong_conversions.h"
 
 namespace shw::verbs {
 
@@ -100,10 +100,11 @@ Result<CountedStatistics> stats(const Opened& opened, std::span<const std::strin
                                 const CountedChunks* known) {
   const Checkpoint& checkpoint = *opened.checkpoint;
   SHW_TRY(std::vector<TensorId> tensors, choose_tensors(checkpoint, names));
-  SHW_TRY(const Executors executors, choose_counters(device, loads_to_count(checkpoint, tensors)));
+  SHW_TRY(const Executors executors,
+          choose_statistics_executors(device, loads_to_count(checkpoint, tensors)));
   CountedStatistics counted;
-  SHW_TRY(counted.tensors,
-          statistics_of(checkpoint, tensors, progress, team, number_counters(executors), known));
+  SHW_TRY(counted.tensors, statistics_of(checkpoint, tensors, progress, team,
+                                         statistics_backends(executors), known));
   counted.device = executors.use();
   if (team != nullptr) {
     SHW_TRY(counted.device, gather_device_use(*team, counted.device));
@@ -183,9 +184,9 @@ Result<RepairResult> repair(const Opened& opened, const Plan& plan, const ApplyO
   return apply_plan(*opened.checkpoint, plan, options, progress);
 }
 
-Result<std::vector<Finding>> still_wrong(const Opened& source, const std::string& output,
-                                         std::optional<Depth> depth, Progress* progress,
-                                         Team* team) {
+Result<std::vector<Finding>> findings_of_result(const Opened& source, const std::string& output,
+                                                std::optional<Depth> depth, Progress* progress,
+                                                Team* team) {
   Opened result = source;
   SHW_TRY(result.checkpoint, open_checkpoint(output, progress));
   SHW_TRY(CheckReport report, check(result, depth, progress, team));
@@ -201,7 +202,7 @@ bool is_filled_elements_finding(const Finding& finding) {
 Result<VerifyReport> verify(const std::string& named, Progress* progress,
                             const std::string& against, Team* team, std::uint64_t memory) {
   if (against.empty()) return verify_repair(named, progress, team);
-  const std::string checkpoint = certified_folder_of(named);
+  const std::string checkpoint = folder_that_certifies(named);
   SHW_TRY(auto source, open_requested_for_comparison(against, progress));
   auto opened = open_checkpoint(checkpoint, progress);
   SHW_TRY(auto broken,

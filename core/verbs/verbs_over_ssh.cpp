@@ -60,7 +60,7 @@ bool are_hashes(std::string_view text) {
   return rest.starts_with("total of ");
 }
 
-// An answer that is no text of the verb: of a program that could not run, or was killed.
+// The error for remote output that is not an answer: the program could not run or was killed.
 tl::unexpected<Error> without_answer(const RemotePlace& place, const RemoteAnswer& answer) {
   return fail(ErrorKind::kIo,
               "shardwright over there ended with exit code " + std::to_string(answer.code) +
@@ -69,7 +69,7 @@ tl::unexpected<Error> without_answer(const RemotePlace& place, const RemoteAnswe
 }
 
 // A name as an answer writes it: bytes that are not UTF-8 are replaced.
-std::string name_in_answer(std::string_view name) {
+std::string name_as_in_json(std::string_view name) {
   using Tree = nlohmann::json;
   const std::string text = Tree(name).dump(-1, ' ', false, Tree::error_handler_t::replace);
   return Tree::parse(text).get<std::string>();
@@ -116,9 +116,9 @@ Result<CheckpointNumbers> numbers_over_ssh(const Checkpoint& checkpoint, const V
   numbers.tensors.resize(checkpoint.tensor_count());
   std::unordered_map<std::string, std::size_t> tensors_of_name;
   for (TensorId tensor : checkpoint.tensors())
-    ++tensors_of_name[name_in_answer(checkpoint.fqn(tensor))];
+    ++tensors_of_name[name_as_in_json(checkpoint.fqn(tensor))];
   for (TensorId tensor : float_tensors(checkpoint)) {
-    const std::string name = name_in_answer(checkpoint.fqn(tensor));
+    const std::string name = name_as_in_json(checkpoint.fqn(tensor));
     const auto found = json["tensors"].find(name);
     const bool is_there =
         found != json["tensors"].end() && found->is_object() && tensors_of_name[name] == 1;

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "core/base/json.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/io/publish.h"
 #include "core/io/read_whole.h"
 #include "core/io/remote/remote_path.h"
-#include "core/verbs/free_place.h"
+#include "core/verbs/free_path.h"
 #include "core/verbs/newest_step.h"
 #include "core/verbs/output_place.h"
 #include "core/verbs/place_mark.h"

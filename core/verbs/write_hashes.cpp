@@ -1,7 +1,7 @@
 #include "core/verbs/write_hashes.h"
 
 #include "core/report/hash_report.h"
-#include "core/verbs/free_place.h"
+#include "core/verbs/free_path.h"
 #include "core/verbs/output_place.h"
 #include "core/verbs/verbs_over_ssh.h"
 

@@ -40,7 +40,7 @@ std::string suffix_of_result(const std::string& opened_as, const std::string& to
        {"delta-to", "-delta"},
        {"applied", "-applied"},
        {"dequantised", "-dequantised"}}};
-  if (const auto end = path_suffix(opened_as)) {
+  if (const auto end = parse_computed_suffix(opened_as)) {
     if (end->word == "quantised") return "-" + end->numbers;  // the scheme
     const auto* row =
         std::ranges::find(kSuffixes, end->word, [](const auto& one) { return one.first; });
@@ -53,7 +53,7 @@ Result<std::vector<std::string>> warnings_of_inputs(const std::string& opened_as
                                                     std::optional<Depth> depth,
                                                     Progress* progress) {
   std::vector<std::string> warnings;
-  for (auto end = path_suffix(opened_as); end; end = path_suffix(end->before)) {
+  for (auto end = parse_computed_suffix(opened_as); end; end = parse_computed_suffix(end->before)) {
     std::optional<Depth> of_input = depth;
     if (end->word == kMerged && !depth) of_input = Depth::kData;  // adapters are small
     for (const std::string& path : end->others) {

@@ -23,8 +23,8 @@ std::string suffix_of_result(const std::string& opened_as, const std::string& to
 // kUnsupported if there are findings: rewritten, they could no longer be recognised.
 Status refuse_broken(const std::vector<Finding>& findings, const std::string& checkpoint);
 
-// Findings above info in what the path of a computed checkpoint adds to its first: "RULE  PATH:
-// CAUSE". Errors are refused. Adapters are checked at every byte unless `depth` says otherwise.
+// Findings above info in the further inputs of a computed checkpoint, as "RULE  PATH: CAUSE".
+// Findings that are errors are refused. Adapters are checked at every byte unless `depth` is given.
 Result<std::vector<std::string>> warnings_of_inputs(const std::string& opened_as,
                                                     std::optional<Depth> depth, Progress* progress);
 

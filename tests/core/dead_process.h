@@ -19,7 +19,7 @@ inline std::string dead_process() {
   REQUIRE(::pipe(ends) == 0);
   pid_t child = ::fork();
   if (child == 0) {
-    std::string text = this_process();
+    std::string text = own_process_identity();
     ssize_t written = ::write(ends[1], text.data(), text.size());
     ::_exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
   }
@@ -43,7 +43,7 @@ class LiveProcess {
     child_ = ::fork();
     if (child_ == 0) {
       ::close(until[1]);
-      const std::string text = this_process();
+      const std::string text = own_process_identity();
       char none = 0;
       const bool told = ::write(ends[1], text.data(), text.size()) != 0;
       const bool ended = ::read(until[0], &none, 1) == 0;  // returns when the other end is closed

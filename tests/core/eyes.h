@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "core/mesh/writer_colour.h"
+#include "core/report/writer_colour.h"
 
 namespace shw::test {
 

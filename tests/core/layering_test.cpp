@@ -231,7 +231,7 @@ TEST_CASE("a planted violation of the layers is found, and what is allowed is no
   CHECK(
       planted("core", "core/repair/a.cpp", "#include \"core/formats/dcp/dcp_write.h\"\n").size() ==
       1);
-  CHECK(planted("core", "core/repair/a.cpp", "#include \"core/formats/common/zip.h\"\n").empty());
+  CHECK(planted("core", "core/repair/a.cpp", "#include \"core/formats/zip/zip.h\"\n").empty());
   CHECK(planted("views", "views/a.cpp", "#include \"core/formats/open.h\"\n").size() == 1);
   CHECK(planted("views", "views/a.cpp", "#include <thread>\n").size() == 1);
   CHECK(planted("views", "views/a.cpp", "#include <imgui.h>\n").empty());

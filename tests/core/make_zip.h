@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/formats/common/crc32.h"
+#include "core/formats/zip/crc32.h"
 #include "core/io/source.h"
 #include "core/tensor/shape.h"
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <utility>
 
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 
 namespace shw {
 

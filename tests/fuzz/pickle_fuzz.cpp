@@ -1,7 +1,7 @@
 // Any bytes as a pickle: decoded, or an error with a place inside them.
 #include <cstdlib>
 
-#include "core/formats/common/pickle.h"
+#include "core/formats/pickle/pickle.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   auto bytes = std::as_bytes(std::span(data, size));

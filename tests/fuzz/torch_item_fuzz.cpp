@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/formats/common/side_tensors.h"
+#include "core/formats/common/torch_file_tensors.h"
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/items/item_check.h"
 #include "core/formats/items/items.h"
@@ -35,8 +35,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read_all(file, false);
   read_all(file, true);
   auto source = memory_source("optimizer_rank_0.pt", file);
-  if (auto side = read_side_tensors(source)) {
-    for (const SideTensor& tensor : side->tensors) (void)read_side_elements(*source, tensor);
+  if (auto side = read_torch_file_tensors(source)) {
+    for (const TorchFileTensor& tensor : side->tensors)
+      (void)read_torch_file_elements(*source, tensor);
   }
   return 0;
 }

@@ -26,13 +26,14 @@ Bytes drawn_bytes(std::size_t count, std::uint64_t seed) {
 }
 
 Executors on_rig_cards(OnDeviceError on_error = OnDeviceError::kCpu) {
-  auto executors = choose_counters({DeviceKind::kCuda, kAnyGpu, on_error, cuda_gpus}, {});
+  auto executors =
+      choose_statistics_executors({DeviceKind::kCuda, kAnyGpu, on_error, cuda_gpus}, {});
   REQUIRE(executors.has_value());
   return *executors;
 }
 
 // True if a counter's result equals that of a CPU core.
-bool counts_alike(NumberCounter& counter, Dtype dtype, std::uint64_t seed) {
+bool counts_alike(StatisticsBackend& counter, Dtype dtype, std::uint64_t seed) {
   const Bytes bytes = drawn_bytes(4800, seed);
   StatisticsCounter alone;
   alone.begin(dtype);
@@ -55,7 +56,7 @@ TEST_CASE("counters come to the same in whatever order streams go on") {
     rig::begin_streams(seed);
     {
       const Executors executors = on_rig_cards();
-      auto counter = number_counters(executors, {1024, 0})();
+      auto counter = statistics_backends(executors, {1024, 0})();
       for (Dtype dtype : kCounted) {
         CAPTURE(name(dtype));
         CHECK(counts_alike(*counter, dtype, seed));
@@ -81,7 +82,7 @@ TEST_CASE("counters of several threads and cards come to the same wherever a car
       std::vector<std::thread> threads;
       for (std::size_t t = 0; t < right.size(); ++t)
         threads.emplace_back([&, t] {
-          auto counter = number_counters(executors, {1024, 0})();
+          auto counter = statistics_backends(executors, {1024, 0})();
           for (Dtype dtype : kCounted) right[t] += counts_alike(*counter, dtype, 100 + t) ? 1 : 0;
         });
       for (std::thread& thread : threads) thread.join();

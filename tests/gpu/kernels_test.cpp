@@ -41,7 +41,7 @@ TEST_CASE("random slabs ask for every kernel") {
     SlabCase slab = random_slab(seed, 2000);
     SlabTables tables;
     add_tiles(tables, slab.tiles);
-    add_scans(tables, slab.elements);
+    add_fingerprints(tables, slab.elements);
     add_numbers(tables, slab.numbers);
     for (std::size_t k = 0; k < asked.size(); ++k) asked[k] += tables.items[k].size();
   }

@@ -20,7 +20,7 @@ struct Travelling {
   SlabCase slab;
   std::vector<std::byte> wanted, made;
   Fingerprint sum;
-  std::vector<NumberJob> numbers;
+  std::vector<StatisticsJob> numbers;
   std::vector<StatisticsSums> counted;
 
   explicit Travelling(std::uint64_t seed) : slab(random_slab(seed, 300)) {
@@ -28,7 +28,7 @@ struct Travelling {
     made = wanted;
     sum = run_slowly(slab, wanted);
     numbers = slab.numbers;
-    for (const NumberJob& job : numbers) counted.emplace_back(job.dtype);
+    for (const StatisticsJob& job : numbers) counted.emplace_back(job.dtype);
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i].sums = &counted[i];
   }
   Travelling(const Travelling&) = delete;

@@ -44,9 +44,9 @@ class RigBesideCpu final : public Executor {
     }
     const Dtype dtype = work.tiles.front().from;
     StatisticsSums counted(dtype), wanted_counts(dtype);
-    const NumberJob numbers{dtype, 0, size_of(dtype) == 0 ? 0 : work.in.size() / size_of(dtype),
-                            &counted};
-    NumberJob wanted_numbers = numbers;
+    const StatisticsJob numbers{dtype, 0, size_of(dtype) == 0 ? 0 : work.in.size() / size_of(dtype),
+                                &counted};
+    StatisticsJob wanted_numbers = numbers;
     wanted_numbers.sums = &wanted_counts;
     std::vector<std::byte> made(work.out.begin(), work.out.end());
     auto wanted = cpu_->run({work.in, work.tiles, elements, made, std::span(&wanted_numbers, 1)});
@@ -142,7 +142,7 @@ RigTile tile_by(std::unique_ptr<Executor> executor, const LoweredTarget& lowered
   Workspace workspace{SourceOpener(lowered.program, lowered.inputs,
                                    std::make_shared<DecodedItems>(std::uint64_t{1} << 30)),
                       std::move(executor)};
-  const Limits limits{slab, slab, 8 * slab};
+  const SlabLimits limits{slab, slab, 8 * slab};
   auto written = write_blocks(lowered.program, id, {0, block_count(lowered.program, id, limits)},
                               workspace, limits, file, nullptr);
   if (!written) FAIL(written.error().message);

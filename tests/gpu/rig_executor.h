@@ -6,7 +6,7 @@
 
 #include "core/exec/executor.h"
 #include "gpu/kernels.h"
-#include "gpu/number_tables.h"
+#include "gpu/statistics_tables.h"
 
 namespace shw::test {
 
@@ -48,7 +48,7 @@ class RigExecutor final : public Executor {
       for (const Fingerprint& part : sums) sum += part;
     }
     if (!work.out.empty()) std::memcpy(work.out.data(), out.data(), out.size());
-    for (const NumberTable& table : tables.numbers)
+    for (const StatisticsTable& table : tables.numbers)
       *table.sums += sums_of_table(table.dtype, table.elements, numbers.data() + table.begin);
     return sum;
   }

@@ -20,7 +20,7 @@ namespace shw::test {
 struct SlabCase {
   std::vector<std::byte> in, out;
   std::vector<TileJob> tiles, elements;
-  std::vector<NumberJob> numbers;
+  std::vector<StatisticsJob> numbers;
   std::vector<StatisticsSums> counted;  // expected statistics of each job
 
   SlabWork work(std::vector<std::byte>& made) const { return {in, tiles, elements, made}; }
@@ -229,7 +229,7 @@ inline Fingerprint run_slowly(const SlabCase& slab, std::vector<std::byte>& out)
     else if (job.op == ElementOp::kCopy)
       std::memcpy(made, from, size_of(job.to));
     else
-      change_elements(job, from, size_of(job.from), made, size_of(job.to), 1);
+      convert_elements(job, from, size_of(job.from), made, size_of(job.to), 1);
   };
   for (const TileJob& job : slab.tiles) {
     for (std::int64_t i = 0; i < elements(job.layouts.target); ++i) {
@@ -254,8 +254,8 @@ inline std::string difference(Executor& executor, const SlabCase& slab,
                               const std::vector<std::byte>& wanted, const Fingerprint& sum) {
   std::vector<std::byte> made(slab.out.size(), kPoison);
   std::vector<StatisticsSums> counted;
-  std::vector<NumberJob> numbers = slab.numbers;
-  for (const NumberJob& job : numbers) counted.emplace_back(job.dtype);
+  std::vector<StatisticsJob> numbers = slab.numbers;
+  for (const StatisticsJob& job : numbers) counted.emplace_back(job.dtype);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i].sums = &counted[i];
   SlabWork work = slab.work(made);
   work.numbers = numbers;

@@ -80,9 +80,9 @@ TEST_CASE("turned planes touch whole sectors and meet no bank twice") {
   for (int log = 0; log < 5; ++log) {
     CAPTURE(log);
     const std::int64_t element = 1 << log, rows = 256, columns = 128;
-    Counted all =
-        counted(copy_of_size(log), {rows, columns}, {element, element * rows},
-                {element * columns, element}, sized(Kernel::kTurn1, static_cast<unsigned>(log)));
+    Counted all = counted(copy_of_size(log), {rows, columns}, {element, element * rows},
+                          {element * columns, element},
+                          sized(Kernel::kTranspose1, static_cast<unsigned>(log)));
     CHECK(all.read <= 1.10);
     CHECK(all.written <= 1.10);
     CHECK(all.traffic.shared_phases > 0);
@@ -94,9 +94,9 @@ TEST_CASE("planes that begin at odd addresses are turned side by side as well") 
   for (int log = 0; log < 4; ++log) {
     CAPTURE(log);
     const std::int64_t element = 1 << log, rows = 127, columns = 129;
-    Counted all =
-        counted(copy_of_size(log), {rows, columns}, {element, element * 131},
-                {element * 133, element}, sized(Kernel::kTurnEach1, static_cast<unsigned>(log)));
+    Counted all = counted(copy_of_size(log), {rows, columns}, {element, element * 131},
+                          {element * 133, element},
+                          sized(Kernel::kTransposeEach1, static_cast<unsigned>(log)));
     CHECK(all.traffic.bank_conflicts == 0);
   }
 }
@@ -149,8 +149,9 @@ TEST_CASE("scans touch what they hold and meet no bank twice") {
   for (int log = 0; log < 5; ++log) {
     CAPTURE(log);
     const std::int64_t element = 1 << log;
-    Counted all = counted(copy_of_size(log), {1 << 16}, {element}, {1},
-                          sized(Kernel::kScan1, static_cast<unsigned>(std::min(log, 2))), true);
+    Counted all =
+        counted(copy_of_size(log), {1 << 16}, {element}, {1},
+                sized(Kernel::kFingerprint1, static_cast<unsigned>(std::min(log, 2))), true);
     CHECK(all.read <= 1.05);
     CHECK(all.traffic.bank_conflicts == 0);
   }
@@ -178,7 +179,7 @@ TEST_CASE("numbers are counted with what they hold read once and little next to 
           std::memcpy(in.data() + i * size, &value, std::min<std::size_t>(size, 4));
       }
       StatisticsSums sums(dtype);
-      const NumberJob job{dtype, 0, count, &sums};
+      const StatisticsJob job{dtype, 0, count, &sums};
       RigExecutor rig;
       rig::begin_counting();
       auto done = rig.run({in, {}, {}, {}, std::span(&job, 1)});

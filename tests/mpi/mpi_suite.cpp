@@ -45,7 +45,7 @@ int run_until_one_dies(MpiSession& session) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  auto session = begin_mpi(launch_of_this_process());
+  auto session = begin_mpi(detect_own_launch());
   if (!session) {
     std::fprintf(stderr, "%s\n", session.error().message.c_str());
     return 2;

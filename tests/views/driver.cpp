@@ -50,7 +50,7 @@ Driver::Driver(std::shared_ptr<const Snapshot> snapshot, ImVec2 size, float scal
   io.DeltaTime = 1.0f / 60;
   io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
   io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
-  keep_own_input();
+  init_headless_input();
   // Real fonts, for tests of elided or overlapping text; they take 0.2 s to rasterise.
   ImFont* font = scale > 0 ? nullptr : io.Fonts->AddFontDefault();
   fonts_ = {font, font, font, font, font, font, font, font};

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "app/gui/imgui_setup.h"
-#include "app/gui/settings_keeper.h"
+#include "app/gui/settings_autosaver.h"
 #include "core/io/store.h"
 #include "core/temporary_folder.h"
 #include "make/snapshots.h"

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "app/gui/pace.h"
+#include "app/gui/frame_pacer.h"
 
 using namespace shw;
 

@@ -37,7 +37,7 @@ TEST_CASE("same tiles: a tile is found by its chunk, without chunks by its rank"
   const auto tile = tile_at(saved, slice, 5.5, 1);
   REQUIRE(tile == 1);
   for (const bool has_chunks : {true, false}) {
-    const TileShift shift = shift_to(saved, *tile, two_tiles(true, has_chunks), slice);
+    const TileShift shift = shift_to_same_tile(saved, *tile, two_tiles(true, has_chunks), slice);
     CHECK(shift.is_known);
     CHECK(shift.row == -4);
     CHECK(shift.column == 3);
@@ -45,8 +45,9 @@ TEST_CASE("same tiles: a tile is found by its chunk, without chunks by its rank"
   TileSet other(Extents{2, 4, 6});
   other.add(Extents{0, 0, 0}, Extents{1, 4, 6}, 5, TileStatus::kFine, ChunkId{1});
   other.seal();
-  CHECK_FALSE(shift_to(saved, *tile, other, slice).is_known);  // the slice does not cross it
-  CHECK_FALSE(shift_to(saved, *tile, TileSet(Extents{4, 6}), slice).is_known);
+  CHECK_FALSE(
+      shift_to_same_tile(saved, *tile, other, slice).is_known);  // the slice does not cross it
+  CHECK_FALSE(shift_to_same_tile(saved, *tile, TileSet(Extents{4, 6}), slice).is_known);
   CHECK(tile_at(saved, slice, 1e9, -1) == 1);  // the nearest element
 }
 

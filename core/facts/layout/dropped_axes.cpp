@@ -8,7 +8,7 @@
 #include "core/facts/layout/spec_layout.h"
 #include "core/facts/states/local_states.h"
 #include "core/facts/states/split_pairs.h"
-#include "core/mesh/error_models.h"
+#include "core/mesh/torch_offset_bugs.h"
 
 namespace shw {
 namespace {
@@ -77,7 +77,7 @@ bool cuts_short_dim(const UndersizedTensor& tensor, std::size_t axis) {
 }
 
 // True if no other axis splits the same dimension earlier: the axis' part is one interval.
-bool cuts_first(const UndersizedTensor& tensor, std::size_t axis) {
+bool splits_dim_first(const UndersizedTensor& tensor, std::size_t axis) {
   for (std::size_t other : tensor.order) {
     if (cuts_short_dim(tensor, other)) return other == axis;
   }
@@ -85,7 +85,7 @@ bool cuts_first(const UndersizedTensor& tensor, std::size_t axis) {
 }
 
 // The part of the short dimension at one coordinate of the axis.
-Cut part_of(const UndersizedTensor& tensor, std::size_t axis, std::int64_t coordinate) {
+Cut part_at_coordinate(const UndersizedTensor& tensor, std::size_t axis, std::int64_t coordinate) {
   return chunk_of(tensor.entry->shape[tensor.dim], tensor.entry->mesh->axes[axis].size, coordinate);
 }
 
@@ -99,7 +99,7 @@ struct LayoutInterpretation {
 // an empty box: a rank with data would prove that the axis was not dropped. `cut_by`: by rank, the
 // assumed global shape and the box.
 template <class CutBy>
-bool gives_every_chunk(const Checkpoint& c, const UndersizedTensor& tensor, CutBy cut_by) {
+bool reproduces_all_chunks(const Checkpoint& c, const UndersizedTensor& tensor, CutBy cut_by) {
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
     auto [shape, box] = cut_by(tensor.ranks[i]);
     if (!box || *box != box_of(c, tensor.chunks[i])) return false;
@@ -117,7 +117,7 @@ bool gives_every_chunk(const Checkpoint& c, const UndersizedTensor& tensor, CutB
 bool is_a_part(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis) {
   std::int64_t saved = c.shape(tensor.tensor)[tensor.dim];
   for (std::int64_t at = 0; at < tensor.entry->mesh->axes[axis].size; ++at) {
-    if (part_of(tensor, axis, at).size == saved) return true;
+    if (part_at_coordinate(tensor, axis, at).size == saved) return true;
   }
   return false;
 }
@@ -129,12 +129,14 @@ bool explains(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t a
   const Mesh& mesh = *tensor.entry->mesh;
   MeshLayout reduced = without_axis(mesh, tensor.entry->placements, axis);
   if (reading.plain) reduced.placements = as_plain_placements(reduced.placements);
-  return gives_every_chunk(c, tensor, [&](std::int64_t rank) {
+  return reproduces_all_chunks(c, tensor, [&](std::int64_t rank) {
     std::vector<std::int64_t> coordinates = mesh.coordinates(rank);
     Extents shape = copy_of(c.shape(tensor.tensor));
-    if (reading.by_part) shape[tensor.dim] = part_of(tensor, axis, coordinates[axis]).size;
+    if (reading.by_part)
+      shape[tensor.dim] = part_at_coordinate(tensor, axis, coordinates[axis]).size;
     coordinates.erase(coordinates.begin() + static_cast<std::ptrdiff_t>(axis));
-    auto box = nested_box(shape, reduced.mesh, reduced.placements, reduced.mesh.rank(coordinates));
+    auto box = box_of_nested_splits(shape, reduced.mesh, reduced.placements,
+                                    reduced.mesh.rank(coordinates));
     return std::pair(std::move(shape), std::move(box));
   });
 }
@@ -153,7 +155,7 @@ std::vector<std::int64_t> coordinates_without_axis(const UndersizedTensor& tenso
 // True if all chunks come from ranks that the other splitting axes distinguish: ranks that differ
 // only in the axis claimed one box, and one of them is left. Otherwise any tensor of half the
 // expected size would match.
-bool one_writer_a_box(const UndersizedTensor& tensor, std::size_t axis) {
+bool has_one_writer_per_box(const UndersizedTensor& tensor, std::size_t axis) {
   std::set<std::vector<std::int64_t>> boxes;
   for (std::int64_t rank : tensor.ranks) {
     if (!boxes.insert(coordinates_without_axis(tensor, axis, rank)).second) return false;
@@ -165,12 +167,14 @@ bool one_writer_a_box(const UndersizedTensor& tensor, std::size_t axis) {
 
 // True for a grid that is not torch.chunk's but fills the part of one coordinate, as
 // Megatron-FSDP's flat buckets do: shifted by the axis that splits first.
-bool fills_one_part(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis) {
-  if (!tensor.chunks_in_bounds || !cuts_first(tensor, axis) || !one_writer_a_box(tensor, axis))
+bool fills_part_of_first_axis(const Checkpoint& c, const UndersizedTensor& tensor,
+                              std::size_t axis) {
+  if (!tensor.chunks_in_bounds || !splits_dim_first(tensor, axis) ||
+      !has_one_writer_per_box(tensor, axis))
     return false;
   const Mesh& mesh = *tensor.entry->mesh;
   return std::all_of(tensor.ranks.begin(), tensor.ranks.end(), [&](std::int64_t rank) {
-    return part_of(tensor, axis, mesh.coordinates(rank)[axis]).size ==
+    return part_at_coordinate(tensor, axis, mesh.coordinates(rank)[axis]).size ==
            c.shape(tensor.tensor)[tensor.dim];
   });
 }
@@ -194,7 +198,7 @@ void place_by_box(const CheckInput& input, const UndersizedTensor& tensor, Dropp
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
     Extents sizes = payload_sizes(input, tensor.chunks[i]);
     // The correct box of the rank; torch's newest offsets are the second choice.
-    auto box = nested_box(entry.shape, *entry.mesh, entry.placements, tensor.ranks[i]);
+    auto box = box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, tensor.ranks[i]);
     if (!box || box->sizes != sizes)
       box = local_box(entry.shape, *entry.mesh, entry.placements, tensor.ranks[i]);
     if (!box || box->sizes != sizes) {
@@ -219,8 +223,8 @@ bool is_stored_in_order(const Checkpoint& c, const UndersizedTensor& tensor, std
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
     std::vector<std::int64_t> coordinates = entry.mesh->coordinates(tensor.ranks[i]);
     coordinates[axis] = 0;
-    auto box =
-        nested_box(entry.shape, *entry.mesh, entry.placements, entry.mesh->rank(coordinates));
+    auto box = box_of_nested_splits(entry.shape, *entry.mesh, entry.placements,
+                                    entry.mesh->rank(coordinates));
     if (!box) return false;
     begins.emplace_back(c.offsets(tensor.chunks[i])[dim], box->offsets[dim]);
   }
@@ -252,7 +256,7 @@ void place_by_shift(const CheckInput& input, const UndersizedTensor& tensor, Dro
       return;
     }
     std::int64_t coordinate = mesh.coordinates(tensor.ranks[i])[out.axis];
-    box.offsets[tensor.dim] += part_of(tensor, out.axis, coordinate).offset;
+    box.offsets[tensor.dim] += part_at_coordinate(tensor, out.axis, coordinate).offset;
     out.retained_chunks.push_back(whole_retained_chunk(tensor.chunks[i], box.sizes, box.offsets));
   }
   out.placed = true;
@@ -291,15 +295,15 @@ DroppedAxis dropped(const CheckInput& input, const UndersizedTensor& tensor, std
 // A single chunk says little about its grid: then the spec must mark the tensor as an expert's.
 bool explains_without(const Checkpoint& c, const UndersizedTensor& tensor, const AxisSet& axes) {
   const Mesh& mesh = *tensor.entry->mesh;
-  return gives_every_chunk(c, tensor, [&](std::int64_t rank) {
+  return reproduces_all_chunks(c, tensor, [&](std::int64_t rank) {
     MeshLayout reduced{mesh, tensor.entry->placements};
     std::vector<std::int64_t> coordinates = mesh.coordinates(rank);
     for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
       reduced = without_axis(reduced.mesh, reduced.placements, *axis);
       coordinates.erase(coordinates.begin() + static_cast<std::ptrdiff_t>(*axis));
     }
-    auto box = nested_box(c.shape(tensor.tensor), reduced.mesh, reduced.placements,
-                          reduced.mesh.rank(coordinates));
+    auto box = box_of_nested_splits(c.shape(tensor.tensor), reduced.mesh, reduced.placements,
+                                    reduced.mesh.rank(coordinates));
     return std::pair(copy_of(c.shape(tensor.tensor)), std::move(box));
   });
 }
@@ -356,14 +360,14 @@ std::optional<DroppedAxisCandidate> axes_that_explain(const CheckInput& input,
     for (std::size_t axis : tensor.order) {
       if (cuts_short_dim(tensor, axis) &&
           (explains(c, tensor, axis, {}) ||
-           (cuts_first(tensor, axis) && explains(c, tensor, axis, {.by_part = true})) ||
+           (splits_dim_first(tensor, axis) && explains(c, tensor, axis, {.by_part = true})) ||
            explains(c, tensor, axis, {.plain = true})))
         out.axes.push_back(axis);
     }
     if (out.axes.empty()) {
       out.grid = false;
       for (std::size_t axis : tensor.order) {
-        if (cuts_short_dim(tensor, axis) && fills_one_part(c, tensor, axis))
+        if (cuts_short_dim(tensor, axis) && fills_part_of_first_axis(c, tensor, axis))
           out.axes.push_back(axis);
       }
     }

@@ -31,7 +31,7 @@ bool is_flat(const MismatchedShape& shape) {
 }
 
 // Formats "64 x 16".
-std::string product(const Extents& shape) {
+std::string dims_product_text(const Extents& shape) {
   std::string text;
   for (std::int64_t extent : shape) text += (text.empty() ? "" : " x ") + std::to_string(extent);
   return text;
@@ -78,12 +78,13 @@ std::vector<Shapes> possible_rows(const Shapes& sure, const Shapes& absent) {
   return rows;
 }
 
-std::string words_of_row(const MismatchedShape& holder, const Shapes& row, std::int64_t ranks) {
+std::string concatenation_text(const MismatchedShape& holder, const Shapes& row,
+                               std::int64_t ranks) {
   std::string sum;
   std::vector<std::string> names;
   std::int64_t whole = 0;
   for (const MismatchedShape* shape : row) {
-    if (names.size() < 4) sum += (sum.empty() ? "" : " + ") + product(shape->expected);
+    if (names.size() < 4) sum += (sum.empty() ? "" : " + ") + dims_product_text(shape->expected);
     whole += elements(shape->expected);
     names.push_back(shape->fqn);
   }
@@ -116,8 +117,8 @@ std::string flat_parameter_text(const Shapes& flat, const Shapes& absent) {
     const auto ranks = ranks_of_row(whole, holder->saved[0]);
     if (!ranks) continue;
     const bool is_exact = *ranks * holder->saved[0] == whole;
-    if (is_exact) return words_of_row(*holder, row, *ranks);
-    if (found.empty()) found = words_of_row(*holder, row, *ranks);
+    if (is_exact) return concatenation_text(*holder, row, *ranks);
+    if (found.empty()) found = concatenation_text(*holder, row, *ranks);
   }
   return found;
 }

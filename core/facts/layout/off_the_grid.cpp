@@ -1,7 +1,7 @@
 #include "core/facts/layout/off_the_grid.h"
 
 #include "core/facts/layout/spec_layout.h"
-#include "core/mesh/error_models.h"
+#include "core/mesh/torch_offset_bugs.h"
 
 namespace shw {
 namespace {
@@ -36,7 +36,7 @@ void OffGridChunks::add_chunk(const SpecEntry& entry, ChunkId chunk) {
   auto rank = writer ? rank_on(input_, *entry.mesh, *writer) : std::nullopt;
   ExtentsView offsets = c.offsets(chunk), sizes = c.sizes(chunk);
   if (!rank || offsets.size() != entry.shape.size() || volume(sizes) == 0) return;
-  for (auto box : {nested_box(entry.shape, *entry.mesh, entry.placements, *rank),
+  for (auto box : {box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, *rank),
                    local_box(entry.shape, *entry.mesh, entry.placements, *rank)}) {
     if (box && same(box->sizes, sizes)) return;
   }

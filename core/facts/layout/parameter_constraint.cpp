@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kParameterConfidence = 0.97;  // share of correct results on generated cases
 
-std::vector<const OptimizerState*> short_states(const CheckInput& input) {
+std::vector<const OptimizerState*> states_shorter_than_parameter(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
   std::vector<const OptimizerState*> out;
   for (const OptimizerState& state : each_state(input)) {
@@ -28,7 +28,7 @@ std::vector<const OptimizerState*> short_states(const CheckInput& input) {
 
 void derive_by_parameters(const CheckInput& input, DerivedLayouts& out) {
   const Checkpoint& c = input.checkpoint;
-  const std::vector<const OptimizerState*> found = short_states(input);
+  const std::vector<const OptimizerState*> found = states_shorter_than_parameter(input);
   if (found.empty()) return;
   const OptimizerState& example = *found.front();
   UndecidedAxis told;

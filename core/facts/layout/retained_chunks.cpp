@@ -38,8 +38,8 @@ RetainedChunk whole_retained_chunk(ChunkId chunk, ExtentsView sizes, ExtentsView
   return RetainedChunk{chunk, whole(sizes), copy_of(at)};
 }
 
-std::vector<RetainedChunk> retained_in(const Checkpoint& checkpoint, TensorId source,
-                                       const Box& wanted, const Extents& at) {
+std::vector<RetainedChunk> crop_to_retained_chunks(const Checkpoint& checkpoint, TensorId source,
+                                                   const Box& wanted, const Extents& at) {
   std::vector<RetainedChunk> out;
   for (ChunkId chunk : checkpoint.chunks(source)) {
     const Box saved = box_of(checkpoint, chunk);
@@ -57,7 +57,8 @@ std::vector<RetainedChunk> retained_in(const Checkpoint& checkpoint, TensorId so
 PartlyLost truncated_to_shape(const Checkpoint& checkpoint, TensorId tensor,
                               const Extents& expected) {
   return {tensor, expected,
-          retained_in(checkpoint, tensor, whole(expected), Extents(expected.size(), 0)), ""};
+          crop_to_retained_chunks(checkpoint, tensor, whole(expected), Extents(expected.size(), 0)),
+          ""};
 }
 
 Box destination(const RetainedChunk& retained_chunk) {

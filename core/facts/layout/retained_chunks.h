@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/facts/layout/cut_orders.h"
+#include "core/facts/layout/split_orders.h"
 #include "core/facts/states/optimizer_states.h"
 #include "core/model/checkpoint.h"
 #include "core/model/finding.h"
@@ -18,8 +18,8 @@ namespace shw {
 // Places the whole item of `chunk` with shape `sizes` at `at`.
 RetainedChunk whole_retained_chunk(ChunkId chunk, ExtentsView sizes, ExtentsView at);
 // The parts of the chunks of `source` inside `wanted`, placed so that `wanted` begins at `at`.
-std::vector<RetainedChunk> retained_in(const Checkpoint& checkpoint, TensorId source,
-                                       const Box& wanted, const Extents& at);
+std::vector<RetainedChunk> crop_to_retained_chunks(const Checkpoint& checkpoint, TensorId source,
+                                                   const Box& wanted, const Extents& at);
 // The first elements of a tensor, as far as `expected` reaches.
 PartlyLost truncated_to_shape(const Checkpoint& checkpoint, TensorId tensor,
                               const Extents& expected);

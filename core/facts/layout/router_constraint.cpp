@@ -13,7 +13,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/layout/spec_layout.h"
 #include "core/facts/states/optimizer_states.h"
-#include "core/facts/states/side_masters.h"
+#include "core/facts/states/per_rank_masters.h"
 
 namespace shw {
 namespace {

@@ -94,14 +94,14 @@ std::int64_t missing_split_factor(const Checkpoint& c, const SiblingMatrix& firs
   return parts > 1 && fits ? parts : 1;
 }
 
-struct Suspects {
+struct SuspectTensors {
   std::vector<TensorId> tensors;
   std::int64_t factor = 1;
   std::string constraint;
 };
 
 // The output layer has as many rows as the embedding.
-void add_output_layer(const CheckInput& input, Suspects& out) {
+void add_output_layer(const CheckInput& input, SuspectTensors& out) {
   const Checkpoint& c = input.checkpoint;
   for (TensorId head : each_tensor(input)) {
     std::string_view fqn = c.fqn(head);
@@ -118,14 +118,14 @@ void add_output_layer(const CheckInput& input, Suspects& out) {
   }
 }
 
-Suspects suspects_with_intact_siblings(const CheckInput& input,
+SuspectTensors suspects_with_intact_siblings(const CheckInput& input,
                                        const std::vector<SiblingMatrix>& all) {
   const Checkpoint& c = input.checkpoint;
   std::map<std::pair<std::string_view, std::string_view>, std::vector<const SiblingMatrix*>>
       by_name;
   for (const SiblingMatrix& matrix : all)
     by_name[{matrix.name.block, matrix.name.matrix}].push_back(&matrix);
-  Suspects out;
+  SuspectTensors out;
   std::set<TensorId> found;
   for (const SiblingMatrix& first : each_of(all, input)) {
     for (const Pair& pair : kPairs) {
@@ -179,8 +179,8 @@ bool may_be_split_by_axis(const CheckInput& input, const Mesh& mesh, std::size_t
 }
 
 // Suspects all matrices if the user's mesh has an axis that splits no tensor.
-Suspects unknown_axis(const CheckInput& input, const std::vector<SiblingMatrix>& all) {
-  Suspects out;
+SuspectTensors unknown_axis(const CheckInput& input, const std::vector<SiblingMatrix>& all) {
+  SuspectTensors out;
   auto axis = tensor_axis(*input.mesh);
   if (!axis || may_be_split_by_axis(input, *input.mesh, *axis)) return out;
   bool columns = false, rows = false;
@@ -244,7 +244,7 @@ std::optional<SpecEntry> entry_of(const CheckInput& input, TensorId tensor, std:
   return entry;
 }
 
-std::optional<DerivedLayout> layout_of_suspects(const CheckInput& input, const Suspects& suspects,
+std::optional<DerivedLayout> layout_of_suspects(const CheckInput& input, const SuspectTensors& suspects,
                                                 std::size_t axis) {
   const Checkpoint& c = input.checkpoint;
   DerivedLayout out;
@@ -279,7 +279,7 @@ bool siblings_place_all(const CheckInput& input, const DerivedLayout& layout) {
          });
 }
 
-UndecidedAxis undecided_by_siblings(const CheckInput& input, const Suspects& suspects) {
+UndecidedAxis undecided_by_siblings(const CheckInput& input, const SuspectTensors& suspects) {
   const Checkpoint& c = input.checkpoint;
   UndecidedAxis told;
   for (TensorId tensor : suspects.tensors) told.subjects.emplace_back(c.fqn(tensor));
@@ -304,7 +304,7 @@ UndecidedAxis undecided_by_siblings(const CheckInput& input, const Suspects& sus
 void derive_by_siblings(const CheckInput& input, DerivedLayouts& out) {
   std::vector<SiblingMatrix> all = matrices_of(input);
   if (all.empty()) return;
-  Suspects suspects = suspects_with_intact_siblings(input, all);
+  SuspectTensors suspects = suspects_with_intact_siblings(input, all);
   bool by_constraint = !suspects.tensors.empty();
   bool searched = input.mesh != nullptr && input.mesh->size() <= kRanks;
   if (!by_constraint && searched) suspects = unknown_axis(input, all);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/facts/layout/rank_order_certainty.h"
-#include "core/mesh/error_models.h"
+#include "core/mesh/torch_offset_bugs.h"
 
 namespace shw {
 namespace {
@@ -103,7 +103,7 @@ std::optional<std::int64_t> rank_on(const CheckInput& input, const Mesh& mesh,
 }
 
 std::optional<std::vector<std::size_t>> split_axis_order(const SpecEntry& entry) {
-  auto order = order_of_cuts(*entry.mesh, entry.placements);
+  auto order = execution_order_of_splits(*entry.mesh, entry.placements);
   if (!order) return std::nullopt;
   return *order;
 }

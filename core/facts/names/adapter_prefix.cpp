@@ -33,7 +33,7 @@ std::vector<std::string> common_beginnings(const std::vector<std::string>& modul
     const std::size_t dot = modules.front().find('.', at);
     if (dot == std::string::npos) break;
     const std::string beginning = modules.front().substr(0, dot + 1);
-    if (with_stars(beginning) != beginning ||
+    if (replace_numbers_by_stars(beginning) != beginning ||
         !std::all_of(modules.begin(), modules.end(),
                      [&](const std::string& module) { return module.starts_with(beginning); }))
       break;
@@ -46,7 +46,8 @@ std::vector<std::string> common_beginnings(const std::vector<std::string>& modul
 bool all_in_class(const ClassModules& of_class, const std::vector<std::string>& modules,
                   const AdapterPrefix& change) {
   return std::all_of(modules.begin(), modules.end(), [&](const std::string& module) {
-    return of_class.contains(with_stars(change.expected + module.substr(change.found.size())));
+    return of_class.contains(
+        replace_numbers_by_stars(change.expected + module.substr(change.found.size())));
   });
 }
 
@@ -87,8 +88,9 @@ std::optional<AdapterPrefix> prefix_from_class(const std::vector<std::string>& m
   const auto architecture = architecture_named(class_name);
   if (!architecture || !architecture->is_exact || modules.empty()) return std::nullopt;
   const ClassModules of_class = modules_of_class(*architecture);
-  if (std::any_of(modules.begin(), modules.end(),
-                  [&](const std::string& module) { return of_class.contains(with_stars(module)); }))
+  if (std::any_of(modules.begin(), modules.end(), [&](const std::string& module) {
+        return of_class.contains(replace_numbers_by_stars(module));
+      }))
     return std::nullopt;
   for (const std::string& found : common_beginnings(modules)) {
     for (const std::string& expected : {std::string(), architecture->prefix + "."}) {

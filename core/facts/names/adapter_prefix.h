@@ -1,4 +1,4 @@
-// What the names of an adapter's modules have in front, next to what the class of its base has.
+// Compares the prefix of an adapter's module names with the prefix that its base class has.
 #pragma once
 
 #include <optional>

@@ -26,7 +26,7 @@ std::optional<std::string> prefix_before_layer(const std::unordered_set<std::str
                                                std::string_view fqn) {
   std::string_view rest = fqn;
   for (;;) {
-    if (layers.contains(with_stars(rest)))
+    if (layers.contains(replace_numbers_by_stars(rest)))
       return std::string(fqn.substr(0, fqn.size() - rest.size()));
     const std::size_t dot = rest.find('.');
     if (dot == std::string_view::npos) return std::nullopt;

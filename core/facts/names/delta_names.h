@@ -11,7 +11,7 @@ inline constexpr std::string_view kDeltaWhole = ".delta_whole";
 
 // True for the index and value tensors of a delta: their length is the number of changed elements,
 // not a size of the model.
-inline bool lists_changes(std::string_view fqn) {
+inline bool is_delta_tensor(std::string_view fqn) {
   return fqn.ends_with(kDeltaIndices) || fqn.ends_with(kDeltaValues);
 }
 

@@ -40,7 +40,7 @@ std::optional<std::int64_t> exact_root(std::int64_t square) {
 }
 
 // The k with a = k * k * d; nullopt if there is none.
-std::optional<std::int64_t> factor_between(std::int64_t a, std::int64_t d) {
+std::optional<std::int64_t> square_factor(std::int64_t a, std::int64_t d) {
   if (d <= 0 || a % d != 0) return std::nullopt;
   auto root = exact_root(a / d);
   return root && *root >= 2 ? root : std::nullopt;
@@ -120,8 +120,8 @@ FamilyJudgement judge(const ExpertFamily& family, std::optional<std::int64_t> hi
     // [E, I, H] and [E, H, I] or vice versa; impossible for a moved family.
     return {State::kHealthy, 1, hidden && (*hidden == b || *hidden == a)};
   }
-  auto factor = factor_between(a, d);
-  if (!factor || factor != factor_between(c, b)) return {};
+  auto factor = square_factor(a, d);
+  if (!factor || factor != square_factor(c, b)) return {};
   if (hidden) {
     // If the gate is correct, only `down` moved, by the square of the factor.
     bool agrees =

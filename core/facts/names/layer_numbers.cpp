@@ -47,7 +47,8 @@ std::optional<NewNumber> with_correct_layer_number(std::string_view name,
                                                    const LayerNumbers& numbers) {
   std::size_t own = begin_of_own_name(name);
   auto layer = layer_name_of(name.substr(own));
-  if (!layer || bare_name(layer->before) != bare_name(numbers.before)) return std::nullopt;
+  if (!layer || unwrapped_name(layer->before) != unwrapped_name(numbers.before))
+    return std::nullopt;
   NewNumber out{std::string(name.substr(0, own)) + layer->before, layer->number};
   auto found = numbers.real.find(layer->number);
   out.known = found != numbers.real.end();

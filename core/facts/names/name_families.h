@@ -32,7 +32,7 @@ struct Member {
 
 // The numbers for which is_member(before, after) holds.
 template <class IsMember>
-std::vector<Member> members_where(std::string_view fqn, IsMember is_member) {
+std::vector<Member> find_members(std::string_view fqn, IsMember is_member) {
   std::vector<Member> out;
   for (std::size_t at = 0; at < fqn.size();) {
     if (fqn[at] < '0' || fqn[at] > '9') {
@@ -69,7 +69,7 @@ inline bool is_row_member(std::string_view before, std::string_view after) {
 
 // The members of rows that are contiguous.
 inline std::vector<Member> members_in(std::string_view fqn) {
-  return members_where(fqn, [](std::string_view before, std::string_view after) {
+  return find_members(fqn, [](std::string_view before, std::string_view after) {
     return is_row_member(before, after) && is_contiguous_row(before);
   });
 }

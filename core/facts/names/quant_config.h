@@ -17,8 +17,8 @@ struct QuantConfig {
   std::string method;
   std::string file = "config.json";         // the file with these settings
   std::optional<std::int64_t> bits, group;  // group -1: a whole row
-  // Of bitsandbytes (load_in_8bit) and compressed-tensors (config_groups), if all modules have
-  // them.
+  // Set for bitsandbytes (load_in_8bit) and compressed-tensors (config_groups) if all modules share
+  // the value.
   std::optional<std::int64_t> weight_bits, weight_group;
   std::optional<std::array<std::int64_t, 2>> block;  // "weight_block_size"
   std::vector<std::string> unconverted;  // modules that are not quantised, by literal name

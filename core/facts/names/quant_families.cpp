@@ -25,7 +25,7 @@ bool is_companion_ending(const QuantScheme& scheme, std::string_view fqn) {
   return false;
 }
 
-QuantPair pair_of(const Checkpoint& c, const QuantScheme& scheme, TensorId weight) {
+QuantPair make_quant_pair(const Checkpoint& c, const QuantScheme& scheme, TensorId weight) {
   QuantPair pair{weight, std::string(c.fqn(weight)), {}, {}};
   pair.stem.resize(pair.stem.size() - scheme.weight.size());
   for (const QuantCompanion& companion : scheme.companions) {
@@ -66,7 +66,7 @@ QuantFamily family_of(const CheckInput& input, const QuantScheme& scheme, bool i
   std::size_t marked = 0, of_others = 0;
   for (TensorId tensor : each_tensor(input)) {
     if (taken.contains(tensor) || !can_be_weight(input, scheme, tensor)) continue;
-    QuantPair pair = pair_of(c, scheme, tensor);
+    QuantPair pair = make_quant_pair(c, scheme, tensor);
     const bool has_any = std::any_of(pair.beside.begin(), pair.beside.end(),
                                      [](const auto& one) { return one.has_value(); });
     if (scheme.is_of_scale != nullptr && !has_any) {

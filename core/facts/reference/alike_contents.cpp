@@ -135,7 +135,7 @@ Result<EqualPartsOfEach> parts_of_each(const CheckInput& input,
     }
     return pairs;
   };
-  SHW_TRY(const auto told, find_numbers_together(input, step, costs, find));
+  SHW_TRY(const auto told, map_numeric_comparisons(input, step, costs, find));
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const auto& pairs = told[i];
     for (std::size_t at = 0; at + 1 < pairs.size(); at += 2)

@@ -24,7 +24,7 @@ std::uint64_t word_at(const std::byte* element) {
 
 // Indices per slice along a dimension: the fewest that give at most `most_slices` equal
 // slices.
-std::int64_t indices_a_slice(std::int64_t count, std::int64_t most_slices) {
+std::int64_t choose_indices_per_slice(std::int64_t count, std::int64_t most_slices) {
   std::int64_t together = (count + most_slices - 1) / std::max<std::int64_t>(most_slices, 1);
   while (together < count && count % together != 0) ++together;
   return together;
@@ -37,7 +37,7 @@ class SlicesAlong {
  public:
   SlicesAlong(ExtentsView shape, std::size_t dim, std::int64_t most_slices)
       : dim_(dim), is_last_(dim + 1 == shape.size()) {
-    together_ = indices_a_slice(shape[dim], most_slices);
+    together_ = choose_indices_per_slice(shape[dim], most_slices);
     const auto count = static_cast<std::size_t>(shape[dim] / together_);
     Extents others = copy_of(shape);
     others[dim] = 1;

@@ -20,7 +20,7 @@ bool repeats(const std::vector<std::int64_t>& order, std::size_t period) {
 
 // The position of block `at` of [Q; K; V] if heads are saved by group, each with queries, key and
 // value.
-std::int64_t place_in_groups(std::int64_t at, std::int64_t groups, std::int64_t queries) {
+std::int64_t position_in_grouped_qkv(std::int64_t at, std::int64_t groups, std::int64_t queries) {
   std::int64_t all_queries = groups * queries;
   if (at < all_queries) return at / queries * (queries + 2) + at % queries;
   std::int64_t group = (at - all_queries) % groups, is_value = (at - all_queries) / groups;
@@ -34,7 +34,7 @@ bool recognise_heads(const std::vector<std::int64_t>& order, BlockPattern& patte
     std::int64_t queries = count / groups - 2;
     bool grouped = true, stacked = true;
     for (std::int64_t at = 0; at < count && (grouped || stacked); ++at) {
-      std::int64_t place = place_in_groups(at, groups, queries);
+      std::int64_t place = position_in_grouped_qkv(at, groups, queries);
       grouped = grouped && order[static_cast<std::size_t>(at)] == place;
       stacked = stacked && order[static_cast<std::size_t>(place)] == at;
     }
@@ -78,7 +78,7 @@ std::string content_hash(BytesView bytes) {
   return {reinterpret_cast<const char*>(canonical.digest), sizeof canonical.digest};
 }
 
-BlockPattern recognise(const BlockOrder& order, bool halves_a_writer) {
+BlockPattern recognise_block_pattern(const BlockOrder& order, bool halves_a_writer) {
   BlockPattern pattern;
   std::vector<std::int64_t> part = order.order;
   for (std::size_t period = 2; period < part.size(); ++period) {

@@ -47,7 +47,7 @@ std::vector<StackConstraint> stacks_in(const ClassSizes& table) {
   return stacks;
 }
 
-ConfigPart keys_of_all_parts(const ModelConfig& config) {
+ConfigPart merge_config_parts(const ModelConfig& config) {
   ConfigPart all;
   for (const ConfigPart& part : config.parts) {
     const std::string before = part.name.empty() ? "" : part.name + ".";
@@ -70,7 +70,7 @@ std::unique_ptr<ClassConstraints> ClassConstraints::of(const ModelConfig& config
 }
 
 ClassConstraints::ClassConstraints(const ModelConfig& config, ClassSizes table)
-    : table_(std::move(table)), keys_(keys_of_all_parts(config)), stacks_(stacks_in(table_)) {
+    : table_(std::move(table)), keys_(merge_config_parts(config)), stacks_(stacks_in(table_)) {
   for (const SizesOfName& one : table_.sizes)
     sizes_.push_back({one.name, {one.extents[0], one.extents[1]}});
   constraints_.stacks = stacks_;

@@ -74,7 +74,7 @@ bool are_float8(const Checkpoint& c, const std::vector<TensorId>& tensors) {
 }
 
 // True for a matrix of bytes, with or without scales, or for MLX's packed words.
-bool is_of_integers(const Checkpoint& c, TensorId tensor) {
+bool is_integer_matrix(const Checkpoint& c, TensorId tensor) {
   const std::string fqn(c.fqn(tensor));
   if (!fqn.ends_with(".weight") || c.shape(tensor).size() < 2) return false;
   switch (c.dtype(tensor)) {
@@ -94,7 +94,7 @@ bool is_surely_packed(const Checkpoint& c, TensorId tensor) {
   return (is_stored_as_float8(c.dtype(tensor)) && c.shape(tensor).size() >= 2 &&
           fqn.ends_with("weight")) ||
          fqn.ends_with(".qweight") || fqn.ends_with(".weight_packed") ||
-         fqn.ends_with("._weight_qdata") || is_of_integers(c, tensor);
+         fqn.ends_with("._weight_qdata") || is_integer_matrix(c, tensor);
 }
 
 std::string key_in(const ConfigPart& part, Words key) {
@@ -231,7 +231,7 @@ void find_tied(const Checkpoint& c, const ModelConfig& config, ConfigAnnounced& 
 }
 
 // transformers refuses a config whose list does not fit, where a class has such a list.
-void find_layer_types(const ModelConfig& config, ConfigAnnounced& out) {
+void find_layer_types_mismatch(const ModelConfig& config, ConfigAnnounced& out) {
   if (config.has_own_code) return;
   for (const ConfigPart& part : config.parts) {
     const auto layers = part.sizes.find("num_hidden_layers");
@@ -249,7 +249,7 @@ ConfigAnnounced find_announced(const Checkpoint& checkpoint, const ModelConfig& 
   ConfigAnnounced out;
   find_quantised(checkpoint, config, is_whole, progress, out);
   find_tied(checkpoint, config, out);
-  find_layer_types(config, out);
+  find_layer_types_mismatch(config, out);
   if (!is_whole) return out;
   find_absent_parts(checkpoint, config, out);
   find_absent_predictors(checkpoint, config, out);

@@ -440,7 +440,7 @@ ConstraintsByName constraints_by_name(const std::vector<ModelPart>& parts) {
   return constraints;
 }
 
-std::string with_stars(std::string_view name) {
+std::string replace_numbers_by_stars(std::string_view name) {
   std::string out;
   for (std::string_view part : split_at(name, '.')) {
     if (!out.empty()) out += '.';

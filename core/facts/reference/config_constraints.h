@@ -76,6 +76,6 @@ std::optional<ConfiguredSize> configured_size(const ModelPart& part, std::string
 std::vector<std::string_view> split_at(std::string_view text, char mark);
 
 // Replaces numbers: "layers.3.mlp.fc1.weight" becomes "layers.*.mlp.fc1.weight".
-std::string with_stars(std::string_view name);
+std::string replace_numbers_by_stars(std::string_view name);
 
 }  // namespace shw

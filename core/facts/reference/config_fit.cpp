@@ -56,7 +56,7 @@ class SizeChecks {
     // Skips vectors stored with an additional axis, and flattened tensors of trainers.
     const std::size_t said = constraint.extents[1].empty() ? 1 : 2;
     const bool is_vector = constraint.extents[1].empty() && constraint.extents[0].empty();
-    if (is_vector || shape.size() < said || note_exchanged(tensor, constraint)) return;
+    if (is_vector || shape.size() < said || record_if_exchanged(tensor, constraint)) return;
     for (std::size_t axis = 0; axis < said; ++axis) look_at(tensor, axis, constraint);
   }
   std::vector<ExchangedAxes> exchanged() const { return exchanged_; }
@@ -83,7 +83,7 @@ class SizeChecks {
 
  private:
   // True if each axis has the size that the config gives the other one.
-  bool note_exchanged(TensorId tensor, const ConstraintOfName& constraint) {
+  bool record_if_exchanged(TensorId tensor, const ConstraintOfName& constraint) {
     const ExtentsView shape = c_.shape(tensor);
     if (shape.size() != 2 || shape[0] == shape[1]) return false;
     const auto rows = configured_size(*constraint.part, constraint.extents[0]);
@@ -331,7 +331,7 @@ void compare_parts(const Checkpoint& c, const ModelConfig& config, std::vector<M
   for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
     const std::string_view fqn = c.fqn(tensor);
     record_stack_member(stacks, fqn);
-    auto constraint = constraints.find(with_stars(fqn));
+    auto constraint = constraints.find(replace_numbers_by_stars(fqn));
     if (constraint == constraints.end()) continue;
     is_any_known = true;
     if (!config.packs_weights) sizes.look_at(tensor, constraint->second);
@@ -360,8 +360,8 @@ void drop_unusual_heads(std::vector<SizeContradiction>& sizes) {
   if (queries_differ) std::erase_if(sizes, is_of_heads);
 }
 
-// What config.json constrains: by tables written by hand, by the table of its class, and for other
-// classes by what nearly all models share.
+// The size constraints that config.json gives. Sources, in this order: the hand-written tables, the
+// table of its class, and the names that nearly all models share.
 struct ConfigConstraintSet {
   std::unique_ptr<ClassConstraints> of_class;
   std::vector<ModelPart> parts;
@@ -373,7 +373,7 @@ bool constrains_any(const Checkpoint& c, const std::vector<ModelPart>& parts, Pr
   const ConstraintsByName constraints = constraints_by_name(parts);
   if (constraints.empty()) return false;
   for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
-    if (constraints.contains(with_stars(c.fqn(tensor)))) return true;
+    if (constraints.contains(replace_numbers_by_stars(c.fqn(tensor)))) return true;
   }
   return false;
 }
@@ -465,12 +465,12 @@ std::vector<ExchangedAxes> exchanged_axes(const Checkpoint& checkpoint, Progress
   const ConstraintsByName constraints = constraints_by_name(constraining.parts);
   SizeChecks sizes(checkpoint);
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
-    auto constraint = constraints.find(with_stars(checkpoint.fqn(tensor)));
+    auto constraint = constraints.find(replace_numbers_by_stars(checkpoint.fqn(tensor)));
     if (constraint != constraints.end()) sizes.look_at(tensor, constraint->second);
   }
   std::vector<ExchangedAxes> found = sizes.exchanged();
   for (ExchangedAxes& one : exchanged_experts(checkpoint, *config, progress)) {
-    auto own = constraints.find(with_stars(checkpoint.fqn(one.tensor)));
+    auto own = constraints.find(replace_numbers_by_stars(checkpoint.fqn(one.tensor)));
     const auto said = own == constraints.end()
                           ? std::nullopt
                           : configured_size(*own->second.part, own->second.extents[1]);

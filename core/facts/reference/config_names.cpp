@@ -98,7 +98,7 @@ class NamesOfClass {
 
   // Records a name; false if the class has no such name.
   bool note(std::string_view fqn) {
-    const std::string name = name_in_saved_form(with_stars(fqn));
+    const std::string name = name_in_saved_form(replace_numbers_by_stars(fqn));
     if (match_expected_name(name, fqn) || match_expected_name(with_new_ending(name), fqn))
       return true;
     if (is_quantised_ && match_quantised_name(name, fqn)) return true;
@@ -312,7 +312,7 @@ bool is_tied_head(std::string_view fqn) {
 }
 
 // "3" for a tensor of layer 3; "model" for "model.norm.weight", which has no number.
-std::string place_of_name(std::string_view fqn) {
+std::string layer_or_module_of(std::string_view fqn) {
   if (std::string numbers = numbers_in(fqn); !numbers.empty()) return numbers;
   const std::size_t last = fqn.rfind('.');
   const std::size_t before = last == 0 || last == fqn.npos ? fqn.npos : fqn.rfind('.', last - 1);
@@ -329,10 +329,12 @@ bool is_of_own_type(const ModelConfig& config) {
 std::vector<std::string> names_of_each_layer(const std::vector<std::string>& names,
                                              const std::set<std::string>& layers) {
   std::map<std::string, std::set<std::string>> seen;
-  for (const std::string& name : names) seen[with_stars(name)].insert(numbers_in(name));
+  for (const std::string& name : names)
+    seen[replace_numbers_by_stars(name)].insert(numbers_in(name));
   std::vector<std::string> out;
   for (const std::string& name : names) {
-    if (name.ends_with(".weight") && seen[with_stars(name)] == layers) out.push_back(name);
+    if (name.ends_with(".weight") && seen[replace_numbers_by_stars(name)] == layers)
+      out.push_back(name);
   }
   return out;
 }
@@ -357,7 +359,7 @@ std::optional<ConfigNames> replaced_names(const Checkpoint& checkpoint, const Mo
     if (is_numbered && is_known) layers_of_class.insert(numbers_in(fqn));
     if (is_known) continue;
     out.others.emplace_back(fqn);
-    layers.insert(place_of_name(fqn));
+    layers.insert(layer_or_module_of(fqn));
   }
   out.architecture = config.architectures.front();
   constexpr std::size_t kEnoughNames = 8;
@@ -366,8 +368,9 @@ std::optional<ConfigNames> replaced_names(const Checkpoint& checkpoint, const Mo
   if (2 * out.others.size() > checkpoint.tensor_count()) return std::nullopt;
   names.find_absent(out);
   out.absent.clear();
-  std::erase_if(out.incomplete,
-                [&](const std::string& name) { return !layers.contains(place_of_name(name)); });
+  std::erase_if(out.incomplete, [&](const std::string& name) {
+    return !layers.contains(layer_or_module_of(name));
+  });
   if (out.incomplete.empty() && layers_of_class.size() > 1)
     out.in_each_layer = names_of_each_layer(out.others, layers_of_class);
   if (out.incomplete.empty() && out.in_each_layer.empty()) return std::nullopt;

@@ -21,8 +21,8 @@ struct ConfigNames {
   // Names unknown to the class. If there are any, `incomplete` only lists tensors of their layers,
   // and `absent` is empty.
   std::vector<std::string> others;
-  // Weights among `others` that are in each layer of the class, where nothing of it is missing:
-  // the layers are another class's.
+  // Weights among `others` that occur in every layer although no name of the class is missing
+  // there: the layers belong to another class.
   std::vector<std::string> in_each_layer;
   // True if no numbered name belongs to the class: layers of another model, or all renamed. Then
   // the other lists are incomplete.

@@ -305,7 +305,7 @@ Result<std::vector<std::vector<RowsFound>>> find_rows(
   };
   std::vector<std::vector<RowsFound>> out;
   if (groups.empty()) return out;
-  SHW_TRY(const auto told, find_numbers_together(input, "look for rows", costs, find));
+  SHW_TRY(const auto told, map_numeric_comparisons(input, "look for rows", costs, find));
   for (std::size_t i = 0; i < told.size(); ++i) out.push_back(rows_of(told[i], groups[i]));
   return out;
 }
@@ -354,10 +354,10 @@ std::vector<RowsFound> biases_of_rows(const CheckInput& input, const std::vector
   return found;
 }
 
-PartlyLost with_content_of(const Checkpoint& checkpoint, TensorId target, TensorId source) {
+PartlyLost copy_content_repair(const Checkpoint& checkpoint, TensorId target, TensorId source) {
   const Extents shape = copy_of(checkpoint.shape(target));
-  return {target, shape, retained_in(checkpoint, source, whole(shape), Extents(shape.size(), 0)),
-          ""};
+  return {target, shape,
+          crop_to_retained_chunks(checkpoint, source, whole(shape), Extents(shape.size(), 0)), ""};
 }
 
 }  // namespace shw

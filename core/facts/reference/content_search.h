@@ -45,6 +45,6 @@ std::vector<RowsFound> biases_of_rows(const CheckInput& input, const std::vector
 
 // The repair that gives `target` the contents of `source`, which has the same form. For formats
 // that store names in the data files, where entries cannot be renamed.
-PartlyLost with_content_of(const Checkpoint& checkpoint, TensorId target, TensorId source);
+PartlyLost copy_content_repair(const Checkpoint& checkpoint, TensorId target, TensorId source);
 
 }  // namespace shw

@@ -43,7 +43,7 @@ std::optional<Matching> match_by_correlation(std::vector<std::vector<float>> row
     if (best.margin < required_margin(rows[i].size())) return std::nullopt;
     out.add(best);
   }
-  return out.is_another_order() ? std::optional(std::move(out)) : std::nullopt;
+  return out.is_permuted_matching() ? std::optional(std::move(out)) : std::nullopt;
 }
 
 }  // namespace shw

@@ -54,7 +54,7 @@ struct Matching {
     margin = std::min(margin, best.margin);
   }
   // True if each place has one piece and some pieces are out of place.
-  bool is_another_order() const {
+  bool is_permuted_matching() const {
     if (!names_each_once(place_of)) return false;
     for (std::size_t i = 0; i < place_of.size(); ++i) {
       if (place_of[i] != i) return true;

@@ -14,9 +14,9 @@ namespace {
 
 using Words = std::string_view;
 
-// The config whose patch_size counts: of the whole or of its one tower. None where several parts
-// have a patch_size, since the names do not tell which tensor belongs to which.
-const ConfigPart* part_with_patches(const ModelConfig& config) {
+// The only config part with a patch_size; null if several parts have one, because names do not tell
+// which tensor belongs to which part.
+const ConfigPart* config_part_with_patch_size(const ModelConfig& config) {
   const ConfigPart* found = nullptr;
   for (const ConfigPart& part : config.parts) {
     if (!part.sizes.contains("patch_size")) continue;
@@ -89,7 +89,7 @@ std::optional<SizeContradiction> position_size_contradiction(const Checkpoint& c
 
 std::vector<SizeContradiction> patch_contradictions(const Checkpoint& c,
                                                     const ModelConfig& config) {
-  const ConfigPart* part = part_with_patches(config);
+  const ConfigPart* part = config_part_with_patch_size(config);
   if (part == nullptr || config.has_own_code) return {};
   const std::int64_t patch = part->sizes.find("patch_size")->second;
   std::vector<SizeContradiction> out;

@@ -27,7 +27,7 @@ bool is_fused(std::string_view fqn) {
 }
 
 // True if a rank saved its part in several chunks.
-bool is_cut_by_its_writers(const Checkpoint& checkpoint, TensorId tensor) {
+bool has_writer_with_several_chunks(const Checkpoint& checkpoint, TensorId tensor) {
   std::map<std::uint32_t, int> by_writer;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     if (volume(checkpoint.sizes(chunk)) == 0) continue;
@@ -44,11 +44,12 @@ bool is_read_whole(const CheckInput& input, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
   if (bytes_of_elements(c, tensor) <= kSmallBytes) return true;
   return input.depth == Depth::kData || is_square(c.shape(tensor)) || is_fused(c.fqn(tensor)) ||
-         is_cut_by_its_writers(c, tensor);
+         has_writer_with_several_chunks(c, tensor);
 }
 
-std::vector<std::string> states_left(const CheckInput& input, const std::set<TensorId>& mended,
-                                     const std::set<TensorId>& right) {
+std::vector<std::string> states_not_repaired_with(const CheckInput& input,
+                                                  const std::set<TensorId>& mended,
+                                                  const std::set<TensorId>& right) {
   const Checkpoint& c = input.checkpoint;
   std::vector<std::string> left;
   for (const OptimizerState& state : each_state(input)) {
@@ -76,7 +77,7 @@ Result<std::vector<std::string>> map_comparisons(
   return map_across_ranks(input.team, {step, reads, find, input.progress, {holds, input.memory}});
 }
 
-Result<std::vector<std::vector<std::uint64_t>>> find_numbers_together(
+Result<std::vector<std::vector<std::uint64_t>>> map_numeric_comparisons(
     const CheckInput& input, const std::string& step, const std::vector<ComparisonCost>& costs,
     const std::function<std::vector<std::uint64_t>(std::size_t)>& find) {
   auto packed = [&](std::size_t i) -> Result<std::string> {
@@ -111,7 +112,7 @@ bool is_incomparable(const CheckInput& input, TensorId tensor, TensorId other) {
          !same(input.checkpoint.shape(tensor), input.reference->shape(other));
 }
 
-std::optional<TensorId> counterpart(const CheckInput& input, TensorId tensor) {
+std::optional<TensorId> comparable_counterpart(const CheckInput& input, TensorId tensor) {
   if (input.reference == nullptr || index_of(tensor) >= input.counterparts.size())
     return std::nullopt;
   auto other = input.counterparts[index_of(tensor)];
@@ -121,7 +122,7 @@ std::optional<TensorId> counterpart(const CheckInput& input, TensorId tensor) {
   return other;
 }
 
-std::unordered_set<std::string_view> with_diagnosis(const std::vector<Finding>& findings) {
+std::unordered_set<std::string_view> subjects_with_diagnosis(const std::vector<Finding>& findings) {
   std::unordered_set<std::string_view> subjects;
   for (const Finding& finding : findings) {
     if (finding.severity == Severity::kInfo || finding.diagnoses.empty()) continue;

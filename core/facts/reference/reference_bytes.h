@@ -27,7 +27,7 @@ Result<std::vector<std::string>> map_comparisons(
     const std::function<Result<std::string>(std::size_t)>& find);
 
 // Like map_comparisons(), for answers that are numbers.
-Result<std::vector<std::vector<std::uint64_t>>> find_numbers_together(
+Result<std::vector<std::vector<std::uint64_t>>> map_numeric_comparisons(
     const CheckInput& input, const std::string& step, const std::vector<ComparisonCost>& costs,
     const std::function<std::vector<std::uint64_t>(std::size_t)>& find);
 
@@ -57,6 +57,6 @@ std::optional<TensorId> counterpart(const CheckInput& input, TensorId tensor);
 inline constexpr std::string_view kNotCompared = "not_compared";
 
 // Subjects of findings above info that have a repair: their cause is known already.
-std::unordered_set<std::string_view> with_diagnosis(const std::vector<Finding>& findings);
+std::unordered_set<std::string_view> subjects_with_diagnosis(const std::vector<Finding>& findings);
 
 }  // namespace shw

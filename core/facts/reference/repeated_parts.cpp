@@ -90,7 +90,7 @@ Result<std::vector<RepeatedParts>> find_repeated_parts(const CheckInput& input,
   const std::vector<ComparisonCost> costs(asked.size(),
                                           {kStarts, kStarts + decode_budget_per_side(input)});
   auto find = [&](std::size_t i) { return repeats_of(input, asked[i]); };
-  SHW_TRY(const auto told, find_numbers_together(input, "look for repeated parts", costs, find));
+  SHW_TRY(const auto told, map_numeric_comparisons(input, "look for repeated parts", costs, find));
   for (const auto& numbers : told) {
     if (numbers.size() != 3) return fail(ErrorKind::kIo, "a message of another worker is cut off");
     out.push_back({static_cast<std::int64_t>(numbers[0]), static_cast<std::int64_t>(numbers[1]),

@@ -88,7 +88,7 @@ class SliceMatcher {
 
   // The place of each slice; nullopt if one has no unique place or all are in place.
   std::optional<Matching> match() {
-    if (!is_any_elsewhere() || !follow() || !found_.is_another_order() || !is_sure())
+    if (!is_any_elsewhere() || !follow() || !found_.is_permuted_matching() || !is_sure())
       return std::nullopt;
     return std::move(found_);
   }
@@ -133,7 +133,7 @@ class SliceMatcher {
     return {slice, one + 1, two + 1, one + (one - two)};
   }
 
-  std::optional<std::size_t> guessed(std::size_t slice) const {
+  std::optional<std::size_t> place_by_guess(std::size_t slice) const {
     std::optional<std::size_t> best;
     double first = kLikeItsPlace;
     const auto all = guesses(slice);
@@ -155,7 +155,7 @@ class SliceMatcher {
 
   bool follow() {
     for (std::size_t i = 0; i < here_.size(); ++i) {
-      auto place = guessed(i);
+      auto place = place_by_guess(i);
       if (!place) place = searched(i);
       if (!place) return false;
       found_.place_of.push_back(*place);
@@ -196,8 +196,8 @@ bool correlate_in_parts(const PiecedTensor& image, const PiecedTensor& truth, st
 }
 
 // Fast test with a few elements per slice, which decides for most tensors.
-bool is_any_unlike_its_place(const PiecedTensor& image, const PiecedTensor& truth,
-                             std::size_t dim) {
+bool has_slice_unlike_its_place(const PiecedTensor& image, const PiecedTensor& truth,
+                                std::size_t dim) {
   const Box few = part_inside(image.shape, kLeastElements, 0, dim);
   Slices here(few, dim), there(few, dim);
   if (!here.read(image) || !there.read(truth)) return false;
@@ -210,7 +210,7 @@ bool is_any_unlike_its_place(const PiecedTensor& image, const PiecedTensor& trut
 std::optional<BlockOrder> order_along(const PiecedTensor& image, const PiecedTensor& truth,
                                       std::size_t dim) {
   const auto elements = elements_at_once(image.shape, dim);
-  if (!elements || !is_any_unlike_its_place(image, truth, dim)) return std::nullopt;
+  if (!elements || !has_slice_unlike_its_place(image, truth, dim)) return std::nullopt;
   const Box first = part_inside(image.shape, *elements, 0, dim);
   Slices here(first, dim), there(first, dim);
   if (!here.read(image) || !there.read(truth)) return std::nullopt;

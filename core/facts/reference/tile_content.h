@@ -40,7 +40,8 @@ class TensorBoxes {
   std::optional<Bytes> start(const Box& box);
   std::optional<std::string> start_of(const Box& box);
   std::optional<BoxContent> content_of(const Box& box);
-  // Leading elements, and their hash, of a chunk's own item, wherever its record places it.
+  // The same values for one chunk's own item, whatever offsets its record states: its leading
+  // elements, their hash, and the hash of all.
   std::optional<Bytes> start(ChunkId chunk, const Extents& sizes);
   std::optional<std::string> start_of(ChunkId chunk, const Extents& sizes);
   std::optional<BoxContent> content_of(ChunkId chunk, const Extents& sizes);

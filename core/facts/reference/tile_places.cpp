@@ -36,9 +36,9 @@ struct Tile {
 
 using Contents = std::pair<Extents, std::string>;  // sizes and hash
 
-class Solver {
+class TilePlaceSolver {
  public:
-  Solver(const CheckInput& input, TensorId tensor, TensorId other, Dtype dtype)
+  TilePlaceSolver(const CheckInput& input, TensorId tensor, TensorId other, Dtype dtype)
       : input_(input),
         tensor_(tensor),
         shape_(copy_of(input.reference->shape(other))),
@@ -326,7 +326,7 @@ TilePlaces find_places(const CheckInput& input, TensorId tensor, TensorId other,
                   reference.directory() != nullptr && !input.headers.empty() &&
                   compute_tiling(reference, other).tiling == Tiling::kExact;
   if (!readable) return {};
-  return Solver(input, tensor, other, *dtype).solve(every_byte);
+  return TilePlaceSolver(input, tensor, other, *dtype).solve(every_byte);
 }
 
 }  // namespace shw

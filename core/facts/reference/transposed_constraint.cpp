@@ -45,7 +45,7 @@ struct Sums {
   bool is_finite() const { return std::isfinite(truth + crossed + straight); }
 };
 
-MatrixSizes matrix_of(ExtentsView truth, std::int64_t matrices) {
+MatrixSizes sampled_matrix_sizes(ExtentsView truth, std::int64_t matrices) {
   MatrixSizes matrix{truth[truth.size() - 2], truth[truth.size() - 1], 1};
   std::int64_t most = std::max(kMostElementsCompared / matrices, 4 * kLeastSampled);
   while (matrix.sampled_elements() > most) ++matrix.step;
@@ -106,7 +106,7 @@ class OrientationPass {
   OrientationPass(const PiecedTensor& image, const PiecedTensor& truth)
       : image_(image), truth_(truth), leading_(truth.shape.begin(), truth.shape.end() - 2) {
     found_.matrices = volume(leading_).value_or(0);
-    matrix_ = matrix_of(truth.shape, found_.matrices);
+    matrix_ = sampled_matrix_sizes(truth.shape, found_.matrices);
     is_square_ = same(image.shape, truth.shape);
     const std::size_t element = size_of(truth.dtype);
     true_.emplace(matrix_.rows, matrix_.columns, matrix_.step, element);

@@ -22,7 +22,7 @@ std::string part_text(const PathPart& part) {
 }
 
 // Parses the path {..., "state", 3, "exp_avg"}.
-std::optional<AdjacentState> as_state(SideTensor tensor) {
+std::optional<AdjacentState> as_state(TorchFileTensor tensor) {
   if (tensor.sizes.empty() || tensor.path.size() < 3) return std::nullopt;
   const std::size_t last = tensor.path.size() - 1;
   if (part_text(tensor.path[last - 2]) != "state") return std::nullopt;
@@ -31,7 +31,7 @@ std::optional<AdjacentState> as_state(SideTensor tensor) {
   return state;
 }
 
-const Extents& whole_shape(const SideTensor& tensor) {
+const Extents& whole_shape(const TorchFileTensor& tensor) {
   return tensor.sharding ? tensor.sharding->global_shape : tensor.sizes;
 }
 
@@ -198,11 +198,11 @@ std::vector<AdjacentOptimizer> adjacent_optimizers(const Checkpoint& checkpoint)
         trainer_file(file.path) != TrainerFile::kOptimizer || found.size() == kMostOptimizers)
       continue;
     auto source = checkpoint.directory()->open(file.path);
-    auto read =
-        source ? read_side_tensors(*source) : Result<SideFile>(tl::unexpected(source.error()));
+    auto read = source ? read_torch_file_tensors(*source)
+                       : Result<SideFile>(tl::unexpected(source.error()));
     if (!read) continue;
     AdjacentOptimizer optimizer{file.path, {}};
-    for (SideTensor& tensor : read->tensors) {
+    for (TorchFileTensor& tensor : read->tensors) {
       if (auto state = as_state(std::move(tensor))) optimizer.states.push_back(std::move(*state));
     }
     if (!optimizer.states.empty()) found.push_back(std::move(optimizer));

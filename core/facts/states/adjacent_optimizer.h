@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/common/side_tensors.h"
+#include "core/formats/common/torch_file_tensors.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
@@ -16,7 +16,7 @@ namespace shw {
 struct AdjacentState {
   std::string parameter;  // "3" (an index) or a name
   std::string key;        // "exp_avg"
-  SideTensor tensor;
+  TorchFileTensor tensor;
 };
 struct AdjacentOptimizer {
   std::string path;

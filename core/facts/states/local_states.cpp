@@ -4,14 +4,14 @@
 #include <map>
 #include <set>
 
-#include "core/facts/layout/cut_orders.h"
 #include "core/facts/layout/off_the_grid.h"
 #include "core/facts/layout/padding.h"
 #include "core/facts/layout/rank_order_certainty.h"
 #include "core/facts/layout/spec_layout.h"
+#include "core/facts/layout/split_orders.h"
 #include "core/facts/states/split_pairs.h"
-#include "core/mesh/error_models.h"
 #include "core/mesh/infer.h"
+#include "core/mesh/torch_offset_bugs.h"
 #include "core/tiles/coverage.h"
 
 namespace shw {
@@ -47,9 +47,9 @@ Box empty_box(ExtentsView shape) {
 
 // The correct rows of a writer, by the parameter's chunks (whose places may be wrong, cut_orders.h)
 // and by the spec, which must agree.
-class Places {
+class WriterRows {
  public:
-  explicit Places(const CheckInput& input) : input_(input), off_the_grid_(input) {}
+  explicit WriterRows(const CheckInput& input) : input_(input), off_the_grid_(input) {}
 
   bool is_off_the_grid(const SpecEntry& entry) {
     for (std::size_t axis = 0; axis < entry.placements.size(); ++axis) {
@@ -72,7 +72,8 @@ class Places {
       bool fits = false;
       for (OffsetModel model :
            {OffsetModel::kByIndex, OffsetModel::kExplicitOrder, OffsetModel::kFirstRow}) {
-        auto box = recorded_box(model, entry->shape, *entry->mesh, entry->placements, *rank);
+        auto box =
+            box_recorded_by_torch(model, entry->shape, *entry->mesh, entry->placements, *rank);
         fits = fits || (box && same(box->sizes, c.sizes(chunk)));
       }
       if (!fits) return true;
@@ -128,7 +129,7 @@ class Places {
     if (entry == nullptr || !same(entry->shape, local.expected)) return std::nullopt;
     auto rank = rank_on(input_, *entry->mesh, local.writer);
     if (!rank) return std::nullopt;
-    auto box = nested_box(entry->shape, *entry->mesh, entry->placements, *rank);
+    auto box = box_of_nested_splits(entry->shape, *entry->mesh, entry->placements, *rank);
     bool fits = box && same(box->sizes, input_.checkpoint.sizes(local.chunk));
     return fits ? std::optional(std::move(*box)) : std::nullopt;
   }
@@ -218,7 +219,7 @@ bool is_of_another_model(const Checkpoint& c, TensorId parameter, const SpecEntr
 }
 
 // Uses the spec, because the parameter itself is damaged.
-void place_by_spec(Places& places, const SpecEntry* entry, const std::optional<Box>& held,
+void place_by_spec(WriterRows& places, const SpecEntry* entry, const std::optional<Box>& held,
                    LocalState& local) {
   if (held && places.is_contradicted(*entry)) {
     local.why_not = kOtherRanks;
@@ -269,7 +270,7 @@ void check_against_chunks(const Box& held, const OwnChunks& own, const std::opti
 }
 
 // The parameter's rows that the state's writer owns. `held`: by the spec.
-void find_owned_rows(const CheckInput& input, Places& places, TensorId parameter,
+void find_owned_rows(const CheckInput& input, WriterRows& places, TensorId parameter,
                      const SpecEntry* entry, const std::optional<Box>& held, LocalState& local) {
   const Checkpoint& c = input.checkpoint;
   const bool is_in_doubt =
@@ -338,7 +339,7 @@ ExtentsView expected_shape(const CheckInput& input, const OptimizerState& state)
 }
 
 std::optional<LocalState> locate_state_by_parameter(const CheckInput& input,
-                                                    const OptimizerState& state, Places& places) {
+                                                    const OptimizerState& state, WriterRows& places) {
   const Checkpoint& c = input.checkpoint;
   ExtentsView expected = expected_shape(input, state);
   if (same(c.shape(state.state), expected)) return std::nullopt;
@@ -357,7 +358,7 @@ std::optional<LocalState> locate_state_by_parameter(const CheckInput& input,
 
 // Handles a checkpoint with only the optimizer, where the spec gives the size of the state.
 std::optional<LocalState> by_spec(const CheckInput& input, const OptimizerState& state,
-                                  Places& places) {
+                                  WriterRows& places) {
   const Checkpoint& c = input.checkpoint;
   const SpecEntry* entry = layout_of(input, c.fqn(state.state));
   if (entry == nullptr || same(c.shape(state.state), entry->shape)) return std::nullopt;
@@ -393,7 +394,7 @@ std::vector<LocalState> local_states(const CheckInput& input) {
   std::set<TensorId> split = states_split_locally(input);
   std::map<std::string, std::vector<LocalState>> hits;
   std::map<std::string, std::size_t> misses;
-  Places places(input);
+  WriterRows places(input);
   for (const OptimizerState& state : each_state(input)) {
     if (split.contains(state.state) || c.shape(state.state).empty()) continue;
     if (is_as_expected(input, state.state)) continue;

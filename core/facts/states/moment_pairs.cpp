@@ -17,7 +17,7 @@ std::vector<MomentPair> moment_pairs(const CheckInput& input) {
     std::string_view fqn = checkpoint.fqn(tensor);
     auto path = parse_state_fqn(fqn);
     if (!path || (path->kind != "exp_avg" && path->kind != "exp_avg_sq")) continue;
-    Found& found = by_key[{optimizer_prefix(fqn).value_or(""), bare_name(path->key)}];
+    Found& found = by_key[{optimizer_prefix(fqn).value_or(""), unwrapped_name(path->key)}];
     (path->kind == "exp_avg" ? found.mean : found.square) = tensor;
   }
   std::vector<MomentPair> pairs;

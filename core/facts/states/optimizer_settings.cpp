@@ -53,7 +53,7 @@ std::vector<std::string> params_in(const PlainValue& list) {
   std::vector<std::string> out;
   for (const PlainValue& item : list.items) {
     if (item.kind == PlainValue::Kind::kText) {
-      out.push_back(bare_name(item.text));
+      out.push_back(unwrapped_name(item.text));
     } else if (item.kind == PlainValue::Kind::kNumber && item.number >= 0 && item.number < 1e9) {
       out.push_back(std::to_string(static_cast<std::int64_t>(item.number)));
     }
@@ -147,7 +147,7 @@ void Reader::add_value(const GroupPath& path, const std::string& fqn, std::size_
                        PlainValue value) {
   auto number = as_number(path.group);
   Draft& of = draft(path.prefix);
-  ParamGroup& group = number ? of.numbered[*number] : of.named[bare_name(path.group)];
+  ParamGroup& group = number ? of.numbered[*number] : of.named[unwrapped_name(path.group)];
   if (path.kind == "params") {
     group.params = params_in(value);
     group.lists_params = value.kind == PlainValue::Kind::kList;
@@ -178,7 +178,7 @@ void Reader::add_object(std::size_t object) {
   if (!value ||
       (value->kind != PlainValue::Kind::kNumber && value->kind != PlainValue::Kind::kNone))
     return;
-  draft(*prefix).optimizer.steps[bare_name(state->key)] =
+  draft(*prefix).optimizer.steps[unwrapped_name(state->key)] =
       SavedStep{fqn, std::nullopt, object, number_in(*value)};
 }
 
@@ -189,14 +189,14 @@ void Reader::add_tensor(TensorId tensor) {
     auto step = read_number(tensor);
     if (!step) return;
     Draft& of = draft(path->prefix);
-    ParamGroup& group = number ? of.numbered[*number] : of.named[bare_name(path->group)];
+    ParamGroup& group = number ? of.numbered[*number] : of.named[unwrapped_name(path->group)];
     group.step = SavedStep{fqn, tensor, std::nullopt, step};
     return;
   }
   auto state = parse_state_fqn(fqn);
   auto prefix = optimizer_prefix(fqn);
   if (!state || !prefix) return;
-  std::string key = bare_name(state->key);
+  std::string key = unwrapped_name(state->key);
   draft(*prefix).optimizer.keys.insert(key);
   if (state->kind != "step") return;
   if (auto step = read_number(tensor))
@@ -268,7 +268,7 @@ std::optional<Betas> betas_of(const ParamGroup& group) {
 namespace {
 
 const ParamGroup* group_with(const SavedOptimizer& optimizer, std::string_view key) {
-  auto found = optimizer.group_of.find(bare_name(key));
+  auto found = optimizer.group_of.find(unwrapped_name(key));
   if (found != optimizer.group_of.end()) return &optimizer.groups[found->second];
   // A parameter that no group lists belongs to the only group, if there is just one.
   return optimizer.groups.size() == 1 ? &optimizer.groups.front() : nullptr;

@@ -257,11 +257,11 @@ std::vector<OptimizerState> optimizer_states(const Checkpoint& checkpoint,
   if (states.empty()) return states;
   std::unordered_map<std::string, std::optional<TensorId>> by_name;  // nullopt: ambiguous
   for (TensorId tensor : cancellable_range(model, progress)) {
-    auto [found, added] = by_name.try_emplace(bare_name(checkpoint.fqn(tensor)), tensor);
+    auto [found, added] = by_name.try_emplace(unwrapped_name(checkpoint.fqn(tensor)), tensor);
     if (!added) found->second.reset();
   }
   for (OptimizerState& state : cancellable_range(states, progress)) {
-    auto found = by_name.find(bare_name(state.key));
+    auto found = by_name.find(unwrapped_name(state.key));
     if (found != by_name.end()) state.parameter = found->second;
   }
   if (!is_cancelled(progress)) align_indices(checkpoint, model, states);

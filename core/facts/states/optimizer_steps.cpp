@@ -22,7 +22,7 @@ struct Seen {
 };
 
 // The part of the moment bound that `step` steps can reach.
-double constant_after(double step, const Betas& betas) {
+double moment_bound_after(double step, const Betas& betas) {
   double ratio = betas.first * betas.first / betas.second;
   double sum = ratio == 1 ? step : (1 - std::pow(ratio, step)) / (1 - ratio);
   return (1 - betas.first) * (1 - betas.first) / (1 - betas.second) * sum;
@@ -143,7 +143,7 @@ bool is_count(const SavedStep& step) {
 
 // The step of at least three quarters of four or more steps; nullopt otherwise. Requires sorted
 // input.
-std::optional<double> step_of_most(const std::vector<StepOfParameters>& steps) {
+std::optional<double> majority_step(const std::vector<StepOfParameters>& steps) {
   std::vector<double> counts;
   for (const StepOfParameters& covered : steps) {
     if (is_count(*covered.step) && covered.step->step) counts.push_back(*covered.step->step);
@@ -190,7 +190,7 @@ StepVerdict check_step(const TensorValues& mean, const TensorValues& square,
   bool narrow = mean.dtype == Dtype::kBfloat16 || square.dtype == Dtype::kBfloat16;
   double slack = narrow ? 0.05 : 0.02;
   double ratio = taken == 1 ? median_ratio(mean, square) : 0;
-  double most = betas && taken >= 1 ? constant_after(taken, *betas) : 0;
+  double most = betas && taken >= 1 ? moment_bound_after(taken, *betas) : 0;
   Seen seen;
   for (std::size_t i = 0; i < count_in(mean); ++i) {
     double m = value_at(mean.dtype, mean.bytes, i), v = value_at(square.dtype, square.bytes, i);
@@ -225,7 +225,7 @@ StepVerdict verdict_of(const CheckInput& input, const SavedOptimizer& optimizer,
 // most. Returns how many wrong ones are per parameter.
 std::int64_t remove_implausible_steps(std::vector<StepOfParameters>& steps,
                                       const SavedOptimizer* earlier, StepCheck& out) {
-  std::optional<double> most = step_of_most(steps);
+  std::optional<double> most = majority_step(steps);
   bool ahead = most && *out.latest > *most * kAheadByFar;
   std::int64_t wrong = 0;
   auto is_wrong = [&](const StepOfParameters& covered, std::string why) {

@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-std::vector<ChunkId> by_place(const Checkpoint& c, TensorId tensor) {
+std::vector<ChunkId> chunks_by_offset(const Checkpoint& c, TensorId tensor) {
   std::vector<ChunkId> chunks;
   for (ChunkId chunk : c.chunks(tensor)) chunks.push_back(chunk);
   std::sort(chunks.begin(), chunks.end(), [&](ChunkId a, ChunkId b) {
@@ -33,12 +33,12 @@ bool has_equal_chunks(const Checkpoint& c, TensorId a, TensorId b) {
   for (std::uint32_t i = 0; in_order && i < ours.size(); ++i)
     in_order = is_same_box(c, ours[i], theirs[i]);
   if (in_order) return true;
-  std::vector<ChunkId> first = by_place(c, a), second = by_place(c, b);
+  std::vector<ChunkId> first = chunks_by_offset(c, a), second = chunks_by_offset(c, b);
   return std::equal(first.begin(), first.end(), second.begin(),
                     [&](ChunkId x, ChunkId y) { return is_same_box(c, x, y); });
 }
 
-// Chunk sizes of a tensor by writer; under nullopt those of all writers.
+// The chunk sizes that each writer saved of a tensor. The key nullopt has the sizes of all writers.
 std::map<std::optional<std::uint32_t>, std::set<Extents>> tile_sizes(const Checkpoint& c,
                                                                      TensorId tensor) {
   std::map<std::optional<std::uint32_t>, std::set<Extents>> sizes;

@@ -81,9 +81,10 @@ std::uint64_t length_of(const std::optional<ItemPlace>& item) {
 
 // A single process keeps every result as it arrives: as text millions would take hundreds of
 // megabytes. `keep` is called once per item, from several threads.
-Status check_each(Team* team, const std::string& step, const std::vector<std::uint64_t>& costs,
-                  Progress* progress, const std::function<Result<DataCheck>(std::size_t)>& check,
-                  const std::function<void(std::size_t, Result<DataCheck>)>& keep) {
+Status run_each_check(Team* team, const std::string& step, const std::vector<std::uint64_t>& costs,
+                      Progress* progress,
+                      const std::function<Result<DataCheck>(std::size_t)>& check,
+                      const std::function<void(std::size_t, Result<DataCheck>)>& keep) {
   if (team == nullptr) {
     return parallel_for_batched(costs, [&](std::size_t i) -> Status {
       if (is_cancelled(progress)) return cancelled_error();
@@ -107,12 +108,12 @@ Status check_each(Team* team, const std::string& step, const std::vector<std::ui
 }
 
 // Checks a few items and returns the results in order.
-Result<std::vector<Result<DataCheck>>> check_few(
+Result<std::vector<Result<DataCheck>>> collect_checks(
     Team* team, const std::string& step, const std::vector<std::uint64_t>& costs,
     Progress* progress, const std::function<Result<DataCheck>(std::size_t)>& check) {
   std::vector<Result<DataCheck>> out(costs.size(), DataCheck{});
-  SHW_CHECK(check_each(team, step, costs, progress, check,
-                       [&](std::size_t i, Result<DataCheck> one) { out[i] = std::move(one); }));
+  SHW_CHECK(run_each_check(team, step, costs, progress, check,
+                           [&](std::size_t i, Result<DataCheck> one) { out[i] = std::move(one); }));
   return out;
 }
 
@@ -138,7 +139,7 @@ Result<ItemDataChecks> check_items(const Checkpoint& checkpoint, const ItemHeade
     return done;
   };
   ItemDataChecksBuilder out(checkpoint.chunk_count());
-  SHW_CHECK(check_each(
+  SHW_CHECK(run_each_check(
       team, "read items", costs, progress, check,
       [&](std::size_t i, Result<DataCheck> one) { out.set(index_of(order[i]), std::move(one)); }));
   return out.take();
@@ -154,7 +155,7 @@ Result<DataChecks> read_all_data(const Checkpoint& checkpoint, const ItemHeaders
   SHW_TRY(data.chunks, check_items(checkpoint, headers, progress, team, counted));
   std::vector<std::uint64_t> costs;
   for (const NonTensorEntry& object : checkpoint.objects()) costs.push_back(length_of(object.item));
-  SHW_TRY(data.objects, check_few(team, "read entries", costs, progress, [&](std::size_t i) {
+  SHW_TRY(data.objects, collect_checks(team, "read entries", costs, progress, [&](std::size_t i) {
             return check_object_data(checkpoint, i, progress);
           }));
   SHW_CHECK(check_inlined_data(checkpoint, data.objects, progress));
@@ -165,7 +166,7 @@ Result<DataChecks> read_all_data(const Checkpoint& checkpoint, const ItemHeaders
     progress->begin(Phase::kReadingBytes,
                     std::accumulate(costs.begin(), costs.end(), std::uint64_t{0}),
                     /*bytes=*/true);
-  SHW_TRY(data.files, check_few(team, "read files", costs, progress, [&](std::size_t i) {
+  SHW_TRY(data.files, collect_checks(team, "read files", costs, progress, [&](std::size_t i) {
             return check_file_data(checkpoint, FileId{static_cast<std::uint32_t>(i)}, progress);
           }));
   return data;

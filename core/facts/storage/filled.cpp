@@ -215,7 +215,7 @@ FilledText read_filled_record_text(const Checkpoint& checkpoint) {
   auto is_named = [](const std::string& name) { return name == kFilledAttribute; };
   for (const auto& [name, value] : provenance.plain_attributes) {
     if (!is_named(name)) continue;
-    auto text = text_of_pickled(value);
+    auto text = text_of_binunicode(value);
     if (text) inside.texts.push_back(std::move(*text));
     inside.damaged = inside.damaged || !text;
   }

@@ -64,7 +64,7 @@ std::optional<Extents> extents(const In& json) {
 }
 
 // Values of `fill`; unknown ones only mean that something was filled in.
-std::string fill_word(const In& json) {
+std::string known_fill_kind(const In& json) {
   std::string word = text_of(json);
   for (const char* known : {"zero", "constant", "cast", "from", "side", "mixed"}) {
     if (word == known) return word;
@@ -90,7 +90,7 @@ void read_boxes(const In& json, FilledTensor& tensor, std::size_t& looks) {
 
 // Number of elements that a cast could not represent or that were damaged before: they were not
 // replaced.
-std::int64_t not_kept(const In& json, std::int64_t most) {
+std::int64_t count_unkept_elements(const In& json, std::int64_t most) {
   std::int64_t all = 0;
   for (const char* key : {"out_of_range", "damaged"}) {
     const auto told = integer(member(json, key));
@@ -106,13 +106,14 @@ std::optional<FilledTensor> tensor_from(const std::string& fqn, const In& json,
   auto total = shape ? volume(*shape) : std::nullopt;
   if (!lost || !total) return std::nullopt;
   FilledTensor tensor{fqn, std::move(*shape), std::clamp<std::int64_t>(*lost, 0, *total)};
-  tensor.fill = fill_word(member(json, "fill"));
+  tensor.fill = known_fill_kind(member(json, "fill"));
   tensor.fill_from = text_of(member(json, "fill_from"));
   tensor.fill_checkpoint = text_of(member(json, "fill_checkpoint"));
   read_boxes(json, tensor, looks);
   // Uses the greatest loss among its numbers and boxes.
   if (auto kept = integer(member(json, "kept")); kept && *kept >= 0 && *kept <= *total)
-    tensor.lost = std::max(tensor.lost, *total - *kept - not_kept(json, *total - *kept));
+    tensor.lost =
+        std::max(tensor.lost, *total - *kept - count_unkept_elements(json, *total - *kept));
   std::int64_t in_boxes = 0;
   for (const Box& box : tensor.boxes) in_boxes += volume(box.sizes).value_or(0);
   tensor.lost = std::max(tensor.lost, in_boxes);
@@ -225,7 +226,7 @@ std::vector<FilledTensor> WantedJson::release_tensors() {
   std::vector<std::uint32_t> order(tensors_.size());
   std::iota(order.begin(), order.end(), 0u);
   auto before = [&](std::uint32_t a, std::uint32_t b) { return tensors_[a].fqn < tensors_[b].fqn; };
-  stable_sort_until_cancelled(order.begin(), order.end(), before, progress_);
+  cancellable_stable_sort(order.begin(), order.end(), before, progress_);
   std::vector<FilledTensor> taken;
   taken.reserve(tensors_.size());
   for (std::uint32_t at : cancellable_range(order, progress_)) {

@@ -28,7 +28,7 @@ Error unusable_list(std::string why) {
 }
 
 // Lower case; empty if it is not a SHA-256.
-std::string digits_of(const nlohmann::json& value) {
+std::string sha256_digits_of(const nlohmann::json& value) {
   if (!value.is_string()) return {};
   auto text = value.get<std::string>();
   if (text.size() != kSha256Digits) return {};
@@ -47,7 +47,7 @@ Result<std::vector<ListedHash>> parse_list(const std::string& text) {
     return tl::unexpected<Error>(unusable_list("has hashes of another kind than sha256"));
   std::vector<ListedHash> listed;
   for (const auto& [name, value] : json["files"].items()) {
-    std::string digits = digits_of(value);
+    std::string digits = sha256_digits_of(value);
     if (digits.empty())
       return tl::unexpected<Error>(unusable_list("has for " + name + " no SHA-256"));
     listed.push_back({name, std::move(digits)});
@@ -79,8 +79,8 @@ Result<std::string> sha256_of_file(const Directory& directory, const std::string
 }
 
 // Separates files that cannot be hashed; returns the others.
-std::vector<ListedHash> files_there(const Directory& directory, std::vector<ListedHash> listed,
-                                    Integrity& out) {
+std::vector<ListedHash> hashable_files(const Directory& directory, std::vector<ListedHash> listed,
+                                       Integrity& out) {
   std::vector<ListedHash> there;
   for (ListedHash& file : listed) {
     if (!is_safe_relative_path(file.name)) {
@@ -166,7 +166,7 @@ Result<std::optional<Integrity>> read_integrity(const Checkpoint& checkpoint, De
     if (file.referenced && file.kind == EntryKind::kFile && names.count(file.path) == 0)
       out->unlisted.push_back(file.path);
   }
-  std::vector<ListedHash> there = files_there(directory, std::move(*listed), *out);
+  std::vector<ListedHash> there = hashable_files(directory, std::move(*listed), *out);
   if (depth == Depth::kData) {
     SHW_CHECK(hash_files(directory, std::move(there), *out, progress, team));
   } else {

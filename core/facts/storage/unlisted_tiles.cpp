@@ -19,7 +19,7 @@ constexpr std::size_t kMostRead = 65'536;
 
 using ByTensor = std::map<TensorId, std::vector<std::size_t>>;  // indices in unclaimed_records()
 
-ByTensor strays_by_tensor(const Checkpoint& checkpoint) {
+ByTensor unclaimed_records_by_tensor(const Checkpoint& checkpoint) {
   ByTensor found;
   for (std::size_t i = 0; i < checkpoint.unclaimed_records().size(); ++i) {
     const UnclaimedStorageRecord& unclaimed = checkpoint.unclaimed_records()[i];
@@ -110,7 +110,7 @@ struct UnlistedTileCheck {
 
   // Returns the reason, or empty and the chunk in `tile`.
   std::string why_not(TensorId tensor, const UnclaimedStorageRecord& unclaimed,
-                      RelistedChunk& tile) {
+                      UnlistedChunk& tile) {
     const Checkpoint& checkpoint = input.checkpoint;
     if (!is_reachable(checkpoint, unclaimed.item)) return "its bytes are not there";
     if (claims.is_contested(unclaimed.item)) return "another record claims bytes of its item";
@@ -144,10 +144,10 @@ std::vector<Box> boxes_with_items(const Checkpoint& checkpoint, TensorId tensor,
   return boxes;
 }
 
-bool completes_tiling(const Checkpoint& checkpoint, const Relisted& relisted,
+bool completes_tiling(const Checkpoint& checkpoint, const UnlistedChunks& relisted,
                       std::vector<Box> boxes) {
   ExtentsView shape = checkpoint.shape(relisted.tensor);
-  for (const RelistedChunk& tile : relisted.tiles) boxes.push_back(tile.box);
+  for (const UnlistedChunk& tile : relisted.tiles) boxes.push_back(tile.box);
   return std::all_of(boxes.begin(), boxes.end(),
                      [&](const Box& box) { return is_inside(box.offsets, box.sizes, shape); }) &&
          tiles_exactly(boxes, shape);
@@ -157,10 +157,10 @@ void check_unlisted_tiles(UnlistedTileCheck& judge, TensorId tensor,
                           const std::vector<std::size_t>& unclaimed_records, UnlistedTiles& out) {
   const Checkpoint& checkpoint = judge.input.checkpoint;
   auto like = similar_chunk(judge.input, tensor);
-  Relisted relisted{tensor, {}};
+  UnlistedChunks relisted{tensor, {}};
   bool all = true;
   for (std::size_t i : unclaimed_records) {
-    RelistedChunk tile;
+    UnlistedChunk tile;
     tile.like = like.value_or(ChunkId{});
     std::string why = like ? judge.why_not(tensor, checkpoint.unclaimed_records()[i], tile)
                            : "no other item of its dtype says how items are written";
@@ -191,7 +191,7 @@ UnlistedTiles find_unlisted_tiles(const CheckInput& input) {
   if (input.headers.empty() || checkpoint.unclaimed_records().empty() ||
       !checkpoint.format().traits.has_index || checkpoint.format().rewrite != Rewrite::kIndex)
     return out;
-  ByTensor unclaimed_records = strays_by_tensor(checkpoint);
+  ByTensor unclaimed_records = unclaimed_records_by_tensor(checkpoint);
   if (unclaimed_records.empty()) return out;
   UnlistedTileCheck judge{input, Claims(input)};
   for (const auto& [tensor, records] : each_of(unclaimed_records, input))

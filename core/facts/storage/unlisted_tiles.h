@@ -14,9 +14,10 @@
 namespace shw {
 
 struct UnlistedTiles {
-  std::vector<Relisted> tensors;  // tensors that are complete with these chunks, each used once
-  std::set<TensorId> misplaced;   // those that list such chunks without a record
-  std::set<std::size_t> placed;   // indices in unclaimed_records() of the chunks in `tensors`
+  std::vector<UnlistedChunks>
+      tensors;                   // tensors that are complete with these chunks, each used once
+  std::set<TensorId> misplaced;  // those that list such chunks without a record
+  std::set<std::size_t> placed;  // indices in unclaimed_records() of the chunks in `tensors`
   std::map<std::size_t, std::string> why_not;  // other records of existing tensors, with the reason
 };
 

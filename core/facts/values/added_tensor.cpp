@@ -18,13 +18,13 @@ constexpr std::array<float, 2> kShifts{1.0F, -1.0F};
 constexpr const char* kAddRemedy = "add";
 constexpr const char* kAddedEvidence = "add";
 
-Result<Bytes> sums(std::vector<float> elements, float value, Dtype dtype) {
+Result<Bytes> add_to_elements(std::vector<float> elements, float value, Dtype dtype) {
   for (float& element : elements) element += value;
   return rounded_to(dtype, elements);
 }
 
 bool are_equal_sums(BytesView made, Dtype dtype, BytesView of, float value) {
-  const auto added = sums(to_floats(dtype, of), value, dtype);
+  const auto added = add_to_elements(to_floats(dtype, of), value, dtype);
   return added && std::equal(added->begin(), added->end(), made.begin(), made.end());
 }
 
@@ -36,8 +36,8 @@ bool are_sums(BytesView made, Dtype dtype, BytesView of, float value) {
 }
 
 bool round_trips(const std::vector<float>& before, float value, Dtype saved, Dtype dtype) {
-  const auto added = sums(before, value, dtype);
-  const auto back = added ? sums(to_floats(dtype, *added), -value, saved) : added;
+  const auto added = add_to_elements(before, value, dtype);
+  const auto back = added ? add_to_elements(to_floats(dtype, *added), -value, saved) : added;
   const auto own = rounded_to(saved, before);
   return back && own && *back == *own;
 }
@@ -59,7 +59,7 @@ ComputedTensor added_tensor(std::shared_ptr<const Checkpoint> checkpoint, Tensor
                   std::int64_t first, std::int64_t count) -> Result<Bytes> {
     SHW_TRY(std::vector<float> elements,
             floats_in_box(*checkpoint, tensor, rows_box(checkpoint->shape(tensor), first, count)));
-    return sums(std::move(elements), value, dtype);
+    return add_to_elements(std::move(elements), value, dtype);
   };
   return made;
 }
@@ -70,7 +70,7 @@ bool is_added_exactly(const Checkpoint& checkpoint, TensorId tensor, const Box& 
   return elements && round_trips(*elements, value, checkpoint.dtype(tensor), dtype);
 }
 
-std::optional<FoundShift> shift_between(Dtype dtype, BytesView there, BytesView expected) {
+std::optional<FoundShift> find_constant_shift(Dtype dtype, BytesView there, BytesView expected) {
   constexpr std::size_t kFewest = 4;  // fewer elements differ by 1 by chance
   if (there.size() != expected.size() || there.size() < kFewest * size_of(dtype))
     return std::nullopt;
@@ -86,7 +86,7 @@ bool lost_bits_in_shift(Dtype dtype, BytesView there, BytesView expected) {
   constexpr std::size_t kFewest = 16;  // fewer elements are round by chance
   if (there.size() != expected.size() || there.size() < kFewest * size_of(dtype)) return false;
   const auto is_shifted = [&](std::size_t size, float value) {
-    const auto added = sums(to_floats(dtype, expected.first(size)), value, dtype);
+    const auto added = add_to_elements(to_floats(dtype, expected.first(size)), value, dtype);
     return added && are_sums(there.first(size), dtype, *added, -value);
   };
   return std::any_of(kShifts.begin(), kShifts.end(), [&](float value) {
@@ -113,7 +113,7 @@ void set_remedy_of_adding(const std::vector<FoundShift>& shifts, Finding& findin
                              "only a new conversion has it")};
 }
 
-int added_by_remedy(const Finding& finding) {
+int addend_of_remedy(const Finding& finding) {
   if (!finding.remedy || finding.remedy->kind != kAddRemedy) return 0;
   for (const auto& [key, value] : finding.evidence) {
     const auto* number = std::get_if<std::int64_t>(&value);

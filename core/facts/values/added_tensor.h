@@ -27,17 +27,17 @@ struct FoundShift {
   int value = 0;          // that is to be added
   bool is_exact = false;  // the rounded sums are the expected elements to the bit
 };
-// Nothing where neither all elements `there` are rounded sums of the expected ones, nor the other
-// way round. Both are of `dtype`, of which can_add_to() is true.
+// The constant that was added: nullopt unless all elements `there` are `expected` plus it, rounded,
+// or the reverse. Requires can_add_to(dtype).
 std::optional<FoundShift> shift_between(Dtype dtype, BytesView there, BytesView expected);
 
 // True if `there` is `expected` after 1 was added or taken off, rounded, and undone again.
 bool lost_bits_in_shift(Dtype dtype, BytesView there, BytesView expected);
 
-// A remedy that adds to every subject of the finding. `shifts`: one for each subject; no remedy
-// where there are fewer, or where their values differ.
+// Gives the finding a remedy that adds one number to each subject. `shifts` has one entry per
+// subject; no remedy if there are fewer or their values differ.
 void set_remedy_of_adding(const std::vector<FoundShift>& shifts, Finding& finding);
-// The number that such a remedy adds; 0: the finding has another one, or none.
-int added_by_remedy(const Finding& finding);
+// The number that the remedy of set_remedy_of_adding() adds; 0 if the finding has no such remedy.
+int addend_of_remedy(const Finding& finding);
 
 }  // namespace shw

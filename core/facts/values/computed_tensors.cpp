@@ -138,7 +138,7 @@ class ComputedFolder final : public Directory {
   std::vector<FilesOfFolder> made_of_;
 };
 
-std::vector<FilesOfFolder> files_of(
+std::vector<FilesOfFolder> files_by_folder(
     const std::vector<std::shared_ptr<const Checkpoint>>& checkpoints) {
   std::vector<FilesOfFolder> all;
   for (const auto& checkpoint : checkpoints) {
@@ -176,10 +176,10 @@ Status add_tensor(ComputedFolder& folder, CheckpointBuilder& builder, ComputedTe
   return {};
 }
 
-Result<std::shared_ptr<const Checkpoint>> computed_in(std::shared_ptr<ComputedFolder> folder,
-                                                      ComputedPart part, Progress* progress) {
+Result<std::shared_ptr<const Checkpoint>> build_computed_checkpoint(
+    std::shared_ptr<ComputedFolder> folder, ComputedPart part, Progress* progress) {
   for (std::shared_ptr<const ByteSource>& file : part.files) folder->add(std::move(file), true);
-  folder->set_source_files(files_of(part.made_of));
+  folder->set_source_files(files_by_folder(part.made_of));
   CheckpointBuilder builder;
   builder.set_format(kComputedFormat);
   builder.set_directory(folder);
@@ -218,7 +218,7 @@ Result<std::shared_ptr<const Checkpoint>> with_computed(std::shared_ptr<const Ch
   std::set<std::string> gone = unused_files(*around, replaced);
   gone.merge(part.files_gone);
   folder->hide_files(std::move(gone));
-  SHW_TRY(auto computed, computed_in(folder, std::move(part), progress));
+  SHW_TRY(auto computed, build_computed_checkpoint(folder, std::move(part), progress));
   return join_folders(
       folder, {{std::move(around), "", "", std::move(replaced)}, {std::move(computed), "", "", {}}},
       JoinedFrom::kComputation);
@@ -226,8 +226,8 @@ Result<std::shared_ptr<const Checkpoint>> with_computed(std::shared_ptr<const Ch
 
 Result<std::shared_ptr<const Checkpoint>> only_computed(const Directory& folder, ComputedPart part,
                                                         Progress* progress) {
-  return computed_in(std::make_shared<ComputedFolder>(folder.name(), nullptr), std::move(part),
-                     progress);
+  return build_computed_checkpoint(std::make_shared<ComputedFolder>(folder.name(), nullptr),
+                                   std::move(part), progress);
 }
 
 bool is_rounded_in_computing(const Checkpoint& checkpoint, TensorId tensor) {

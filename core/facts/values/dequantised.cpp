@@ -11,7 +11,7 @@
 #include "core/facts/names/quant_config.h"
 #include "core/facts/values/computed_tensors.h"
 #include "core/facts/values/quant_forms.h"
-#include "core/formats/common/not_looked_at.h"
+#include "core/formats/common/not_examined_finding.h"
 
 namespace shw {
 namespace {

@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-std::int64_t most_elements(const PiecedTensor& tensor) {
+std::int64_t elements_per_read(const PiecedTensor& tensor) {
   const std::uint64_t width = std::max<std::uint64_t>(size_of(tensor.dtype), 1);
   return static_cast<std::int64_t>(kHeldOfSide / width);
 }
@@ -58,8 +58,8 @@ bool is_transpose(BytesView image, BytesView truth, std::int64_t rows, std::int6
 namespace {
 
 // Compares a box that spans `dim` in both tensors, with blocks in another order.
-bool is_permuted(const Bytes& image, const Bytes& truth, ExtentsView sizes, std::size_t dim,
-                 std::size_t bytes_of_block, const std::vector<std::int64_t>& order) {
+bool has_blocks_in_order(const Bytes& image, const Bytes& truth, ExtentsView sizes, std::size_t dim,
+                         std::size_t bytes_of_block, const std::vector<std::int64_t>& order) {
   std::int64_t outer = 1;
   for (std::size_t d = 0; d < dim; ++d) outer *= sizes[d];
   const std::size_t bytes_of_outer = bytes_of_block * order.size();
@@ -82,7 +82,7 @@ std::optional<bool> are_permuted_blocks(const PiecedTensor& image, const PiecedT
   Extents sizes = truth.shape;
   sizes[dim] = block;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    Blocks parts{sizes, block_sizes(sizes, most_elements(truth), {})};
+    Blocks parts{sizes, block_sizes(sizes, elements_per_read(truth), {})};
     while (parts.next()) {
       Box here = parts.block, there = parts.block;
       here.offsets[dim] += order[i] * block;
@@ -98,7 +98,7 @@ std::optional<bool> are_permuted_blocks(const PiecedTensor& image, const PiecedT
 
 std::optional<bool> are_equal_elements(const PiecedTensor& image, const PiecedTensor& truth) {
   if (image.dtype != truth.dtype || !same(image.shape, truth.shape)) return false;
-  Blocks parts{truth.shape, block_sizes(truth.shape, most_elements(truth), {})};
+  Blocks parts{truth.shape, block_sizes(truth.shape, elements_per_read(truth), {})};
   while (parts.next()) {
     auto same = are_equal_boxes(image, parts.block, truth, parts.block);
     if (!same || !*same) return same;
@@ -133,13 +133,13 @@ std::optional<bool> are_permuted_elements(const PiecedTensor& image, const Piece
   if (image.dtype != truth.dtype || !same(image.shape, truth.shape)) return false;
   std::int64_t inner = 1;
   for (std::size_t d = dim + 1; d < truth.shape.size(); ++d) inner *= truth.shape[d];
-  if (inner * truth.shape[dim] > most_elements(truth))
+  if (inner * truth.shape[dim] > elements_per_read(truth))
     return are_permuted_blocks(image, truth, dim, block, order);
   Extents step = truth.shape;
   std::int64_t taken = inner * truth.shape[dim];
   for (std::size_t d = dim; d-- > 0;) {
-    step[d] = std::clamp<std::int64_t>(most_elements(truth) / std::max<std::int64_t>(taken, 1), 1,
-                                       truth.shape[d]);
+    step[d] = std::clamp<std::int64_t>(elements_per_read(truth) / std::max<std::int64_t>(taken, 1),
+                                       1, truth.shape[d]);
     taken *= step[d];
   }
   const auto bytes_of_block = static_cast<std::size_t>(inner * block) * size_of(truth.dtype);
@@ -148,7 +148,8 @@ std::optional<bool> are_permuted_elements(const PiecedTensor& image, const Piece
     auto one = read_box_row_major(image, parts.block);
     auto two = one ? read_box_row_major(truth, parts.block) : std::nullopt;
     if (!two) return std::nullopt;
-    if (!is_permuted(*one, *two, parts.block.sizes, dim, bytes_of_block, order)) return false;
+    if (!has_blocks_in_order(*one, *two, parts.block.sizes, dim, bytes_of_block, order))
+      return false;
   }
   return true;
 }
@@ -200,7 +201,7 @@ std::optional<DifferingElements> differing_elements(const PiecedTensor& image,
   DifferingElements out{.elements = volume(box.sizes).value_or(0)};
   const std::size_t element = size_of(truth.dtype);
   const bool is_float = has_values(truth.dtype);
-  Blocks parts{box.sizes, block_sizes(box.sizes, most_elements(truth), {})};
+  Blocks parts{box.sizes, block_sizes(box.sizes, elements_per_read(truth), {})};
   while (parts.next()) {
     Box part = parts.block;
     for (std::size_t d = 0; d < part.offsets.size(); ++d) part.offsets[d] += box.offsets[d];

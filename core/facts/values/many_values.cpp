@@ -121,7 +121,7 @@ class DistinctValueCounter {
     };
     auto alike = [&](BytesView element, std::uint64_t) { return pass.bytes(element); };
     // bad-record and not-looked-at report damaged and unreadable items.
-    static_cast<void>(pass_elements(items, part.chunk, part.range, pass, nullptr, alike));
+    static_cast<void>(stream_elements(items, part.chunk, part.range, pass, nullptr, alike));
   }
 
   void add(std::uint64_t value, ObservedValues& seen) const {
@@ -140,8 +140,8 @@ class DistinctValueCounter {
 
 }  // namespace
 
-std::vector<bool> have_more_values(const CheckInput& input, std::span<const TensorId> tensors,
-                                   std::size_t few) {
+std::vector<bool> have_more_values_than(const CheckInput& input, std::span<const TensorId> tensors,
+                                        std::size_t few) {
   return DistinctValueCounter(input, tensors, few).find();
 }
 

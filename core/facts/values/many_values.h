@@ -13,7 +13,7 @@ namespace shw {
 
 // One answer per tensor, whose dtype must have values. Unreadable parts are skipped. Results are
 // invalid if cancelled.
-std::vector<bool> have_more_values(const CheckInput& input, std::span<const TensorId> tensors,
-                                   std::size_t few);
+std::vector<bool> have_more_values_than(const CheckInput& input, std::span<const TensorId> tensors,
+                                        std::size_t few);
 
 }  // namespace shw

@@ -16,10 +16,10 @@ constexpr double kBeta1 = 0.9, kBeta2 = 0.999;
 // Limits logarithms (two per element); this many give a correlation to three digits.
 constexpr double kMostCorrelated = 1 << 18;
 
-std::uint64_t word(std::int64_t number) {
+std::uint64_t to_message_word(std::int64_t number) {
   return static_cast<std::uint64_t>(number);
 }
-std::uint64_t word(double number) {
+std::uint64_t to_message_word(double number) {
   return std::bit_cast<std::uint64_t>(number);
 }
 std::int64_t count_in(std::uint64_t word) {
@@ -30,10 +30,13 @@ double double_from_bits(std::uint64_t word) {
 }
 
 std::vector<std::uint64_t> words_of(const MomentCount& c, const LogCorrelation& l) {
-  return {word(c.looked_at), word(c.above),   word(c.negative), word(c.without_root),
-          word(c.worst),     word(c.squares), word(c.seconds),  word(l.count),
-          word(l.mean_x),    word(l.mean_y),  word(l.xx),       word(l.yy),
-          word(l.xy)};
+  return {to_message_word(c.looked_at), to_message_word(c.above),
+          to_message_word(c.negative),  to_message_word(c.without_root),
+          to_message_word(c.worst),     to_message_word(c.squares),
+          to_message_word(c.seconds),   to_message_word(l.count),
+          to_message_word(l.mean_x),    to_message_word(l.mean_y),
+          to_message_word(l.xx),        to_message_word(l.yy),
+          to_message_word(l.xy)};
 }
 
 bool join_words(std::span<const std::uint64_t> w, MomentCount& count, LogCorrelation& correlation) {
@@ -106,7 +109,8 @@ class CastCounter : public PairCounter {
     count_.elements += static_cast<std::int64_t>(count);
   }
   std::vector<std::uint64_t> numbers() const override {
-    return {word(count_.elements), word(count_.differing), word(count_.far)};
+    return {to_message_word(count_.elements), to_message_word(count_.differing),
+            to_message_word(count_.far)};
   }
 
  private:
@@ -172,7 +176,7 @@ double share_of(const Checkpoint& c, std::span<const ValuePair> moments,
   return bytes <= static_cast<double>(most) ? 1 : static_cast<double>(most) / bytes;
 }
 
-Status nonsense() {
+Status malformed_message_error() {
   return fail(ErrorKind::kIo, "another worker says nonsense of optimizer states");
 }
 
@@ -207,7 +211,7 @@ Result<OptimizerValues> read_optimizer_values(const CheckInput& input,
   };
   work.receive = [&](std::size_t i, std::span<const std::uint64_t> numbers) -> Status {
     MomentValues& look = out.moments[i];
-    return join_words(numbers, look.count, look.correlation) ? Status{} : nonsense();
+    return join_words(numbers, look.count, look.correlation) ? Status{} : malformed_message_error();
   };
   SHW_TRY(PairResults seen, compare_pairs(input, work));
   for (std::size_t i = 0; i < moments.size(); ++i) out.moments[i].is_read = seen.is_read[i];
@@ -215,7 +219,7 @@ Result<OptimizerValues> read_optimizer_values(const CheckInput& input,
   PairWork casts{"look at masters", masters, share, {}, {}};
   casts.counter = [](std::size_t) { return std::make_unique<CastCounter>(); };
   casts.receive = [&](std::size_t i, std::span<const std::uint64_t> numbers) -> Status {
-    if (numbers.size() != 3) return nonsense();
+    if (numbers.size() != 3) return malformed_message_error();
     out.masters[i].count.join({count_in(numbers[0]), count_in(numbers[1]), count_in(numbers[2])});
     return {};
   };

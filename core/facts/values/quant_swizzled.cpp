@@ -78,7 +78,7 @@ std::optional<GroupScales> scales_of(const QuantSource& from, ExtentsView elemen
 }
 
 // Numbers of rows of the first dimension; bytes hold two of FP4.
-QuantFloats narrow_numbers(const Checkpoint& c, TensorId weight, const Box& box) {
+QuantFloats read_narrow_floats(const Checkpoint& c, TensorId weight, const Box& box) {
   if (c.dtype(weight) != Dtype::kUint8) return floats_in_box(c, weight, box);
   SHW_TRY(const Bytes bytes, bytes_in_box(c, weight, box));
   std::vector<float> out;
@@ -114,7 +114,7 @@ Result<DecodedWeight> group_scaled(const QuantSource& from, std::int64_t group,
                     global](std::int64_t first, std::int64_t count) -> QuantFloats {
     const Checkpoint& c = *checkpoint;
     SHW_TRY(std::vector<float> out,
-            narrow_numbers(c, weight, rows_box(c.shape(weight), first, count)));
+            read_narrow_floats(c, weight, rows_box(c.shape(weight), first, count)));
     SHW_TRY(const std::vector<float> factors, ordered_scales(c, scales, first, count));
     std::vector<float> whole_factors{1.0f};
     if (global) {

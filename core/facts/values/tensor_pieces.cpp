@@ -48,7 +48,7 @@ class TileReader {
       auto give = [&](const Box& box, BytesView elements) {
         return this->give(tile, box, elements, take);
       };
-      if (!pass_boxes(reader_, chunk, *shared, give, progress_)) return false;
+      if (!stream_boxes(reader_, chunk, *shared, give, progress_)) return false;
     }
     return true;
   }

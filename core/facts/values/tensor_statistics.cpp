@@ -134,7 +134,7 @@ void add_parts(const Checkpoint& checkpoint, TensorId tensor, std::uint32_t inde
 class StatisticsPass {
  public:
   StatisticsPass(const Checkpoint& checkpoint, std::span<const TensorId> tensors,
-                 Progress* progress, Team* team, const MakeNumberCounter& counters,
+                 Progress* progress, Team* team, const MakeStatisticsBackend& counters,
                  const CountedChunks* counted)
       : checkpoint_(checkpoint),
         tensors_(tensors),
@@ -154,7 +154,7 @@ class StatisticsPass {
   Status read_with_team();
   std::uint64_t bytes_of(const StatisticsPart& part) const;
   std::vector<std::uint32_t> parts_in_file_order() const;
-  Status add(NumberCounter& counter, ItemCursor& items, const StatisticsPart& part,
+  Status add(StatisticsBackend& counter, ItemCursor& items, const StatisticsPart& part,
              std::uint32_t chunk, StatisticsSums& alike);
   void finalize(std::size_t part, PartStatistics looked);
   void finish(TensorState& state);
@@ -167,17 +167,17 @@ class StatisticsPass {
   std::vector<TensorState> states_;
   std::vector<StatisticsPart> parts_;
   std::mutex guard_;  // for states_
-  Pool<NumberCounter> counters_;
+  Pool<StatisticsBackend> counters_;
   Pool<ItemCursor> items_{[this] { return std::make_unique<ItemCursor>(checkpoint_, 0); }};
 };
 
-Status StatisticsPass::add(NumberCounter& counter, ItemCursor& items, const StatisticsPart& part,
-                           std::uint32_t chunk, StatisticsSums& alike) {
+Status StatisticsPass::add(StatisticsBackend& counter, ItemCursor& items,
+                           const StatisticsPart& part, std::uint32_t chunk, StatisticsSums& alike) {
   ChunkId id = checkpoint_.chunks(tensors_[part.tensor])[chunk];
   ElementRange range = part.range;
   if (part.last - part.first > 1) range = {0, elements_of(checkpoint_, id)};
   auto given =
-      pass_elements(items, id, range, counting(counter), progress_, counting_constant_runs(alike));
+      stream_elements(items, id, range, counting(counter), progress_, constant_run_counter(alike));
   if (!given) return tl::unexpected<Error>(std::move(given).error());
   return {};
 }
@@ -334,13 +334,13 @@ bool has_numbers(const Checkpoint& checkpoint, ChunkId chunk) {
 Result<std::vector<TensorStatistics>> statistics_of(const Checkpoint& checkpoint,
                                                     std::span<const TensorId> tensors,
                                                     Progress* progress, Team* team,
-                                                    const MakeNumberCounter& counters,
+                                                    const MakeStatisticsBackend& counters,
                                                     const CountedChunks* counted) {
   return StatisticsPass(checkpoint, tensors, progress, team, counters, counted).run();
 }
 
-std::vector<NumberLoad> loads_to_count(const Checkpoint& checkpoint,
-                                       std::span<const TensorId> tensors) {
+std::vector<StatisticsLoad> loads_to_count(const Checkpoint& checkpoint,
+                                           std::span<const TensorId> tensors) {
   std::map<Dtype, std::uint64_t> bytes;
   for (TensorId tensor : tensors) {
     const Dtype dtype = checkpoint.dtype(tensor);
@@ -352,7 +352,7 @@ std::vector<NumberLoad> loads_to_count(const Checkpoint& checkpoint,
       sum = checked_add(sum, of_chunk).value_or(sum);
     }
   }
-  std::vector<NumberLoad> loads;
+  std::vector<StatisticsLoad> loads;
   for (const auto& [dtype, sum] : bytes) loads.push_back({dtype, sum});
   return loads;
 }

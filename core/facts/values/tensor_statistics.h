@@ -43,11 +43,11 @@ bool has_numbers(const Checkpoint& checkpoint, ChunkId chunk);
 // not read again.
 Result<std::vector<TensorStatistics>> statistics_of(
     const Checkpoint& checkpoint, std::span<const TensorId> tensors, Progress* progress,
-    Team* team = nullptr, const MakeNumberCounter& counters = cpu_number_counter,
+    Team* team = nullptr, const MakeStatisticsBackend& counters = cpu_statistics_backend,
     const CountedChunks* counted = nullptr);
 
 // Amount to count per dtype.
-std::vector<NumberLoad> loads_to_count(const Checkpoint& checkpoint,
-                                       std::span<const TensorId> tensors);
+std::vector<StatisticsLoad> loads_to_count(const Checkpoint& checkpoint,
+                                           std::span<const TensorId> tensors);
 
 }  // namespace shw

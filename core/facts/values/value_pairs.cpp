@@ -46,9 +46,9 @@ Blocks blocks_of(ExtentsView sizes) {
 // Chooses a sample: one of each run of neighbours, at positions
 // (fractions of multiples of the golden ratio) that do not align with
 // periodic data.
-class ProgressShare {
+class GoldenRatioSampler {
  public:
-  explicit ProgressShare(double share) : share_(share) {}
+  explicit GoldenRatioSampler(double share) : share_(share) {}
   std::uint64_t number() const {
     if (share_ >= 1) return turn_;
     constexpr std::uint64_t kGoldenFraction = 0x9E3779B97F4A7C15;
@@ -68,7 +68,7 @@ class ProgressShare {
   std::uint64_t turn_ = 0;
 };
 
-std::vector<ChunkId> by_offsets(const Checkpoint& c, TensorId tensor) {
+std::vector<ChunkId> sort_chunks_by_offset(const Checkpoint& c, TensorId tensor) {
   std::vector<ChunkId> chunks;
   for (ChunkId chunk : c.chunks(tensor)) chunks.push_back(chunk);
   std::sort(chunks.begin(), chunks.end(), [&](ChunkId one, ChunkId two) {
@@ -144,7 +144,7 @@ bool PairPass::add_tiles(std::size_t pair) {
   if (!has_comparable_values(input_, a) || !has_comparable_values(input_, b) ||
       !same(checkpoint_.shape(a), checkpoint_.shape(b)))
     return false;
-  const std::vector<ChunkId> others = by_offsets(checkpoint_, b);
+  const std::vector<ChunkId> others = sort_chunks_by_offset(checkpoint_, b);
   const std::size_t first = tiles_.size();
   bool alike = true;
   for (ChunkId chunk : checkpoint_.chunks(a)) {
@@ -183,7 +183,7 @@ void PairPass::add_all_tiles() {
 }
 
 void PairPass::cut() {
-  ProgressShare taken(work_.share);
+  GoldenRatioSampler taken(work_.share);
   std::uint64_t before = 0, bytes = 0;  // blocks of other tiles; bytes of this part
   PairPart part;
   auto close = [&] {

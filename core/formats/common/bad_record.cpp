@@ -8,7 +8,8 @@
 
 namespace shw {
 
-Finding bad_record(std::string subject, std::string cause, std::optional<std::uint64_t> at) {
+Finding bad_record_finding(std::string subject, std::string cause,
+                           std::optional<std::uint64_t> at) {
   Finding finding{.rule = "bad-record"};
   finding.cause = std::move(cause);
   if (at) finding.evidence.emplace_back("offset", static_cast<std::int64_t>(*at));
@@ -16,15 +17,15 @@ Finding bad_record(std::string subject, std::string cause, std::optional<std::ui
   return finding;
 }
 
-Finding unread_file(const std::string& path, const Error& error, std::vector<std::string> names,
-                    std::string_view noun) {
+Finding unread_file_finding(const std::string& path, const Error& error,
+                            std::vector<std::string> names, std::string_view noun) {
   std::string cause = path + ": " + error.message + ". ";
   if (names.empty())
     cause += "What it held is not known.";
   else
     cause += fmt::format("{} that the index places there ({}) cannot be read.",
                          plural(names.size(), noun), short_list_text(names));
-  Finding finding = bad_record(path, std::move(cause), error.place.offset);
+  Finding finding = bad_record_finding(path, std::move(cause), error.place.offset);
   finding.evidence.emplace_back("unread_file", path);
   finding.subjects.insert(finding.subjects.end(), names.begin(), names.end());
   return finding;

@@ -7,10 +7,10 @@
 #include <unordered_set>
 
 #include "core/base/utf8.h"
-#include "core/formats/common/pickle_safety.h"
-#include "core/formats/common/plain_pickle.h"
 #include "core/formats/common/torch_item.h"
-#include "core/formats/common/weights_only.h"
+#include "core/formats/pickle/pickle_safety.h"
+#include "core/formats/pickle/plain_pickle.h"
+#include "core/formats/pickle/weights_only.h"
 
 namespace shw {
 namespace {
@@ -40,7 +40,7 @@ std::vector<NodeId> parts_of_node(const PickleTree& tree, NodeId node) {
   return parts;
 }
 
-bool is_worth_a_number(const PickleTree& tree, NodeId node) {
+bool needs_memo_entry(const PickleTree& tree, NodeId node) {
   switch (tree.kind(node)) {
     case NodeKind::kTuple:
       return !tree.items(node).empty();
@@ -72,7 +72,7 @@ ReachableNodes reachable_nodes(const PickleTree& tree, NodeId value) {
     NodeId node = open.back();
     open.pop_back();
     if (!seen.insert(node).second) {
-      if (is_worth_a_number(tree, node)) out.twice.insert(node);
+      if (needs_memo_entry(tree, node)) out.twice.insert(node);
       continue;
     }
     out.nodes.push_back(node);
@@ -188,7 +188,7 @@ class CarriedEncoder {
   // Accepts lone surrogates, which Python's unpickler allows although they are not UTF-8.
   bool text(NodeId node) {
     const std::string_view value = *tree_.text(node);
-    if (!is_pickled_text(value)) return refuse("holds text that Python cannot read");
+    if (!is_utf8_or_surrogates(value)) return refuse("holds text that Python cannot read");
     if (value.size() > budget_) return refuse("is too large to be carried over");
     raw("X");
     append_number(out_.opcodes, static_cast<std::uint32_t>(value.size()));
@@ -359,9 +359,9 @@ bool contains_repeated_object(const PickleTree& tree, NodeId value) {
   return !reachable_nodes(tree, value).twice.empty();
 }
 
-Result<PlacedOpcodes> placed_opcodes(std::string_view opcodes, std::uint32_t first_memo,
-                                     std::uint32_t first_storage) {
-  PlacedOpcodes out;
+Result<RenumberedOpcodes> renumber_memo_entries(std::string_view opcodes, std::uint32_t first_memo,
+                                                std::uint32_t first_storage) {
+  RenumberedOpcodes out;
   while (!opcodes.empty()) {
     auto length = length_of_opcode(opcodes);
     if (!length) return fail(ErrorKind::kUsage, "a value is given in opcodes that are not read");

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/formats/common/pickle.h"
+#include "core/formats/pickle/pickle.h"
 
 namespace shw {
 
@@ -39,11 +39,11 @@ bool contains_repeated_object(const PickleTree& tree, NodeId value);
 
 // Opcodes renumbered for a pickle and an archive that already use `first_memo` memo numbers and
 // `first_storage` storages.
-struct PlacedOpcodes {
+struct RenumberedOpcodes {
   std::string opcodes;
   std::uint32_t memo = 0;  // number of memo numbers used
 };
-Result<PlacedOpcodes> placed_opcodes(std::string_view opcodes, std::uint32_t first_memo,
-                                     std::uint32_t first_storage);
+Result<RenumberedOpcodes> renumber_memo_entries(std::string_view opcodes, std::uint32_t first_memo,
+                                                std::uint32_t first_storage);
 
 }  // namespace shw

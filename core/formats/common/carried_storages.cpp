@@ -36,7 +36,7 @@ Result<CarriedStorage> carry_storage(const CarriedFrom& from, const std::string&
   out.length = record->length;
   SHW_TRY(out.offset, zip.data_offset(*record));
   SHW_TRY(out.crc, zip.crc_of(*record, progress));
-  if (!zip.crcs_absent() && out.crc != record->crc)
+  if (!zip.lacks_crcs() && out.crc != record->crc)
     return zip.damaged(record->header_offset,
                        fmt::format("the record {} does not match its checksum", record->name));
   if (record->deflated || from.file.empty()) {

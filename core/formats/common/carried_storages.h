@@ -8,7 +8,7 @@
 #include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/formats/common/carried_pickle.h"
-#include "core/formats/common/zip.h"
+#include "core/formats/zip/zip.h"
 
 namespace shw {
 

@@ -61,14 +61,14 @@ bool is_one_of_names(auto& names, std::string_view name) {
 
 }  // namespace
 
-bool lists_parts(std::string_view path) {
+bool is_part_list_file(std::string_view path) {
   return is_one_of_names(kPartLists, path.substr(path.rfind('/') + 1));
 }
 
 bool is_model_companion(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   if (name == kRecoveryScript) return false;
-  return is_one_of_names(kCompanions, name) || lists_parts(name) ||
+  return is_one_of_names(kCompanions, name) || is_part_list_file(name) ||
          std::any_of(kCompanionEndings.begin(), kCompanionEndings.end(),
                      [&](std::string_view ending) { return name.ends_with(ending); }) ||
          std::any_of(kCompanionBeginnings.begin(), kCompanionBeginnings.end(),

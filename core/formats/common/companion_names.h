@@ -11,6 +11,6 @@ namespace shw {
 bool is_model_companion(std::string_view path);
 
 // "model_index.json", "modules.json" and "router_config.json": what the folders below are parts of.
-bool lists_parts(std::string_view path);
+bool is_part_list_file(std::string_view path);
 
 }  // namespace shw

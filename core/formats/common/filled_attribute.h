@@ -23,7 +23,7 @@ inline std::string pickled_text(std::string_view text) {
 }
 
 // Inverse of pickled_text(); nullopt for other values.
-inline std::optional<std::string> text_of_pickled(std::string_view value) {
+inline std::optional<std::string> text_of_binunicode(std::string_view value) {
   std::uint32_t length = 0;
   if (value.size() < 1 + sizeof length || value.front() != 'X') return std::nullopt;
   std::memcpy(&length, value.data() + 1, sizeof length);

@@ -92,7 +92,7 @@ void add_misplaced(CheckpointBuilder& builder, const IndexedFiles& indexed,
 }
 
 // Total bytes of all indexed tensors; nullopt if one is missing.
-std::optional<std::uint64_t> bytes_named(const MatchedIndex& matched) {
+std::optional<std::uint64_t> indexed_bytes(const MatchedIndex& matched) {
   std::uint64_t sum = 0;
   for (const std::size_t place : matched.entries) {
     if (place == MatchedIndex::kNotHeld) return std::nullopt;
@@ -107,7 +107,7 @@ struct Totals {
 };
 std::optional<Totals> differing_totals(const MatchedIndex& matched) {
   const auto& total = matched.indexed.total;
-  const auto sum = bytes_named(matched);
+  const auto sum = indexed_bytes(matched);
   if (!sum || !total || *total == *sum) return std::nullopt;
   return Totals{*total, *sum};
 }
@@ -119,14 +119,15 @@ EvidenceValue evidence_of(std::uint64_t number) {
 }
 
 Finding index_finding(const std::string& index, Severity severity, std::string cause) {
-  Finding finding = bad_record(index, std::move(cause));
+  Finding finding = bad_record_finding(index, std::move(cause));
   finding.severity = severity;
   return finding;
 }
 
 // The common parts of a save's file names: "model-", "-of-00002.safetensors"; nullopt for other
 // names.
-std::optional<std::pair<std::string_view, std::string_view>> family_of(std::string_view path) {
+std::optional<std::pair<std::string_view, std::string_view>> shard_name_frame(
+    std::string_view path) {
   const std::size_t of = path.rfind("-of-");
   if (of == std::string_view::npos || of == 0) return std::nullopt;
   const std::size_t digits = path.find_last_not_of("0123456789", of - 1);
@@ -134,7 +135,8 @@ std::optional<std::pair<std::string_view, std::string_view>> family_of(std::stri
   return std::pair(path.substr(0, digits + 1), path.substr(of));
 }
 
-bool is_stored_in(const MatchedIndex& matched, const FiledTensor& tensor, const std::string& path) {
+bool is_stored_in(const MatchedIndex& matched, const StoredTensor& tensor,
+                  const std::string& path) {
   const auto is_it = [&](std::size_t file) { return matched.indexed.files[file].path == path; };
   return is_it(tensor.file) ||
          std::any_of(tensor.more_files.begin(), tensor.more_files.end(), is_it);
@@ -170,7 +172,7 @@ void check_index(CheckpointBuilder& builder, const MatchedIndex& matched) {
   const std::string& index = indexed.index;
   std::unordered_set<std::string_view> readable;
   for (const IndexedFile& file : indexed.files) readable.insert(file.path);
-  Finding missing = bad_record(index, "");
+  Finding missing = bad_record_finding(index, "");
   missing.subjects.clear();
   const std::unordered_set<std::string_view> not_there(indexed.not_there.begin(),
                                                        indexed.not_there.end());
@@ -178,7 +180,7 @@ void check_index(CheckpointBuilder& builder, const MatchedIndex& matched) {
   for (std::size_t i = 0; i < matched.entries.size(); ++i) {
     const auto& [fqn, path] = indexed.map[i];
     const std::size_t place = matched.entries[i];
-    const FiledTensor* held = place == MatchedIndex::kNotHeld ? nullptr : &matched.held[place];
+    const StoredTensor* held = place == MatchedIndex::kNotHeld ? nullptr : &matched.held[place];
     if (held != nullptr && is_stored_in(matched, *held, path)) continue;
     // If files are missing, existing unread ones belong to the same old save.
     const bool is_gone =
@@ -205,10 +207,10 @@ void check_index(CheckpointBuilder& builder, const MatchedIndex& matched) {
 
 void report_tensors_not_in_index(CheckpointBuilder& builder, const MatchedIndex& matched) {
   const std::string& index = matched.indexed.index;
-  Finding finding = bad_record(index, "");
+  Finding finding = bad_record_finding(index, "");
   finding.severity = Severity::kWarning;
   finding.subjects.clear();
-  for (const FiledTensor& tensor : matched.held) {
+  for (const StoredTensor& tensor : matched.held) {
     if (!tensor.is_named) finding.subjects.emplace_back(tensor.name);
   }
   if (finding.subjects.empty()) return;
@@ -269,7 +271,7 @@ std::vector<std::string> files_containing(std::span<const IndexedFile> files, co
                                           std::string_view single) {
   std::unordered_set<std::string_view> named;
   for (const auto& [fqn, path] : map) named.insert(fqn);
-  const std::vector<std::string_view> named_paths = files_named(map);
+  const std::vector<std::string_view> named_paths = sorted_index_files(map);
   const auto holds_all = [&](const std::vector<const IndexedFile*>& group) {
     std::unordered_set<std::string_view> held;
     for (const IndexedFile* file : group) {
@@ -286,7 +288,7 @@ std::vector<std::string> files_containing(std::span<const IndexedFile> files, co
   };
   std::map<std::string, std::vector<const IndexedFile*>> groups;
   for (const IndexedFile& file : files) {
-    const auto family = family_of(file.path);
+    const auto family = shard_name_frame(file.path);
     groups[family ? fmt::format("{}{}", family->first, family->second) : file.path].push_back(
         &file);
   }
@@ -307,17 +309,17 @@ std::vector<std::string> files_containing(std::span<const IndexedFile> files, co
   return holds_all(all) ? paths_of(all) : std::vector<std::string>();
 }
 
-std::vector<std::string> named_files(const std::vector<std::string>& all, const WeightMap& map) {
-  const std::vector<std::string_view> files = files_named(map);
+std::vector<std::string> files_of_index(const std::vector<std::string>& all, const WeightMap& map) {
+  const std::vector<std::string_view> files = sorted_index_files(map);
   const std::unordered_set<std::string_view> named(files.begin(), files.end());
   std::vector<std::string> chosen;
   std::set<std::pair<std::string_view, std::string_view>> families;
   for (const std::string& path : all) {
-    auto family = named.contains(path) ? family_of(path) : std::nullopt;
+    auto family = named.contains(path) ? shard_name_frame(path) : std::nullopt;
     if (family) families.insert(*family);
   }
   for (const std::string& path : all) {
-    auto family = family_of(path);
+    auto family = shard_name_frame(path);
     if (named.contains(path) || (family && families.contains(*family))) chosen.push_back(path);
   }
   return chosen;

@@ -31,7 +31,7 @@ struct IndexedFiles {
 };
 
 // A tensor name of the files, with the first file that holds it.
-struct FiledTensor {
+struct StoredTensor {
   std::string_view name;
   std::size_t file = 0;  // in IndexedFiles::files
   std::uint64_t bytes = 0;
@@ -47,7 +47,7 @@ struct MatchedIndex {
 
   static constexpr std::size_t kNotHeld = SIZE_MAX;
   IndexedFiles indexed;
-  std::vector<FiledTensor> held;  // in order of the files
+  std::vector<StoredTensor> held;  // in order of the files
   std::vector<std::size_t>
       entries;  // for each entry of the map: its position in `held`, or kNotHeld
 };
@@ -69,6 +69,6 @@ std::vector<std::string> files_containing(std::span<const IndexedFile> files, co
 
 // The files to read if there is an index: the listed ones and further parts of the same save. Other
 // files are other forms of the same weights.
-std::vector<std::string> named_files(const std::vector<std::string>& all, const WeightMap& map);
+std::vector<std::string> files_of_index(const std::vector<std::string>& all, const WeightMap& map);
 
 }  // namespace shw

@@ -15,7 +15,7 @@
 #include "core/base/result.h"
 #include "core/formats/common/carried_storages.h"
 #include "core/formats/common/item_header.h"
-#include "core/formats/common/payload_watch.h"
+#include "core/formats/zip/payload_watch.h"
 #include "core/io/scratch.h"
 #include "core/model/checkpoint.h"
 
@@ -77,7 +77,7 @@ struct ItemReader {
   // Verifies the item's checksums; null if the codec has none. A verbatim payload is shown to
   // `watch`, which may be null.
   Result<DataCheck> (*check)(const ItemRange& range, std::span<const std::string> transforms,
-                             std::uint64_t limit, Progress* progress, PayloadWatch* watch);
+                             std::uint64_t limit, Progress* progress, PayloadObserver* watch);
   // Verifies data referenced by values without an item (tensors in a tuple, unsupported kinds). One
   // result per entry; null if all entries have items.
   Status (*check_inlined)(const Checkpoint& checkpoint, std::vector<Result<DataCheck>>& objects,

@@ -12,7 +12,7 @@
 #include <system_error>
 
 #include "core/base/words.h"
-#include "core/formats/common/read_note.h"
+#include "core/formats/common/how_read_finding.h"
 
 namespace shw {
 namespace {

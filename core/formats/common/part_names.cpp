@@ -54,14 +54,14 @@ std::vector<std::string> parts_not_among(const std::vector<PartName>& parts,
   return missing;
 }
 
-Finding parts_without_index(const std::vector<std::string>& parts, const IndexNames& names,
-                            Severity severity) {
+Finding parts_without_index_finding(const std::vector<std::string>& parts, const IndexNames& names,
+                                    Severity severity) {
   const std::string index(names.usual);
-  Finding finding =
-      bad_record(index, fmt::format("There is no {} next to the {} parts of this model ({}): "
-                                    "transformers follows it and does not find the model; loaders "
-                                    "that take every file do. All parts are there and were read.",
-                                    index, parts.size(), short_list_text(parts)));
+  Finding finding = bad_record_finding(
+      index, fmt::format("There is no {} next to the {} parts of this model ({}): "
+                         "transformers follows it and does not find the model; loaders "
+                         "that take every file do. All parts are there and were read.",
+                         index, parts.size(), short_list_text(parts)));
   finding.severity = severity;
   finding.evidence = {{"parts", static_cast<std::int64_t>(parts.size())},
                       {"convert_to", std::string("safetensors")}};

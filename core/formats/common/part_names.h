@@ -27,7 +27,7 @@ std::vector<std::string> parts_not_among(const std::vector<PartName>& parts,
 
 // Finding: all parts exist without an index, so loaders that use one find no model. `names`: the
 // index names that transformers looks for.
-Finding parts_without_index(const std::vector<std::string>& parts, const IndexNames& names,
-                            Severity severity);
+Finding parts_without_index_finding(const std::vector<std::string>& parts, const IndexNames& names,
+                                    Severity severity);
 
 }  // namespace shw

@@ -4,8 +4,8 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
-#include "core/formats/common/pickle_safety.h"
 #include "core/formats/common/torch_item.h"
+#include "core/formats/pickle/pickle_safety.h"
 
 namespace shw {
 namespace {
@@ -35,8 +35,9 @@ void report_pickle(const PickleTree& tree, const std::string& path, PickleFindin
 void report_missing_storages(const ZipReader& zip, const PickleTree& tree, const std::string& path,
                              PickleFindings& notes) {
   if (auto all = check_storages(zip, tree); !all)
-    notes.findings.push_back(bad_record(path, "In " + path + ": " + all.error().message + ".",
-                                        all.error().place.offset.value_or(0)));
+    notes.findings.push_back(bad_record_finding(path,
+                                                "In " + path + ": " + all.error().message + ".",
+                                                all.error().place.offset.value_or(0)));
 }
 
 }  // namespace shw

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/common/pickle.h"
-#include "core/formats/common/zip.h"
+#include "core/formats/pickle/pickle.h"
+#include "core/formats/zip/zip.h"
 #include "core/model/finding.h"
 
 namespace shw {

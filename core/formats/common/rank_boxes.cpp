@@ -107,7 +107,7 @@ Result<std::vector<Box>> boxes_of_axes(const std::vector<Runs>& axes) {
 }
 
 // Row-major index in the mesh; empty if the rank is not part of it.
-std::optional<Extents> place_on_mesh(const SideSharding& sharding, std::int64_t rank) {
+std::optional<Extents> place_on_mesh(const DTensorSharding& sharding, std::int64_t rank) {
   const Extents& shape = sharding.mesh.shape;
   if (sharding.coordinate && sharding.coordinate->size() == shape.size())
     return sharding.coordinate;
@@ -124,7 +124,7 @@ std::optional<Extents> place_on_mesh(const SideSharding& sharding, std::int64_t 
 
 }  // namespace
 
-Result<std::vector<Box>> boxes_of_sharding(const SideSharding& sharding, std::int64_t rank) {
+Result<std::vector<Box>> boxes_of_sharding(const DTensorSharding& sharding, std::int64_t rank) {
   const Extents& mesh = sharding.mesh.shape;
   const bool is_mesh = std::all_of(mesh.begin(), mesh.end(), [](auto size) { return size > 0; });
   if (!is_mesh || mesh.size() != sharding.placements.size() || mesh.empty())

@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "core/base/little_endian.h"
-#include "core/formats/common/before_zip.h"
 #include "core/formats/common/codecs.h"
-#include "core/formats/common/side_values.h"
-#include "core/formats/common/zip.h"
+#include "core/formats/common/legacy_torch_file.h"
+#include "core/formats/common/torch_file_values.h"
+#include "core/formats/zip/zip.h"
 
 namespace shw {
 namespace {
@@ -36,7 +36,7 @@ Result<std::optional<std::uint32_t>> trailing_crc(const ItemRange& range) {
 
 // Looks up the record in the archive's directory: slow, used only without a descriptor.
 Result<std::optional<ZipEntry>> entry_of(const ItemRange& range) {
-  SHW_TRY(bool is_bare, is_before_zip(*range.source));
+  SHW_TRY(bool is_bare, is_legacy_torch_file(*range.source));
   if (is_bare) return std::nullopt;
   SHW_TRY(ZipReader zip, ZipReader::open(range.source, 0, range.source->size()));
   const ZipEntry* nearest = nullptr;
@@ -69,15 +69,15 @@ Result<OpenItem> open_record(const Checkpoint& checkpoint, ChunkId chunk, ItemRa
   return item;
 }
 
-Result<OpenItem> open_big_record(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
-                                 ItemPart part) {
+Result<OpenItem> open_big_endian_record(const Checkpoint& checkpoint, ChunkId chunk,
+                                        ItemRange range, ItemPart part) {
   SHW_TRY(OpenItem item, open_record(checkpoint, chunk, std::move(range), part));
   item.header.big_endian = true;
   return item;
 }
 
 Result<DataCheck> check_record(const ItemRange& range, std::span<const std::string>, std::uint64_t,
-                               Progress* progress, PayloadWatch* watch) {
+                               Progress* progress, PayloadObserver* watch) {
   DataCheck check;
   if (range.length == 0) {
     check.crc = DataCheck::Crc::kMatches;
@@ -96,7 +96,7 @@ Result<DataCheck> check_record(const ItemRange& range, std::span<const std::stri
   return check;
 }
 
-Result<std::optional<std::vector<ChecksummedRun>>> sums_of_record(const ItemRange& range) {
+Result<std::optional<std::vector<ChecksummedRun>>> record_checksums(const ItemRange& range) {
   std::vector<ChecksummedRun> runs;
   if (range.length == 0) return runs;
   SHW_TRY(auto crc, crc_of_record(range));
@@ -105,10 +105,10 @@ Result<std::optional<std::vector<ChecksummedRun>>> sums_of_record(const ItemRang
 }
 
 namespace {
-constexpr ItemReader kZipRecordReader{open_record, check_record, nullptr, sums_of_record,
-                                      carry_side_values};
-constexpr ItemReader kZipRecordBigReader{open_big_record, check_record, nullptr, sums_of_record,
-                                         carry_side_values};
+constexpr ItemReader kZipRecordReader{open_record, check_record, nullptr, record_checksums,
+                                      carry_values_of_torch_files};
+constexpr ItemReader kZipRecordBigReader{open_big_endian_record, check_record, nullptr,
+                                         record_checksums, carry_values_of_torch_files};
 }  // namespace
 
 constexpr Codec kZipRecordCodec{"zip-record", &kZipRecordReader, true};

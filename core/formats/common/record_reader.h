@@ -9,11 +9,11 @@ namespace shw {
 
 Result<OpenItem> open_record(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
                              ItemPart part);
-Result<OpenItem> open_big_record(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
-                                 ItemPart part);
+Result<OpenItem> open_big_endian_record(const Checkpoint& checkpoint, ChunkId chunk,
+                                        ItemRange range, ItemPart part);
 Result<DataCheck> check_record(const ItemRange& range, std::span<const std::string> transforms,
-                               std::uint64_t limit, Progress* progress, PayloadWatch* watch);
-Result<std::optional<std::vector<ChecksummedRun>>> sums_of_record(const ItemRange& range);
+                               std::uint64_t limit, Progress* progress, PayloadObserver* watch);
+Result<std::optional<std::vector<ChecksummedRun>>> record_checksums(const ItemRange& range);
 
 // For checkpoints of several torch.save files.
 extern const Codec kZipRecordCodec;

@@ -249,7 +249,7 @@ bool can_be_counted(const Extents& shape) {
 
 // For dtypes without a torch equivalent (6-bit ones of safetensors 0.6, F4 with odd rows): true if
 // the number of bytes is correct.
-bool is_whole_and_unread(const SafetensorsEntry& entry) {
+bool is_intact_without_torch_dtype(const SafetensorsEntry& entry) {
   std::uint64_t bits = 0;
   if (entry.dtype_text == "F6_E2M3" || entry.dtype_text == "F6_E3M2") bits = 6;
   if (entry.dtype_text == "F4") bits = 4;
@@ -258,8 +258,8 @@ bool is_whole_and_unread(const SafetensorsEntry& entry) {
   return bits != 0 && all && *all % 8 == 0 && *all / 8 == entry.end - entry.begin;
 }
 
-std::string words_of_unknown(const SafetensorsEntry& entry) {
-  if (is_whole_and_unread(entry))
+std::string unknown_dtype_text(const SafetensorsEntry& entry) {
+  if (is_intact_without_torch_dtype(entry))
     return fmt::format("{} of {} is of the format and has no dtype in torch: it is not read",
                        entry.dtype_text, to_text(entry.shape));
   if (entry.dtype_text == "F4")
@@ -282,8 +282,8 @@ void check_layout(SafetensorsHeader& header, std::uint64_t file_size, const Prog
                                         std::uint64_t{size_of(entry.dtype)})
                           : std::nullopt;
     if (entry.dtype == Dtype::kUnknown) {
-      problem(&entry, entry.begin, words_of_unknown(entry));
-      header.problems.back().is_unread = is_whole_and_unread(entry);
+      problem(&entry, entry.begin, unknown_dtype_text(entry));
+      header.problems.back().is_unread = is_intact_without_torch_dtype(entry);
     } else if (!can_be_counted(entry.shape)) {
       problem(
           &entry, entry.begin,
@@ -297,7 +297,7 @@ void check_layout(SafetensorsHeader& header, std::uint64_t file_size, const Prog
   auto before = [](const SafetensorsEntry* a, const SafetensorsEntry* b) {
     return std::tie(a->begin, a->end) < std::tie(b->begin, b->end);
   };
-  stable_sort_until_cancelled(order.begin(), order.end(), before, progress);
+  cancellable_stable_sort(order.begin(), order.end(), before, progress);
   if (is_cancelled(progress)) return;
   std::uint64_t end = header.data_begin;
   for (const SafetensorsEntry* entry : order) {
@@ -325,7 +325,7 @@ void check_layout(SafetensorsHeader& header, std::uint64_t file_size, const Prog
   for (SafetensorsProblem& one : header.problems) one.is_unowned = is_sound && one.unowned != 0;
 }
 
-void keep_last_of_each(SafetensorsHeader& header) {
+void drop_repeated_names(SafetensorsHeader& header) {
   if (header.repeated.empty()) return;
   std::unordered_set<std::string_view> names;
   std::vector<SafetensorsEntry> last;
@@ -414,7 +414,7 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
   if (!parsed)
     return damaged(8 + std::min<std::uint64_t>(events.position(), length),
                    "the header " + events.message());
-  keep_last_of_each(header);
+  drop_repeated_names(header);
   for (SafetensorsEntry& entry : header.entries) {
     entry.dtype = dtype_from_safetensors(entry.dtype_text).value_or(Dtype::kUnknown);
     pack_float4_pairs(entry);

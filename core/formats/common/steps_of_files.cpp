@@ -8,11 +8,11 @@
 
 namespace shw {
 
-void StepsOfFiles::add(const std::string& path, std::optional<std::int64_t> step) {
+void MixedStepsCheck::add(const std::string& path, std::optional<std::int64_t> step) {
   if (step) files_[*step].push_back(path);
 }
 
-std::optional<Finding> StepsOfFiles::finding(std::string_view noun) const {
+std::optional<Finding> MixedStepsCheck::finding(std::string_view noun) const {
   constexpr std::size_t kMostSteps = 64;  // in the evidence
   if (files_.size() < 2) return std::nullopt;
   const auto usual = std::max_element(

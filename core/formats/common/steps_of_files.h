@@ -13,7 +13,7 @@
 
 namespace shw {
 
-class StepsOfFiles {
+class MixedStepsCheck {
  public:
   void add(const std::string& path, std::optional<std::int64_t> step);
   // Finding of the rule "mixed-saves"; nullopt if all files agree. `noun`: "iteration".

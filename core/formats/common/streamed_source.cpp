@@ -2,7 +2,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "core/formats/common/byte_stream.h"
+#include "core/formats/zip/byte_stream.h"
 
 namespace shw {
 namespace {

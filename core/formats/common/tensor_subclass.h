@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/formats/common/pickle.h"
+#include "core/formats/pickle/pickle.h"
 #include "core/tensor/shape.h"
 
 namespace shw {

@@ -8,8 +8,8 @@
 
 #include "core/base/checked.h"
 #include "core/formats/common/byte_buffer.h"
-#include "core/formats/common/crc32.h"
-#include "core/formats/common/zip.h"
+#include "core/formats/zip/crc32.h"
+#include "core/formats/zip/zip.h"
 
 namespace shw {
 namespace {
@@ -45,7 +45,7 @@ class ArchiveWriter {
     record.mixed_before = crc_hash_;
     // The serialization id does not include empty records.
     record.is_mixed = counts && length != 0;
-    if (record.is_mixed) mix_crc(crc_hash_, record.crc);
+    if (record.is_mixed) hash_combine_crc(crc_hash_, record.crc);
     records_.push_back(std::move(record));
     return {};
   }
@@ -56,7 +56,7 @@ class ArchiveWriter {
     if (!is_of_one_tensor()) {
       names = 0;
       for (const Record& record : records_)
-        mix_crc(names, crc32_of(std::as_bytes(std::span(record.name))));
+        hash_combine_crc(names, crc32_of(std::as_bytes(std::span(record.name))));
     }
     return fmt::format("{:020}{:020}", names, crc_hash_);
   }
@@ -196,7 +196,7 @@ PayloadWriter payload_of(BytesView bytes) {
           bytes.size()};
 }
 
-PayloadWriter hole_of(std::uint64_t length, std::uint32_t crc) {
+PayloadWriter hole_payload(std::uint64_t length, std::uint32_t crc) {
   return {[length, crc](ByteSink& sink) -> Result<std::uint32_t> {
             SHW_CHECK(sink.skip(length));
             return crc;
@@ -205,7 +205,7 @@ PayloadWriter hole_of(std::uint64_t length, std::uint32_t crc) {
 }
 
 // Implements c10::hash_combine.
-void mix_crc(std::uint64_t& hash, std::uint32_t crc) {
+void hash_combine_crc(std::uint64_t& hash, std::uint32_t crc) {
   hash ^= crc + std::uint64_t{0x9e3779b9} + (hash << 6) + (hash >> 2);
 }
 
@@ -228,7 +228,7 @@ Result<std::uint64_t> write_torch_archive(ByteSink& sink, const TorchArchive& ar
   return length;
 }
 
-Status AroundHoles::write(BytesView bytes) {
+Status HoleSkippingSink::write(BytesView bytes) {
   if (parts.empty() || parts.back().offset + parts.back().bytes.size() != end_)
     parts.push_back({end_, {}});
   Bytes& last = parts.back().bytes;
@@ -237,7 +237,7 @@ Status AroundHoles::write(BytesView bytes) {
   return {};
 }
 
-Status AroundHoles::skip(std::uint64_t length) {
+Status HoleSkippingSink::skip(std::uint64_t length) {
   auto next = checked_add(end_, length);
   if (!next) return fail(ErrorKind::kUnsupported, "would be too large");
   holes.push_back(end_);

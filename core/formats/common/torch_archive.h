@@ -21,7 +21,7 @@ struct PayloadWriter {
 };
 PayloadWriter payload_of(BytesView bytes);  // `bytes` must outlive it
 // A gap for bytes that are written later by other code.
-PayloadWriter hole_of(std::uint64_t length, std::uint32_t crc);
+PayloadWriter hole_payload(std::uint64_t length, std::uint32_t crc);
 
 struct TorchArchive {
   std::string top = "archive";  // folder of all records; for files the stem of the name
@@ -42,10 +42,10 @@ Result<std::uint64_t> write_torch_archive(ByteSink& sink, const TorchArchive& ar
                                           StorageMarks* marks = nullptr);
 
 // Adds a record's CRC to the hash in a serialization id; call in order of records.
-void mix_crc(std::uint64_t& hash, std::uint32_t crc);
+void hash_combine_crc(std::uint64_t& hash, std::uint32_t crc);
 
 // A sink that stores written bytes in memory and only the positions of skipped ranges (holes).
-class AroundHoles final : public ByteSink {
+class HoleSkippingSink final : public ByteSink {
  public:
   struct Part {
     std::uint64_t offset = 0;

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "core/base/checked.h"
-#include "core/formats/common/archive_forms.h"
+#include "core/formats/common/archive_header_cache.h"
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/item_reader.h"
-#include "core/formats/common/said_records.h"
+#include "core/formats/common/torch_archive_check.h"
 #include "core/formats/common/torch_item.h"
 
 namespace shw {
@@ -28,7 +28,7 @@ std::uint64_t decompressed_limit(const Checkpoint& checkpoint, ChunkId chunk) {
 }
 
 // Offsets inside a decompressed item do not exist in the file: the error gets the item's place.
-Error at_item(Error error, const ItemRange& range) {
+Error with_item_place(Error error, const ItemRange& range) {
   if (error.place.offset)
     error.message += fmt::format(" (at byte {} of the decompressed item)", *error.place.offset);
   error.place.file = range.source->name();
@@ -37,7 +37,7 @@ Error at_item(Error error, const ItemRange& range) {
 }
 
 Result<OpenItem> opened_archive(const ItemRange& plain, bool transformed, ZipEnds read,
-                                ArchiveForms* forms) {
+                                ArchiveHeaderCache* forms) {
   SHW_TRY(TorchItem opened,
           open_torch_item(plain.source, plain.offset, plain.length, std::move(read)));
   if (forms != nullptr) forms->keep(opened);
@@ -52,7 +52,7 @@ Result<OpenItem> opened_archive(const ItemRange& plain, bool transformed, ZipEnd
 
 // Nearly all adjacent items have the same form as the previous one.
 Result<OpenItem> open_plain(const ItemRange& range) {
-  thread_local ArchiveForms forms;
+  thread_local ArchiveHeaderCache forms;
   thread_local ZipEnds read;  // reused, because an allocation per item costs as much as the rest
   read.head.clear();
   read.tail.clear();
@@ -69,16 +69,17 @@ Result<OpenItem> open_archive(const Checkpoint& checkpoint, ChunkId chunk, ItemR
           undo_transforms(range, transforms, decompressed_limit(checkpoint, chunk), part, nullptr));
   auto opened = opened_archive(plain, true, {}, nullptr);
   if (opened) return opened;
-  return tl::unexpected<Error>(at_item(std::move(opened).error(), range));
+  return tl::unexpected<Error>(with_item_place(std::move(opened).error(), range));
 }
 
 // The first record whose bytes differ from its CRC in the directory.
-Result<DataCheck> check_archive(const ItemRange& plain, Progress* progress, PayloadWatch* watch) {
+Result<DataCheck> check_archive(const ItemRange& plain, Progress* progress,
+                                PayloadObserver* watch) {
   SHW_TRY(ZipReader zip, ZipReader::open(plain.source, plain.offset, plain.length));
   DataCheck check;
   for (const ZipEntry& entry : zip.entries()) {
     SHW_TRY(std::uint64_t data, zip.data_offset(entry));
-    if (zip.crcs_absent()) continue;
+    if (zip.lacks_crcs()) continue;
     SHW_TRY(std::uint32_t actual, zip.crc_of(entry, progress, watch));
     if (actual != entry.crc)
       return DataCheck{DataCheck::Crc::kDiffers, entry.crc, actual, entry.name, data,
@@ -93,7 +94,7 @@ Result<DataCheck> check_archive(const ItemRange& plain, Progress* progress, Payl
 }
 
 Result<DataCheck> check_range(const ItemRange& range, std::span<const std::string> transforms,
-                              std::uint64_t limit, Progress* progress, PayloadWatch* watch) {
+                              std::uint64_t limit, Progress* progress, PayloadObserver* watch) {
   SHW_TRY(ItemRange plain, undo_transforms(range, transforms, limit, ItemPart::kPassing, progress));
   auto check = check_archive(plain, progress, watch);
   if (transforms.empty()) return check;
@@ -110,19 +111,19 @@ Result<DataCheck> check_range(const ItemRange& range, std::span<const std::strin
   return check;
 }
 
-Result<std::optional<std::vector<ChecksummedRun>>> sums_of_archive(const ItemRange& range) {
+Result<std::optional<std::vector<ChecksummedRun>>> archive_checksums(const ItemRange& range) {
   SHW_TRY(ZipReader zip, ZipReader::open(range.source, range.offset, range.length));
   std::vector<ChecksummedRun> runs;
   for (const ZipEntry& entry : zip.entries()) {
     SHW_TRY(std::uint64_t data, zip.data_offset(entry));
     if (entry.deflated) return std::nullopt;
-    if (!zip.crcs_absent()) runs.push_back({data, entry.stored_length, entry.crc, entry.name});
+    if (!zip.lacks_crcs()) runs.push_back({data, entry.stored_length, entry.crc, entry.name});
   }
-  if (zip.crcs_absent()) SHW_CHECK(check_declared_records(zip));
+  if (zip.lacks_crcs()) SHW_CHECK(check_declared_records(zip));
   return runs;
 }
 
-constexpr ItemReader kTorchZipReader{open_archive, check_range, nullptr, sums_of_archive};
+constexpr ItemReader kTorchZipReader{open_archive, check_range, nullptr, archive_checksums};
 
 }  // namespace
 

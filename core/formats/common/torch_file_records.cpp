@@ -5,11 +5,11 @@
 
 #include "core/base/little_endian.h"
 #include "core/formats/common/bad_record.h"
-#include "core/formats/common/before_zip.h"
 #include "core/formats/common/first_bytes.h"
+#include "core/formats/common/legacy_torch_file.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/magic.h"
-#include "core/formats/common/said_records.h"
+#include "core/formats/common/torch_archive_check.h"
 
 namespace shw {
 namespace {
@@ -34,7 +34,7 @@ Result<ZipReader> open_torch_records(std::shared_ptr<const ByteSource> source) {
           read_bytes(*source, 0, std::min<std::uint64_t>(source->size(), kFirstBytes)));
   if (first.size() >= 4 && load_little<std::uint32_t>(first) == kZipMagic)
     return ZipReader::open(source, 0, source->size());
-  if (is_before_zip(first)) return read_before_zip(std::move(source));
+  if (is_legacy_torch_file(first)) return read_legacy_torch_file(std::move(source));
   if (is_tar_of_torch(first))
     return fail(ErrorKind::kUnsupported,
                 "is a tar archive, as torch.save wrote them before torch 0.1.10, which is not read",
@@ -57,26 +57,28 @@ std::vector<Finding> record_findings(const ZipReader& zip, const std::string& fi
                                      bool is_program) {
   std::vector<Finding> findings;
   if (zip.is_bare()) return findings;
-  if (auto is = is_program ? check_is_of_torch(zip) : check_is_of_torch_save(zip); !is)
-    findings.push_back(bad_record(file, "In " + file + ": " + is.error().message + ".",
-                                  is.error().place.offset.value_or(0)));
+  if (auto is = is_program ? check_is_torch_archive(zip) : check_is_torch_save_archive(zip); !is)
+    findings.push_back(bad_record_finding(file, "In " + file + ": " + is.error().message + ".",
+                                          is.error().place.offset.value_or(0)));
   for (const ZipEntry& entry : zip.entries()) {
     if (is_storage(entry.name) || entry.length > kSmallRecord) continue;
     auto crc = zip.crc_of(entry, nullptr);
     if (!crc)
-      findings.push_back(bad_record(file, "In " + file + ": " + crc.error().message + ".",
-                                    crc.error().place.offset.value_or(entry.header_offset)));
-    else if (!zip.crcs_absent() && *crc != entry.crc)
-      findings.push_back(bad_record(file,
-                                    "The record " + entry.name + " of " + file +
-                                        " changed after it was written: its checksum differs.",
-                                    entry.header_offset));
+      findings.push_back(
+          bad_record_finding(file, "In " + file + ": " + crc.error().message + ".",
+                             crc.error().place.offset.value_or(entry.header_offset)));
+    else if (!zip.lacks_crcs() && *crc != entry.crc)
+      findings.push_back(
+          bad_record_finding(file,
+                             "The record " + entry.name + " of " + file +
+                                 " changed after it was written: its checksum differs.",
+                             entry.header_offset));
     if (findings.size() == 32) break;
   }
   if (!findings.empty()) return findings;
   if (auto said = check_declared_records(zip); !said)
-    findings.push_back(bad_record(file, "In " + file + ": " + said.error().message + ".",
-                                  said.error().place.offset.value_or(0)));
+    findings.push_back(bad_record_finding(file, "In " + file + ": " + said.error().message + ".",
+                                          said.error().place.offset.value_or(0)));
   return findings;
 }
 
@@ -87,7 +89,7 @@ Result<std::optional<std::string>> read_filled_record(const ZipReader& zip) {
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-Result<std::set<std::string>> read_whole_record(const ZipReader& zip) {
+Result<std::set<std::string>> read_unflattened_names(const ZipReader& zip) {
   std::set<std::string> names;
   const ZipEntry* record = zip.find(kWholeRecord);
   if (record == nullptr) return names;
@@ -106,7 +108,7 @@ Result<std::set<std::string>> read_whole_record(const ZipReader& zip) {
   return names;
 }
 
-std::string whole_record(const std::set<std::string>& names) {
+std::string unflattened_names_record(const std::set<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += std::to_string(name.size()) + ":" + name;
   return text;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/formats/common/zip.h"
+#include "core/formats/zip/zip.h"
 #include "core/model/finding.h"
 
 namespace shw {
@@ -32,7 +32,7 @@ Result<std::optional<std::string>> read_filled_record(const ZipReader& zip);
 //
 //   record = (length ":" name)*, the length in digits
 inline constexpr std::string_view kWholeRecord = "shardwright_whole";
-Result<std::set<std::string>> read_whole_record(const ZipReader& zip);
-std::string whole_record(const std::set<std::string>& names);
+Result<std::set<std::string>> read_unflattened_names(const ZipReader& zip);
+std::string unflattened_names_record(const std::set<std::string>& names);
 
 }  // namespace shw

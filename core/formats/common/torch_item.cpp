@@ -6,10 +6,10 @@
 #include <array>
 
 #include "core/base/checked.h"
-#include "core/formats/common/crc32.h"
-#include "core/formats/common/pickle_safety.h"
-#include "core/formats/common/said_records.h"
-#include "core/formats/common/weights_only.h"
+#include "core/formats/common/torch_archive_check.h"
+#include "core/formats/pickle/pickle_safety.h"
+#include "core/formats/pickle/weights_only.h"
+#include "core/formats/zip/crc32.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -330,7 +330,7 @@ Result<ItemHeader> header_of(const ZipReader& zip, const PickledTensor& tensor, 
   header.storage_offset = tensor.storage_offset;
   header.payload_offset = data;
   header.payload_length = record->length;
-  if (!zip.crcs_absent()) header.payload_crc = record->crc;
+  if (!zip.lacks_crcs()) header.payload_crc = record->crc;
   header.big_endian = big_endian;
   header.conjugate = tensor.conjugate;
   header.negative = tensor.negative;
@@ -396,7 +396,7 @@ Result<Bytes> read_pickle_record(const ZipReader& zip, std::uint64_t limit, std:
   SHW_TRY(Bytes bytes, zip.read(*record, limit));
   // The bytes are in memory: a flipped bit is reported as damage here, and not as an unknown
   // class.
-  if (!zip.crcs_absent() && crc32_of(bytes) != record->crc)
+  if (!zip.lacks_crcs() && crc32_of(bytes) != record->crc)
     return zip.damaged(
         record->header_offset,
         fmt::format("the record {} changed after it was written: its checksum differs", name));
@@ -450,7 +450,7 @@ Result<PickledTensor> tensor_in(const ZipReader& zip, const Bytes& pickle, const
 Result<TorchItem> open_torch_item(std::shared_ptr<const ByteSource> source, std::uint64_t base,
                                   std::uint64_t length, ZipEnds read) {
   SHW_TRY(ZipReader zip, ZipReader::open(std::move(source), base, length, std::move(read)));
-  SHW_CHECK(check_is_of_torch_save(zip));
+  SHW_CHECK(check_is_torch_save_archive(zip));
   SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxTensorPickle));
   const std::string& file = zip.source().name();
   SHW_TRY(std::uint64_t pickle_at, zip.data_offset(*zip.find("data.pkl")));

@@ -18,8 +18,8 @@
 
 #include "core/base/result.h"
 #include "core/formats/common/item_header.h"
-#include "core/formats/common/pickle.h"
-#include "core/formats/common/zip.h"
+#include "core/formats/pickle/pickle.h"
+#include "core/formats/zip/zip.h"
 
 namespace shw {
 

@@ -36,15 +36,15 @@ Result<OpenItem> open_view(const Checkpoint& checkpoint, ChunkId chunk, ItemRang
 }
 
 Result<DataCheck> check_view(const ItemRange& range, std::span<const std::string> transforms,
-                             std::uint64_t limit, Progress* progress, PayloadWatch* watch) {
+                             std::uint64_t limit, Progress* progress, PayloadObserver* watch) {
   return kTorchZipCodec.reader->check(range, transforms, limit, progress, watch);
 }
 
-Result<std::optional<std::vector<ChecksummedRun>>> sums_of_view(const ItemRange& range) {
+Result<std::optional<std::vector<ChecksummedRun>>> view_checksums(const ItemRange& range) {
   return kTorchZipCodec.reader->sums(range);
 }
 
-constexpr ItemReader kTorchZipViewReader{open_view, check_view, nullptr, sums_of_view};
+constexpr ItemReader kTorchZipViewReader{open_view, check_view, nullptr, view_checksums};
 
 }  // namespace
 

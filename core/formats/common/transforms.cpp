@@ -1,6 +1,6 @@
 // Removes stream transforms around an item's bytes.
 #include "core/formats/common/item_reader.h"
-#include "core/formats/common/zstd_stream.h"
+#include "core/formats/zip/zstd_stream.h"
 
 namespace shw {
 namespace {
@@ -22,7 +22,8 @@ Result<ItemRange> undo_transforms(ItemRange range, std::span<const std::string> 
                                                           limit, *how.into, how.progress));
       inner = window(how.into, 0, size);
     } else if (part != ItemPart::kPayload && is_last) {
-      const Between between = part == ItemPart::kPassing ? Between::kStreamed : Between::kNothing;
+      const MiddleAccess between =
+          part == ItemPart::kPassing ? MiddleAccess::kStreamed : MiddleAccess::kNothing;
       SHW_TRY(inner, read_zstd_ends(range.source, range.offset, range.length, limit, kKeptEnds,
                                     between, progress, how.progress));
     } else {

@@ -11,9 +11,9 @@
 
 #include "core/base/little_endian.h"
 #include "core/formats/common/magic.h"
-#include "core/formats/common/pickle.h"
-#include "core/formats/common/pickle_safety.h"
-#include "core/formats/common/zip.h"
+#include "core/formats/pickle/pickle.h"
+#include "core/formats/pickle/pickle_safety.h"
+#include "core/formats/zip/zip.h"
 
 namespace shw {
 namespace {

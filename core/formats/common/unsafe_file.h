@@ -14,9 +14,9 @@ namespace shw {
 // True for a name that Python programs give to pickles: "a.pt", "a.pkl", "a.bin".
 bool is_named_as_pickle(std::string_view path);
 
-// Findings of the rule "unsafe-pickle" from warnings up. Of a damaged pickle the opcodes before the
-// damage count, because Python runs those first. Empty for a file that is not pickled or cannot be
-// read.
+// Findings of the rule "unsafe-pickle" with severity warning or higher. In a damaged pickle the
+// opcodes before the damage are examined, because Python executes them before it fails. Empty if
+// the file is not a pickle or cannot be read.
 std::vector<Finding> unsafe_findings_of_file(const Directory& directory, const std::string& path);
 
 }  // namespace shw

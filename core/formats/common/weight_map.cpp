@@ -21,7 +21,7 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit IndexEvents(WeightMap& map) : map_(map) {}
   // Names whose value in the index is not a file name.
-  const std::vector<std::string>& without_file() const { return without_file_; }
+  const std::vector<std::string>& names_without_file() const { return without_file_; }
   bool has_metadata() const { return has_metadata_; }
   std::size_t maps() const { return maps_; }
   std::optional<std::uint64_t> total() const { return total_; }
@@ -98,9 +98,10 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
 // transformers 4 and 5 assign to index["metadata"] and fail without it
 // (get_checkpoint_shard_files); programs that read only weight_map load the files.
 Finding missing_metadata_finding(const std::string& path) {
-  Finding finding = bad_record(path,
-                               "The index has no object \"metadata\", at which transformers stops; "
-                               "readers that need the weight_map alone load it.");
+  Finding finding =
+      bad_record_finding(path,
+                         "The index has no object \"metadata\", at which transformers stops; "
+                         "readers that need the weight_map alone load it.");
   finding.severity = Severity::kWarning;
   return finding;
 }
@@ -108,7 +109,7 @@ Finding missing_metadata_finding(const std::string& path) {
 // ColossalAI's index of a split optimizer names the file of its groups there, which is loaded
 // before the states.
 Finding missing_groups_finding(const std::string& path, const std::string& groups) {
-  Finding finding = bad_record(
+  Finding finding = bad_record_finding(
       groups, fmt::format("{} is not there: {} says that the optimizer's groups (learning rates, "
                           "and which state is whose) are in it, and a load stops there.",
                           groups, path));
@@ -123,7 +124,7 @@ bool is_missing_file(const Directory& directory, const std::string& file) {
 
 // Readers of the first map, or of both, load other files.
 Finding several_maps_finding(const std::string& path, std::size_t count) {
-  Finding finding = bad_record(
+  Finding finding = bad_record_finding(
       path,
       fmt::format("The index has {} objects \"weight_map\": Python takes the last one, and so "
                   "was done here; other readers may take another.",
@@ -133,14 +134,14 @@ Finding several_maps_finding(const std::string& path, std::size_t count) {
 }
 
 std::vector<std::string> files_of(const WeightMap& map) {
-  const std::vector<std::string_view> files = files_named(map);
+  const std::vector<std::string_view> files = sorted_index_files(map);
   return {files.begin(), files.end()};
 }
 
 }  // namespace
 
 // Neighbouring entries mostly name one file, so few names are sorted.
-std::vector<std::string_view> files_named(const WeightMap& map) {
+std::vector<std::string_view> sorted_index_files(const WeightMap& map) {
   std::vector<std::string_view> files;
   for (const auto& [fqn, path] : map) {
     if (files.empty() || files.back() != path) files.push_back(path);
@@ -154,7 +155,7 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
                                          std::optional<Finding>& finding,
                                          std::optional<std::uint64_t>* total) {
   auto refuse = [&](std::string cause) {
-    finding = bad_record(path, std::move(cause));
+    finding = bad_record_finding(path, std::move(cause));
     return std::nullopt;
   };
   auto source = directory.open(path);
@@ -168,22 +169,24 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
       replace_non_json_floats({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   // The parser accepts a byte order mark, Python's json does not.
   if (begins_with_byte_order_mark(*bytes)) {
-    finding = bad_record(path,
-                         "The index begins with a byte order mark (EF BB BF at byte 0), at which "
-                         "Python's json stops; all files were read instead.",
-                         0);
+    finding =
+        bad_record_finding(path,
+                           "The index begins with a byte order mark (EF BB BF at byte 0), at which "
+                           "Python's json stops; all files were read instead.",
+                           0);
     return std::nullopt;
   }
   // The parser treats a zero byte as the end.
   bool cut_short = std::find(bytes->begin(), bytes->end(), std::byte{0}) != bytes->end();
   if (cut_short || !nlohmann::json::sax_parse(text, &events) || map.empty())
     return refuse("The index is not a JSON object with a weight_map; all files were read instead.");
-  if (!events.without_file().empty()) {
-    finding = bad_record(
-        path, fmt::format("The index names no file for {} of its tensors ({}).",
-                          events.without_file().size(), short_list_text(events.without_file())));
-    finding->subjects.insert(finding->subjects.begin(), events.without_file().begin(),
-                             events.without_file().end());
+  if (!events.names_without_file().empty()) {
+    finding =
+        bad_record_finding(path, fmt::format("The index names no file for {} of its tensors ({}).",
+                                             events.names_without_file().size(),
+                                             short_list_text(events.names_without_file())));
+    finding->subjects.insert(finding->subjects.begin(), events.names_without_file().begin(),
+                             events.names_without_file().end());
   }
   if (!finding && is_missing_file(directory, events.groups()))
     finding = missing_groups_finding(path, events.groups());
@@ -211,7 +214,7 @@ std::vector<std::string> missing_index_files(const Directory& directory, const W
 Finding index_without_files_finding(const Directory& directory, const IndexNames& names,
                                     const std::string& index, const WeightMap& map) {
   const bool is_passed = is_passed_over(directory, names, index);
-  Finding finding = bad_record(
+  Finding finding = bad_record_finding(
       index, fmt::format("The index names {}, and nothing of that is here: {}. All files were read "
                          "without the index.",
                          short_list_text(files_of(map)),
@@ -230,7 +233,7 @@ void report_ignored_index(CheckpointBuilder& builder, const IndexNames& names,
   std::vector<std::string> others = files_of(map);
   std::erase(others, single);
   if (!is_passed_over(directory, names, index) || others.empty()) return;
-  Finding finding = bad_record(
+  Finding finding = bad_record_finding(
       single,
       fmt::format("{} is next to {}: transformers loads that one file and never opens the index, "
                   "and readers that go by the index load {}. Here the index was followed.",

@@ -28,7 +28,7 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
                                          std::optional<std::uint64_t>* total = nullptr);
 
 // The files that the index names, each once and sorted. Views into `map`.
-std::vector<std::string_view> files_named(const WeightMap& map);
+std::vector<std::string_view> sorted_index_files(const WeightMap& map);
 
 // True if transformers finds a single file in the folder and therefore ignores the index.
 bool is_passed_over(const Directory& directory, const IndexNames& names, const std::string& index);

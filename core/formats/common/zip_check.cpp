@@ -1,6 +1,6 @@
 #include "core/formats/common/zip_check.h"
 
-#include "core/formats/common/zip.h"
+#include "core/formats/zip/zip.h"
 
 namespace shw {
 
@@ -8,7 +8,7 @@ Result<DataCheck> check_zip_records(const std::shared_ptr<const ByteSource>& fil
                                     Progress* progress) {
   DataCheck check;
   SHW_TRY(ZipReader archive, ZipReader::open(file, 0, file->size()));
-  if (archive.crcs_absent()) return check;
+  if (archive.lacks_crcs()) return check;
   for (const ZipEntry& entry : archive.entries()) {
     check.expected = entry.crc;
     SHW_TRY(check.actual, archive.crc_of(entry, progress));

@@ -4,13 +4,13 @@
 #include <unordered_map>
 
 #include "core/base/words.h"
-#include "core/formats/common/pickle_safety.h"
 #include "core/formats/dcp/dcp_notes.h"
 #include "core/formats/dcp/dcp_properties.h"
 #include "core/formats/dcp/dcp_provenance.h"
 #include "core/formats/dcp/dcp_root.h"
 #include "core/formats/dcp/dcp_rows.h"
 #include "core/formats/dcp/dcp_write.h"
+#include "core/formats/pickle/pickle_safety.h"
 
 namespace shw {
 namespace {
@@ -20,11 +20,11 @@ struct Target {
   std::uint32_t index = 0;
 };
 
-class Interpreter {
+class DcpMetadataInterpreter {
  public:
-  Interpreter(const PickleTree& tree, const DcpRows& rows, NameTable& names,
-              const std::string& file, std::uint64_t file_size, CheckpointBuilder& builder,
-              const Progress* progress)
+  DcpMetadataInterpreter(const PickleTree& tree, const DcpRows& rows, NameTable& names,
+                         const std::string& file, std::uint64_t file_size,
+                         CheckpointBuilder& builder, const Progress* progress)
       : tree_(tree),
         rows_(rows),
         names_(names),
@@ -83,7 +83,7 @@ class Interpreter {
   FileId last_file_ = FileId::kNone;
 };
 
-Status Interpreter::run() {
+Status DcpMetadataInterpreter::run() {
   NodeId root = tree_.root();
   const Result<NodeId> entries = entries_of_metadata(tree_, file_);
   if (!entries) {
@@ -126,7 +126,7 @@ Status Interpreter::run() {
   return {};
 }
 
-Status Interpreter::read_entries(NodeId entries) {
+Status DcpMetadataInterpreter::read_entries(NodeId entries) {
   std::span<const NodeId> pairs = tree_.items(entries);
   // For a repeated key, keeps the first position and the last value, as Python does.
   std::vector<std::pair<std::uint32_t, NodeId>> values;
@@ -171,14 +171,14 @@ Status Interpreter::read_entries(NodeId entries) {
 }
 
 // True for another class of torch's: torch checks the class even if attributes agree.
-bool Interpreter::is_unexpected_record(NodeId id, std::string_view expected) const {
+bool DcpMetadataInterpreter::is_unexpected_record(NodeId id, std::string_view expected) const {
   const PickleGlobal* root_class = tree_.global(tree_.callable(id));
   return root_class != nullptr && root_class->module.starts_with("torch.distributed") &&
          root_class->name != expected;
 }
 
 // copyreg._reconstructor(BytesStorageMetadata, object, None), as protocols 0 and 1 write it.
-bool Interpreter::is_reconstructed(NodeId value) const {
+bool DcpMetadataInterpreter::is_reconstructed(NodeId value) const {
   const PickleGlobal* made_by = tree_.global(tree_.callable(value));
   auto arguments = tree_.items(tree_.arguments(value));
   if (tree_.kind(value) != NodeKind::kReduce || made_by == nullptr || arguments.empty() ||
@@ -188,7 +188,7 @@ bool Interpreter::is_reconstructed(NodeId value) const {
   return root_class != nullptr && root_class->name == "BytesStorageMetadata";
 }
 
-Status Interpreter::add_tensor(std::uint32_t name, NodeId value) {
+Status DcpMetadataInterpreter::add_tensor(std::uint32_t name, NodeId value) {
   std::string_view fqn = names_.text(name);
   NodeId properties = tree_.attribute(value, "properties");
   NodeId state = tree_.attributes(properties);
@@ -223,7 +223,7 @@ Status Interpreter::add_tensor(std::uint32_t name, NodeId value) {
   return add_chunks(tree_.attribute(value, "chunks"), fqn);
 }
 
-Status Interpreter::add_chunks(NodeId chunks, std::string_view fqn) {
+Status DcpMetadataInterpreter::add_chunks(NodeId chunks, std::string_view fqn) {
   // A chunk takes at least a dozen bytes, but tensors could share one list and multiply it.
   if (builder_.chunk_count() + tree_.items(chunks).size() > file_size_ / 8)
     return fail(ErrorKind::kDamaged, "lists more chunks than its bytes can hold",
@@ -245,7 +245,7 @@ Status Interpreter::add_chunks(NodeId chunks, std::string_view fqn) {
 }
 
 // Parses extents from torch.Size((a, b)), a tuple or a list.
-std::optional<ExtentsHandle> Interpreter::extents_of(NodeId id) {
+std::optional<ExtentsHandle> DcpMetadataInterpreter::extents_of(NodeId id) {
   if (NodeKind kind = tree_.kind(id); kind == NodeKind::kReduce || kind == NodeKind::kObject) {
     const PickleGlobal* root_class = tree_.global(tree_.callable(id));
     auto arguments = tree_.items(tree_.arguments(id));
@@ -267,7 +267,7 @@ std::optional<ExtentsHandle> Interpreter::extents_of(NodeId id) {
   return builder_.extents(ExtentsView(scratch_));
 }
 
-std::optional<std::vector<PathPart>> Interpreter::path_of(NodeId id) {
+std::optional<std::vector<PathPart>> DcpMetadataInterpreter::path_of(NodeId id) {
   NodeKind kind = tree_.kind(id);
   if (kind != NodeKind::kTuple && kind != NodeKind::kList) return std::nullopt;
   std::vector<PathPart> path;
@@ -286,14 +286,14 @@ std::optional<std::vector<PathPart>> Interpreter::path_of(NodeId id) {
   return path;
 }
 
-void Interpreter::note_only_in_planner(std::string_view fqn) {
+void DcpMetadataInterpreter::note_only_in_planner(std::string_view fqn) {
   if (only_in_planner_.size() == Provenance::kMostOnlyInPlanner || fqn.size() > text_budget_)
     return;
   text_budget_ -= fqn.size();
   only_in_planner_.emplace_back(fqn);
 }
 
-void Interpreter::read_paths(NodeId planner_data) {
+void DcpMetadataInterpreter::read_paths(NodeId planner_data) {
   auto pairs = tree_.items(planner_data);
   if (tree_.kind(planner_data) != NodeKind::kDict) return;
   for (std::size_t i = 0; i + 1 < pairs.size() && !is_cancelled(progress_); i += 2) {
@@ -324,7 +324,7 @@ void Interpreter::read_paths(NodeId planner_data) {
   }
 }
 
-std::optional<DcpKeyRow> Interpreter::key_of(NodeId id) {
+std::optional<DcpKeyRow> DcpMetadataInterpreter::key_of(NodeId id) {
   if (const DcpKeyRow* row = rows_.key(id)) return *row;
   // Python accepts only MetadataIndex of torch's classes as a key.
   if (is_unexpected_record(id, "MetadataIndex")) return std::nullopt;
@@ -344,7 +344,7 @@ std::optional<DcpKeyRow> Interpreter::key_of(NodeId id) {
   return key;
 }
 
-std::optional<ItemPlace> Interpreter::place_of(NodeId id) {
+std::optional<ItemPlace> DcpMetadataInterpreter::place_of(NodeId id) {
   if (const ItemPlace* row = rows_.place(id)) return *row;
   auto path = tree_.text(tree_.attribute(id, "relative_path"));
   auto offset = tree_.integer(tree_.attribute(id, "offset"));
@@ -357,12 +357,12 @@ std::optional<ItemPlace> Interpreter::place_of(NodeId id) {
   return ItemPlace{last_file_, *offset, *length};
 }
 
-std::vector<std::string> Interpreter::transforms_of(NodeId place) const {
+std::vector<std::string> DcpMetadataInterpreter::transforms_of(NodeId place) const {
   if (rows_.place(place) != nullptr) return {};
   return dcp_transforms(tree_, tree_.attribute(place, "transform_descriptors"));
 }
 
-void Interpreter::read_storage(NodeId storage_data) {
+void DcpMetadataInterpreter::read_storage(NodeId storage_data) {
   auto pairs = tree_.items(storage_data);
   if (tree_.kind(storage_data) != NodeKind::kDict) return;
   for (std::size_t i = 0; i + 1 < pairs.size() && !is_cancelled(progress_); i += 2) {
@@ -379,7 +379,7 @@ void Interpreter::read_storage(NodeId storage_data) {
 }
 
 // torch stores its load id here, which plain values have no field for.
-void Interpreter::note_storage_meta(NodeId storage_meta) {
+void DcpMetadataInterpreter::note_storage_meta(NodeId storage_meta) {
   const NodeKind kind = tree_.kind(storage_meta);
   const bool is_plain = kind != NodeKind::kAbsent && kind != NodeKind::kNone &&
                         kind != NodeKind::kObject && kind != NodeKind::kReduce &&
@@ -390,7 +390,8 @@ void Interpreter::note_storage_meta(NodeId storage_meta) {
                "torch's load stops there.");
 }
 
-void Interpreter::place_item(const DcpKeyRow& key, ItemPlace item, NodeId place, std::uint64_t at) {
+void DcpMetadataInterpreter::place_item(const DcpKeyRow& key, ItemPlace item, NodeId place,
+                                        std::uint64_t at) {
   Target target = target_of(key.name);
   bool duplicate = false;
   if (target.kind == Target::Kind::kTensor && key.offsets != kNoExtents) {
@@ -430,7 +431,8 @@ void Interpreter::place_item(const DcpKeyRow& key, ItemPlace item, NodeId place,
   builder_.add_unclaimed_record(std::move(unclaimed));
 }
 
-std::optional<ChunkId> Interpreter::chunk_at(std::uint32_t tensor, ExtentsHandle offsets) {
+std::optional<ChunkId> DcpMetadataInterpreter::chunk_at(std::uint32_t tensor,
+                                                        ExtentsHandle offsets) {
   auto [found, added] = by_offset_.try_emplace(tensor);
   auto& index = found->second;
   if (added) {
@@ -449,7 +451,7 @@ std::optional<ChunkId> Interpreter::chunk_at(std::uint32_t tensor, ExtentsHandle
 }
 
 // torch looks up items by name and offset, so chunks with equal offsets share a record.
-void Interpreter::share_equal_keys() {
+void DcpMetadataInterpreter::share_equal_keys() {
   for (std::uint32_t name = 0; name < targets_.size() && !is_cancelled(progress_); ++name) {
     if (targets_[name].kind != Target::Kind::kTensor) continue;
     auto chunks = builder_.chunks(TensorId{targets_[name].index});
@@ -474,7 +476,7 @@ void Interpreter::share_equal_keys() {
 Status build_dcp(const PickleTree& tree, const DcpRows& rows, NameTable& names,
                  const std::string& file, std::uint64_t file_size, CheckpointBuilder& builder,
                  const Progress* progress) {
-  return Interpreter(tree, rows, names, file, file_size, builder, progress).run();
+  return DcpMetadataInterpreter(tree, rows, names, file, file_size, builder, progress).run();
 }
 
 }  // namespace shw

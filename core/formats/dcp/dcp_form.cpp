@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "core/formats/common/pickle.h"
 #include "core/formats/dcp/dcp_names.h"
 #include "core/formats/dcp/dcp_rows.h"
 #include "core/formats/dcp/dcp_shortcut.h"
+#include "core/formats/pickle/pickle.h"
 #include "core/io/read_whole.h"
 #include "core/model/builder.h"
 
@@ -20,7 +20,7 @@ PickledForm form_of(const PickleTree& tree) {
   NodeId attributes = tree.attributes(tree.root());
   auto field = [&](std::string_view name, NodeKind given) {
     NodeKind kind = tree.kind(tree.find(attributes, name));
-    return kind == given               ? PickledForm::Field::kGiven
+    return kind == given               ? PickledForm::Field::kSubmitted
            : kind == NodeKind::kAbsent ? PickledForm::Field::kAbsent
                                        : PickledForm::Field::kNone;
   };

@@ -14,13 +14,13 @@ namespace shw {
 
 // Defaults are those of torch 2.9 to 2.14.
 struct PickledForm {
-  enum class Field : std::uint8_t { kAbsent, kNone, kGiven };
+  enum class Field : std::uint8_t { kAbsent, kNone, kSubmitted };
   std::string properties_module = "torch.distributed.checkpoint.metadata";
   std::string memory_format = "_MEM_FORMAT_ENCODING";                      // in that module
   std::string storage_module = "torch.distributed.checkpoint.filesystem";  // of _StorageInfo
-  Field planner_data = Field::kGiven;
-  Field storage_meta = Field::kGiven;
-  Field version = Field::kGiven;
+  Field planner_data = Field::kSubmitted;
+  Field storage_meta = Field::kSubmitted;
+  Field version = Field::kSubmitted;
   std::string version_text = "1.0.0";
   std::vector<std::string> storage_meta_fields = {"checkpoint_id", "save_id", "load_id", "modules"};
 };

@@ -14,7 +14,7 @@
 #include "core/base/checked.h"
 #include "core/formats/common/carried_pickle.h"
 #include "core/formats/common/filled_attribute.h"
-#include "core/formats/common/similar_items.h"
+#include "core/formats/common/item_template.h"
 #include "core/formats/dcp/dcp_form.h"
 #include "core/formats/dcp/dcp_names.h"
 
@@ -24,35 +24,35 @@ namespace {
 // The archive bytes around tiles. One rank's tiles have a few dozen different shapes.
 class ArchiveTemplates {
  public:
-  Result<SimilarItems*> of(const OutputTensor& tensor, const OutputTile& tile) {
-    for (SimilarItems& form : forms_) {
+  Result<ItemTemplate*> of(const OutputTensor& tensor, const OutputTile& tile) {
+    for (ItemTemplate& form : forms_) {
       if (form.are(tensor.dtype, tile.box.sizes)) return &form;
     }
     auto length = bytes_of(tensor, tile);
     if (!length)
       return fail(ErrorKind::kUsage, "a tile of it cannot be",
                   Place{.file = {}, .tensor = tensor.fqn});
-    SHW_TRY(SimilarItems made, SimilarItems::of(tensor.dtype, tile.box.sizes, *length));
+    SHW_TRY(ItemTemplate made, ItemTemplate::of(tensor.dtype, tile.box.sizes, *length));
     if (forms_.size() < kMostForms) return &forms_.emplace_back(std::move(made));
-    SimilarItems& oldest = forms_[next_++ % kMostForms];
+    ItemTemplate& oldest = forms_[next_++ % kMostForms];
     oldest = std::move(made);
     return &oldest;
   }
 
  private:
   static constexpr std::size_t kMostForms = 32;
-  std::vector<SimilarItems> forms_;
+  std::vector<ItemTemplate> forms_;
   std::size_t next_ = 0;
 };
 
 // The archive of an entry given as a value, with gaps for its storages.
-Result<AroundHoles> archive_of(const OutputObject& object) {
-  AroundHoles sink;
-  SHW_TRY(PlacedOpcodes placed, placed_opcodes(object.plain, 0, 0));
+Result<HoleSkippingSink> archive_of(const OutputObject& object) {
+  HoleSkippingSink sink;
+  SHW_TRY(RenumberedOpcodes placed, renumber_memo_entries(object.plain, 0, 0));
   std::string pickle = "\x80\x02" + placed.opcodes + ".";
   TorchArchive archive{.pickle = payload_of(std::as_bytes(std::span(pickle)))};
   for (const CarriedStorage& storage : object.storages)
-    archive.storages.push_back(hole_of(storage.length, storage.crc));
+    archive.storages.push_back(hole_payload(storage.length, storage.crc));
   SHW_CHECK(write_torch_archive(sink, archive));
   return sink;
 }
@@ -136,9 +136,9 @@ struct FileLayoutBuilder {
 
   Status add_object(const OutputObject& object) {
     if (!object.plain.empty()) {
-      SHW_TRY(AroundHoles archive, archive_of(object));
+      SHW_TRY(HoleSkippingSink archive, archive_of(object));
       SHW_TRY(LaidOut::Item item, add_item(0, archive.position(), object.fqn));
-      for (AroundHoles::Part& part : archive.parts)
+      for (HoleSkippingSink::Part& part : archive.parts)
         out.before.push_back({item.file, item.offset + part.offset, std::move(part.bytes)});
       for (std::size_t i = 0; i < object.storages.size(); ++i)
         place_storage(object.storages[i], item.file, item.offset + archive.holes[i], out);
@@ -159,7 +159,7 @@ struct FileLayoutBuilder {
       out.kept.push_back(item);
       return {};
     }
-    SHW_TRY(const SimilarItems* form, forms.of(tensor, tile));
+    SHW_TRY(const ItemTemplate* form, forms.of(tensor, tile));
     SHW_TRY(LaidOut::Item item, add_item(tile.writer, form->length(), tensor.fqn));
     out.made.push_back({tensor_index, tile_index, item.file, item.offset + form->payload(),
                         *bytes_of(tensor, tile), item.offset, item.length});
@@ -205,7 +205,7 @@ Status seal_dcp_tiles(const Outputs& outputs, const LaidOut& laid_out,
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const WrittenTile& made = laid_out.made[tiles[i]];
     const OutputTensor& tensor = outputs.tensors[made.tensor];
-    SHW_TRY(SimilarItems * form, forms.of(tensor, tensor.tiles[made.tile]));
+    SHW_TRY(ItemTemplate * form, forms.of(tensor, tensor.tiles[made.tile]));
     SHW_CHECK(put(made.item_offset, form->before()));
     SHW_CHECK(put(made.offset + made.length, form->behind(checksums[i])));
   }

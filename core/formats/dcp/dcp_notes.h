@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/formats/common/pickle.h"
+#include "core/formats/pickle/pickle.h"
 #include "core/model/builder.h"
 
 namespace shw {

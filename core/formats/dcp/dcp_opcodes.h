@@ -73,7 +73,7 @@ inline bool consume_short_text(const std::uint8_t*& at, std::string_view& text) 
   }
   if (length > 255) return false;
   text = {reinterpret_cast<const char*>(at + head), length};
-  if (!is_pickled_text(text)) return false;
+  if (!is_utf8_or_surrogates(text)) return false;
   at += head + length;
   return true;
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "core/formats/common/pickle_calls.h"
+#include "core/formats/pickle/pickle_calls.h"
 
 namespace shw {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "core/formats/common/pickle_tree.h"
+#include "core/formats/pickle/pickle_tree.h"
 
 namespace shw {
 

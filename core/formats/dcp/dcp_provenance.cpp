@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/formats/common/plain_pickle.h"
 #include "core/formats/dcp/dcp_write.h"
+#include "core/formats/pickle/plain_pickle.h"
 
 namespace shw {
 namespace {

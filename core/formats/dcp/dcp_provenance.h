@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/formats/common/pickle_tree.h"
+#include "core/formats/pickle/pickle_tree.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {

@@ -36,8 +36,8 @@ bool have_equal_records(const Checkpoint& one, TensorId a, const Checkpoint& two
 }
 
 // Each rank loads by its own metadata, so errors only appear if other ranks load the file.
-void note_other_wording(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
-                        const std::vector<RankPart>& where, CheckpointBuilder& builder) {
+void report_differing_rank_records(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
+                                   const std::vector<RankPart>& where, CheckpointBuilder& builder) {
   const RankPart& first = where.front();
   const Checkpoint& lowest = *parts[first.rank];
   for (const RankPart& part : where) {
@@ -58,7 +58,8 @@ void note_other_wording(const std::vector<std::shared_ptr<const Checkpoint>>& pa
 
 // True if a rank's tensor has another shape than the lowest rank's, so its tiles are not merged but
 // checked like replicas.
-bool is_rank_own(const Checkpoint& own, TensorId tensor, const Checkpoint& lowest, TensorId first) {
+bool has_rank_specific_shape(const Checkpoint& own, TensorId tensor, const Checkpoint& lowest,
+                             TensorId first) {
   auto is_whole = [](const Checkpoint& c, TensorId of) {
     return c.chunks(of).size() == 1 && same(c.sizes(c.chunks(of)[0]), c.shape(of));
   };
@@ -71,7 +72,7 @@ void merge_tensor(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
                   const std::vector<RankPart>& where, CheckpointBuilder& builder) {
   const Checkpoint& lowest = *parts[where.front().rank];
   TensorId first = where.front().tensor;
-  note_other_wording(parts, where, builder);
+  report_differing_rank_records(parts, where, builder);
   TensorId merged = builder.add_tensor(std::string(lowest.fqn(first)), lowest.dtype(first),
                                        lowest.shape(first), lowest.requires_grad(first));
   if (auto path = lowest.path(first); !path.empty()) builder.set_path(merged, to_vector(path));
@@ -87,7 +88,7 @@ void merge_tensor(const std::vector<std::shared_ptr<const Checkpoint>>& parts,
       std::optional<ChunkId> copy_of_chunk;
       if (auto first_of = seen.find(box); first_of != seen.end())
         copy_of_chunk = first_of->second;
-      else if (is_rank_own(checkpoint, part.tensor, lowest, first))
+      else if (has_rank_specific_shape(checkpoint, part.tensor, lowest, first))
         copy_of_chunk = lowest_chunk;
       if (copy_of_chunk) {
         if (place.file == FileId::kNone) continue;

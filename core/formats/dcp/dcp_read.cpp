@@ -4,12 +4,12 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/lfs_pointer.h"
-#include "core/formats/common/pickle.h"
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/dcp/dcp_rows.h"
 #include "core/formats/dcp/dcp_shortcut.h"
 #include "core/formats/dcp/flattened_states.h"
-#include "core/formats/dcp/megatron_beside.h"
+#include "core/formats/dcp/megatron_files.h"
+#include "core/formats/pickle/pickle.h"
 #include "core/io/read_whole.h"
 #include "core/model/builder.h"
 
@@ -20,7 +20,7 @@ constexpr const char* kInterrupted =
     "The save was probably interrupted. The data files may be whole: the metadata of an earlier "
     "step of the same run describes the same layout.";
 
-Error with_advice(Error error) {
+Error with_interrupted_save_hint(Error error) {
   if (error.kind == ErrorKind::kDamaged && error.advice.empty()) error.advice = kInterrupted;
   return error;
 }
@@ -105,13 +105,13 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_metadata(
   auto tree = options.shortcuts
                   ? decode_with_shortcuts(source, bytes, progress, rows, names, builder)
                   : decode_pickle(bytes, source.name());
-  if (!tree) return tl::unexpected<Error>(with_advice(std::move(tree).error()));
+  if (!tree) return tl::unexpected<Error>(with_interrupted_save_hint(std::move(tree).error()));
   if (is_cancelled(progress)) return cancelled_error();
   builder.set_format(*options.format);
   const Directory* folder = directory.get();
   builder.set_directory(std::move(directory));
   auto built = build_dcp(*tree, rows, names, source.name(), source.size(), builder, progress);
-  if (!built) return tl::unexpected<Error>(with_advice(std::move(built).error()));
+  if (!built) return tl::unexpected<Error>(with_interrupted_save_hint(std::move(built).error()));
   if (is_cancelled(progress)) return cancelled_error();
   if (names.size() == 0 && folder != nullptr) note_no_entries(*folder, source.name(), builder);
   if (options.format == &kMegatronFormat && folder != nullptr)

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/base/result.h"
-#include "core/formats/common/pickle.h"
+#include "core/formats/pickle/pickle.h"
 
 namespace shw {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
-#include "core/formats/common/pickle.h"
+#include "core/formats/pickle/pickle.h"
 #include "core/model/builder.h"
 
 namespace shw {

@@ -16,9 +16,9 @@
 #include <array>
 #include <functional>
 
-#include "core/formats/common/pickle_opcodes.h"
 #include "core/formats/dcp/dcp_opcodes.h"
 #include "core/formats/dcp/dcp_rows.h"
+#include "core/formats/pickle/pickle_opcodes.h"
 
 namespace shw {
 

@@ -237,7 +237,7 @@ class SubclassUnwrapper {
   void note_mismatched_sizes(TensorId tensor, ChunkId chunk, const Extents& told) {
     const std::string fqn(from_.fqn(tensor));
     const ItemPlace place = *from_.item(chunk);
-    Finding finding = bad_record(
+    Finding finding = bad_record_finding(
         fqn,
         fmt::format("The item of {} at byte {} of {} holds a tensor subclass of sizes {}, and "
                     "the metadata records {}. The record points to another item, or the item was "
@@ -250,14 +250,14 @@ class SubclassUnwrapper {
 
   void note_damage(TensorId tensor, const Error& damage) {
     const std::string fqn(from_.fqn(tensor));
-    findings_.push_back(bad_record(
+    findings_.push_back(bad_record_finding(
         fqn, fmt::format("In the item of {} in {}: {}.", fqn, damage.place.file, damage.message),
         damage.place.offset));
   }
 
   Finding classes_finding() const {
     const std::vector<std::string> names(types_.begin(), types_.end());
-    Finding finding = bad_record(
+    Finding finding = bad_record_finding(
         std::string(kDcpMetadataName),
         fmt::format("{} of the class {} {} read as the tensors that {} ({} in all). The class is "
                     "not imported, and its other attributes are not read.",

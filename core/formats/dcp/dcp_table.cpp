@@ -6,7 +6,7 @@
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/dcp/dcp_read.h"
 #include "core/formats/dcp/dcp_subclasses.h"
-#include "core/formats/dcp/megatron_beside.h"
+#include "core/formats/dcp/megatron_files.h"
 #include "core/formats/dcp/pickled_dicts.h"
 
 namespace shw {
@@ -58,11 +58,11 @@ OpenedCheckpoint open_rank_local(std::shared_ptr<const Directory> directory, Pro
   return read_dcp_rank_local(std::move(directory), rank_local_metadata(entries), progress);
 }
 
-FileRole named_metadata(std::string_view file) {
+FileRole dcp_metadata_file_role(std::string_view file) {
   if (file == kDcpMetadataName) return FileRole::kCheckpoint;
   return file.ends_with(".distcp") ? FileRole::kPart : FileRole::kNothing;
 }
-FileRole named_rank_local(std::string_view file) {
+FileRole rank_local_file_role(std::string_view file) {
   bool one_of_them = file.starts_with("__") && file.ends_with(kDcpMetadataName);
   return one_of_them ? FileRole::kCheckpoint : FileRole::kNothing;
 }
@@ -104,12 +104,12 @@ constexpr FormatRow kDcpRow = {
     .sign = kDcpMetadataName,
     .recognises = recognises_dcp,
     .open = open_dcp,
-    .named = named_metadata,
+    .named = dcp_metadata_file_role,
     .unfinished = unfinished_save,
 };
 constexpr FormatRow kDcpRankLocalRow = {
-    &kDcpRankLocalFormat, kDcpMetadataName, recognises_rank_local,
-    open_rank_local,      named_rank_local,
+    &kDcpRankLocalFormat, kDcpMetadataName,     recognises_rank_local,
+    open_rank_local,      rank_local_file_role,
 };
 
 }  // namespace shw

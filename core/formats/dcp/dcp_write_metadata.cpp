@@ -1,7 +1,7 @@
 #include "core/base/checked.h"
 #include "core/base/utf8.h"
-#include "core/formats/common/pickle_writer.h"
 #include "core/formats/dcp/dcp_form.h"
+#include "core/formats/pickle/pickle_writer.h"
 
 namespace shw {
 namespace {
@@ -190,7 +190,7 @@ void write_storage_meta(PickleWriter& out, const PickledForm& form, const DcpMet
   for (const std::string& field : form.storage_meta_fields) {
     out.text(field);
     if (field == "checkpoint_id") {
-      write_text_or_none(out, pickled_path(metadata.checkpoint_id));
+      write_text_or_none(out, python_path_text(metadata.checkpoint_id));
     } else if (field == "save_id") {
       write_text_or_none(out, metadata.save_id);
     } else {
@@ -206,7 +206,7 @@ Status write_field(PickleWriter& out, PickledForm::Field field, std::string_view
                    Given given) {
   if (field == PickledForm::Field::kAbsent) return {};
   out.text(name);
-  if (field == PickledForm::Field::kGiven) return given();
+  if (field == PickledForm::Field::kSubmitted) return given();
   out.raw("N");
   return {};
 }

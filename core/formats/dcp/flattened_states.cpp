@@ -9,7 +9,7 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/flat_ranges.h"
-#include "core/formats/common/read_note.h"
+#include "core/formats/common/how_read_finding.h"
 #include "core/formats/common/torch_view_codec.h"
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/joined_folders.h"

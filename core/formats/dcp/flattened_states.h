@@ -12,8 +12,8 @@
 #include <memory>
 #include <string>
 
-#include "core/formats/common/pickle_tree.h"
 #include "core/formats/format_row.h"
+#include "core/formats/pickle/pickle_tree.h"
 
 namespace shw {
 

@@ -12,13 +12,13 @@
 
 #include "core/base/checked.h"
 #include "core/base/json.h"
-#include "core/formats/common/pickle.h"
-#include "core/formats/common/pickled_values.h"
 #include "core/formats/common/torch_archive.h"
 #include "core/formats/common/torch_item.h"
-#include "core/formats/common/zip.h"
-#include "core/formats/dcp/megatron_beside.h"
+#include "core/formats/dcp/megatron_files.h"
 #include "core/formats/items/items.h"
+#include "core/formats/pickle/pickle.h"
+#include "core/formats/pickle/pickled_values.h"
+#include "core/formats/zip/zip.h"
 #include "core/io/read_whole.h"
 #include "core/model/state_names.h"
 
@@ -201,12 +201,12 @@ std::string common_pickle(const Outputs& outputs) {
 
 Result<Bytes> common_file(const Outputs& outputs) {
   const std::string pickle = common_pickle(outputs);
-  AroundHoles sink;
+  HoleSkippingSink sink;
   const TorchArchive archive{.top = "common",
                              .pickle = payload_of(std::as_bytes(std::span(pickle)))};
   SHW_CHECK(write_torch_archive(sink, archive));
   Bytes out(sink.position());
-  for (const AroundHoles::Part& part : sink.parts)
+  for (const HoleSkippingSink::Part& part : sink.parts)
     std::memcpy(out.data() + part.offset, part.bytes.data(), part.bytes.size());
   return out;
 }

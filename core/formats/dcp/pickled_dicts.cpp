@@ -10,13 +10,13 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/codecs.h"
-#include "core/formats/common/read_note.h"
+#include "core/formats/common/how_read_finding.h"
 #include "core/formats/common/record_reader.h"
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/dcp/dcp_names.h"
 #include "core/formats/joined_folders.h"
-#include "core/formats/one_file.h"
 #include "core/formats/open_nested.h"
+#include "core/formats/single_file_directory.h"
 #include "core/model/builder.h"
 
 namespace shw {

@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 
 #include "core/base/little_endian.h"
-#include "core/formats/common/pickle.h"
 #include "core/formats/common/tensor_subclass.h"
 #include "core/formats/common/torch_item.h"
+#include "core/formats/pickle/pickle.h"
 #include "core/io/read_whole.h"
 #include "core/tensor/strided_copy.h"
 
@@ -48,7 +48,7 @@ bool have_equal_checksums(const ZipReader& zip, const ZipEntry& entry) {
 // torch.load refuses the archive if the checksum of version or byteorder differs. Records of
 // elements are checked with their tensors.
 std::optional<Error> damage_around_elements(const ZipReader& zip) {
-  if (zip.crcs_absent()) return std::nullopt;
+  if (zip.lacks_crcs()) return std::nullopt;
   for (const ZipEntry& entry : zip.entries()) {
     const std::string_view name = std::string_view(entry.name).substr(entry.name.find('/') + 1);
     if (name.starts_with("data/") || entry.length > kMostSmallRecord) {

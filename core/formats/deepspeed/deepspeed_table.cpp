@@ -25,7 +25,7 @@ Result<bool> recognises_zero(const DirectoryContents& look) {
   });
 }
 
-FileRole named_zero(std::string_view file) {
+FileRole zero_file_role(std::string_view file) {
   auto name = parse_zero_name(file);
   if (!name) return FileRole::kNothing;
   const bool is_model =
@@ -46,7 +46,7 @@ constexpr FormatRow kZeroRow = {
     .sign = "optim_states.pt",
     .recognises = recognises_zero,
     .open = open_zero,
-    .named = named_zero,
+    .named = zero_file_role,
 };
 
 }  // namespace shw

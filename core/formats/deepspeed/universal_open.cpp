@@ -53,7 +53,7 @@ class UniversalReading {
  private:
   void note_unread(const std::string& path, const Error& error) {
     builder_.file(path);
-    Finding finding = bad_record(
+    Finding finding = bad_record_finding(
         path, "The file " + path + " cannot be read: " + error.message + ".", error.place.offset);
     if (error.kind == ErrorKind::kUnsupported) {
       finding.rule = "not-looked-at";
@@ -67,7 +67,7 @@ class UniversalReading {
     ZeroStep step = zero_step_of(entries);
     for (auto& [mp_rank, files] : step.by_mp_rank) {
       files.optimizers.clear();
-      SHW_TRY(ZeroWorld world, read_zero_world(builder_, directory_, files, notes_, progress));
+      SHW_TRY(ZeroSave world, read_zero_save(builder_, directory_, files, notes_, progress));
       // No partitions: the weights are whole, but for stage 3, whose modules have placeholders.
       if (world.stage != 3) world.stage = 0;
       if (world.model) {
@@ -116,7 +116,7 @@ class UniversalReading {
       if (!masters_.contains(name)) missing.push_back(name);
     }
     if (missing.empty()) return;
-    Finding finding = bad_record(
+    Finding finding = bad_record_finding(
         missing.front(),
         fmt::format("{} of {} parameters have no zero/NAME/fp32.pt: {}. The conversion did not "
                     "end, or folders were left behind by a copy.",
@@ -144,7 +144,7 @@ class UniversalReading {
       }
     }
     if (lacking.empty()) return;
-    Finding finding = bad_record(
+    Finding finding = bad_record_finding(
         lacking.front(),
         fmt::format("{} missing, which other parameters have: {}. The conversion did not end, or "
                     "files were left behind by a copy. A run stops when it loads these states.",

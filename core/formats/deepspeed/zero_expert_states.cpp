@@ -8,8 +8,8 @@
 #include "core/base/natural_order.h"
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
-#include "core/formats/common/read_note.h"
-#include "core/formats/one_file.h"
+#include "core/formats/common/how_read_finding.h"
+#include "core/formats/single_file_directory.h"
 
 namespace shw {
 namespace {
@@ -213,7 +213,7 @@ class ExpertStatesWriter {
   std::map<std::string, std::pair<ChunkId, ZeroTensor>> added_;
 };
 
-Finding by_number_finding(const std::vector<std::string>& paths) {
+Finding states_named_by_number_finding(const std::vector<std::string>& paths) {
   Finding finding = how_read_finding(
       paths.front(),
       fmt::format("The optimizer states in {} are under the numbers of their parameters: the order "
@@ -223,7 +223,7 @@ Finding by_number_finding(const std::vector<std::string>& paths) {
   return finding;
 }
 
-Finding by_order_finding(const std::vector<std::string>& paths) {
+Finding states_named_by_order_finding(const std::vector<std::string>& paths) {
   Finding finding = how_read_finding(
       paths.front(),
       fmt::format("The optimizer states in {} have the names of the module's parameters in its "
@@ -266,9 +266,9 @@ void add_expert_states(CheckpointBuilder& builder, ZeroStorages& storages,
     auto file = ZeroFile::open(builder, directory, path, notes);
     if (!file) {
       builder.file(path);
-      notes.findings.push_back(
-          bad_record(path, "The file " + path + " cannot be read: " + file.error().message + ".",
-                     file.error().place.offset));
+      notes.findings.push_back(bad_record_finding(
+          path, "The file " + path + " cannot be read: " + file.error().message + ".",
+          file.error().place.offset));
       continue;
     }
     ExpertStates states = read_expert_states(*file, rank, notes);
@@ -282,8 +282,8 @@ void add_expert_states(CheckpointBuilder& builder, ZeroStorages& storages,
   // Of several model-parallel ranks each may have the experts of some expert-parallel ranks.
   if (prefix.empty() && !is_one_file(directory))
     add_missing_expert_ranks(builder, files.expert_optimizers, needed);
-  if (!by_order.empty()) notes.findings.push_back(by_order_finding(by_order));
-  if (!by_number.empty()) notes.findings.push_back(by_number_finding(by_number));
+  if (!by_order.empty()) notes.findings.push_back(states_named_by_order_finding(by_order));
+  if (!by_number.empty()) notes.findings.push_back(states_named_by_number_finding(by_number));
 }
 
 }  // namespace shw

@@ -12,7 +12,7 @@
 // states keep their numbers: "expp_rank_R.optimizer.state.0.exp_avg".
 #pragma once
 
-#include "core/formats/deepspeed/zero_world.h"
+#include "core/formats/deepspeed/zero_save.h"
 
 namespace shw {
 

@@ -6,10 +6,10 @@
 
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/carried_pickle.h"
-#include "core/formats/common/plain_pickle.h"
 #include "core/formats/common/record_reader.h"
 #include "core/formats/common/torch_file_records.h"
 #include "core/formats/common/torch_item.h"
+#include "core/formats/pickle/plain_pickle.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -146,7 +146,7 @@ InlinedValue ZeroFile::value(NodeId node) const {
 
 // Limits on names: a shared node is visited once per path, a pickle of some hundred bytes can form
 // 2^64 paths, and one long key can be in all of them.
-struct ZeroFile::Taking {
+struct ZeroFile::CollectedValues {
   std::vector<NamedZeroTensor>& tensors;
   std::vector<NamedZeroValue>& values;
   ZeroNotes& notes;
@@ -156,11 +156,12 @@ struct ZeroFile::Taking {
 void ZeroFile::read_all_tensors(const std::string& prefix, NodeId node,
                                 std::vector<NamedZeroTensor>& tensors,
                                 std::vector<NamedZeroValue>& values, ZeroNotes& notes) const {
-  Taking taking{tensors, values, notes, 4 * tree_.node_count() + 64, 16 * tree_.end() + (1 << 20)};
+  CollectedValues taking{tensors, values, notes, 4 * tree_.node_count() + 64,
+                         16 * tree_.end() + (1 << 20)};
   take(taking, prefix, node, 0);
 }
 
-void ZeroFile::take(Taking& taking, const std::string& fqn, NodeId node, int depth) const {
+void ZeroFile::take(CollectedValues& taking, const std::string& fqn, NodeId node, int depth) const {
   if (taking.visits_left == 0 || fqn.size() > taking.text_left) return;
   --taking.visits_left;
   taking.text_left -= fqn.size();
@@ -169,7 +170,7 @@ void ZeroFile::take(Taking& taking, const std::string& fqn, NodeId node, int dep
     if (read) {
       taking.tensors.push_back({fqn, std::move(*read)});
     } else if (taking.notes.findings.size() < kMostZeroFindings) {
-      Finding finding = bad_record(
+      Finding finding = bad_record_finding(
           fqn, fmt::format("{} in {} cannot be read: {}.", fqn, path_, read.error().message),
           read.error().place.offset);
       if (read.error().kind == ErrorKind::kUnsupported) {

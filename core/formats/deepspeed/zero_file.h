@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/formats/common/pickle.h"
 #include "core/formats/common/pickle_notes.h"
-#include "core/formats/common/zip.h"
+#include "core/formats/pickle/pickle.h"
+#include "core/formats/zip/zip.h"
 #include "core/model/builder.h"
 #include "core/model/checkpoint.h"
 
@@ -81,8 +81,8 @@ class ZeroFile {
         pickle_(std::move(pickle)),
         tree_(std::move(tree)) {}
 
-  struct Taking;
-  void take(Taking& taking, const std::string& fqn, NodeId node, int depth) const;
+  struct CollectedValues;
+  void take(CollectedValues& taking, const std::string& fqn, NodeId node, int depth) const;
 
   std::string path_;
   ZipReader zip_;

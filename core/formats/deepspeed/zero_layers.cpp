@@ -10,8 +10,8 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
-#include "core/formats/common/noted_side.h"
-#include "core/formats/common/read_note.h"
+#include "core/formats/common/how_read_finding.h"
+#include "core/formats/common/torch_file_with_findings.h"
 #include "core/formats/megatron_axes.h"
 #include "core/formats/rank_chunks.h"
 #include "core/model/state_path.h"
@@ -55,7 +55,7 @@ class ZeroLayers {
     std::map<std::string, std::set<std::uint32_t>> there;
     for (const ZeroLayer& layer : layers) {
       if (layer.rank >= kMostTensorRanks) {
-        notes_.findings.push_back(bad_record(
+        notes_.findings.push_back(bad_record_finding(
             layer.path, fmt::format("{} was not read: it is of rank {}, and tensors are cut for at "
                                     "most {} ranks.",
                                     layer.path, layer.rank, kMostTensorRanks)));
@@ -85,18 +85,18 @@ class ZeroLayers {
     auto file = read_torch_file_with_findings(directory_, layer.path, notes_);
     if (!file) {
       const Error& error = file.error();
-      notes_.findings.push_back(bad_record(
+      notes_.findings.push_back(bad_record_finding(
           layer.path, "The file " + layer.path + " cannot be read: " + error.message + ".",
           error.place.offset));
       return;
     }
-    for (SideTensor& tensor : file->tensors) {
+    for (TorchFileTensor& tensor : file->tensors) {
       std::string fqn = layer.prefix + dotted_path(tensor.path);
       auto [known, is_new] = pieces_.try_emplace(std::move(fqn));
       if (is_new) order_.push_back(known->first);
       known->second.push_back({layer.rank, id, std::move(tensor)});
     }
-    for (const SideUnreadable& one : file->unreadable)
+    for (const UnreadableTensor& one : file->unreadable)
       unread_[one.error.message].push_back(layer.prefix + dotted_path(one.path));
   }
 
@@ -168,7 +168,7 @@ class ZeroLayers {
       if (form.size() >= kFewestTensors) there = std::max(there, ++count_by_names[names]);
     }
     if (there == 0 || there >= recorded) return;
-    Finding finding = bad_record(
+    Finding finding = bad_record_finding(
         path,
         fmt::format("{} records {} layers (args.num_layers), and the files of {} blocks are here: "
                     "{} missing. A load stops at the first one, or starts it at random values.",
@@ -224,7 +224,7 @@ class ZeroLayers {
   bool add_joined(const std::string& fqn, const std::vector<RankPiece>& pieces) {
     const TensorSplit cut =
         ranks_ == 1 ? TensorSplit::kReplicated : tensor_split(fqn, is_gated(fqn));
-    const SideTensor& first = pieces.front().tensor;
+    const TorchFileTensor& first = pieces.front().tensor;
     const bool are_alike = std::all_of(pieces.begin(), pieces.end(), [&](const RankPiece& piece) {
       return piece.tensor.sizes == first.sizes && piece.tensor.dtype == first.dtype;
     });
@@ -266,7 +266,7 @@ class ZeroLayers {
 
   void note_unread() {
     for (const auto& [reason, names] : unread_) {
-      Finding finding = bad_record(
+      Finding finding = bad_record_finding(
           names.front(), fmt::format("{} cannot be read: {}.", short_list_text(names), reason));
       finding.rule = "not-looked-at";
       finding.severity = Severity::kInfo;

@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "core/formats/deepspeed/zero_world.h"
+#include "core/formats/deepspeed/zero_save.h"
 
 namespace shw {
 

@@ -32,8 +32,8 @@ ZeroLayout lay_out_partitions(std::span<const ZeroShape> shapes,
   return layout;
 }
 
-ZeroLayout lay_out_cuts(std::span<const ZeroShape> shapes, std::span<const std::int64_t> lengths,
-                        std::uint32_t first_group, std::int64_t ranks) {
+ZeroLayout lay_out_stage3(std::span<const ZeroShape> shapes, std::span<const std::int64_t> lengths,
+                          std::uint32_t first_group, std::int64_t ranks) {
   ZeroLayout layout{.ranks = {ranks}};
   std::uint32_t group = 0;       // group that contains `begin`
   std::int64_t group_begin = 0;  // total length of the groups before it

@@ -42,7 +42,7 @@ ZeroLayout lay_out_partitions(std::span<const ZeroShape> shapes,
                               const PartitionRanks& ranks, std::int64_t partition);
 
 // `lengths`: elements of each flat group of one rank, starting with `first_group`.
-ZeroLayout lay_out_cuts(std::span<const ZeroShape> shapes, std::span<const std::int64_t> lengths,
-                        std::uint32_t first_group, std::int64_t ranks);
+ZeroLayout lay_out_stage3(std::span<const ZeroShape> shapes, std::span<const std::int64_t> lengths,
+                          std::uint32_t first_group, std::int64_t ranks);
 
 }  // namespace shw

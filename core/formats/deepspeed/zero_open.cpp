@@ -8,17 +8,17 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
-#include "core/formats/common/read_note.h"
+#include "core/formats/common/how_read_finding.h"
 #include "core/formats/deepspeed/deepspeed_formats.h"
 #include "core/formats/deepspeed/zero_expert_states.h"
 #include "core/formats/deepspeed/zero_layers.h"
 #include "core/formats/deepspeed/zero_tensors.h"
-#include "core/formats/one_file.h"
+#include "core/formats/single_file_directory.h"
 
 namespace shw {
 namespace {
 
-Finding zero_info(std::string subject, std::string cause) {
+Finding zero_info_finding(std::string subject, std::string cause) {
   Finding finding = how_read_finding(std::move(subject), std::move(cause));
   return finding;
 }
@@ -33,9 +33,9 @@ std::vector<ZeroExpertFile> add_zero_parts(
     auto file = ZeroFile::open(builder, directory, path, notes);
     if (!file) {
       builder.file(path);
-      notes.findings.push_back(
-          bad_record(path, "The file " + path + " cannot be read: " + file.error().message + ".",
-                     file.error().place.offset));
+      notes.findings.push_back(bad_record_finding(
+          path, "The file " + path + " cannot be read: " + file.error().message + ".",
+          file.error().place.offset));
       continue;
     }
     std::vector<NamedZeroTensor> tensors;
@@ -49,12 +49,12 @@ std::vector<ZeroExpertFile> add_zero_parts(
 }
 
 // Finding for a model states file that is opened without the optimizer files.
-Finding opened_alone_finding(const ZeroWorld& world) {
+Finding opened_alone_finding(const ZeroSave& world) {
   const ZeroModel& model = *world.model;
   const auto ranks = static_cast<std::uint64_t>(model.ranks.value_or(0));
   const std::string from = ranks == 0 ? "the ranks" : plural(ranks, "rank");
   if (world.stage == 3) {
-    Finding finding = bad_record(
+    Finding finding = bad_record_finding(
         model.path, fmt::format("{} holds no weights: it is one rank's model states file of ZeRO "
                                 "stage 3, in which parameters are empty. The weights are in the "
                                 "optimizer states files of {} next to it: open the folder.",
@@ -62,29 +62,29 @@ Finding opened_alone_finding(const ZeroWorld& world) {
     finding.severity = Severity::kWarning;
     return finding;
   }
-  return zero_info(model.path,
-                   fmt::format("{} is the model states file of a ZeRO stage {} save: the weights "
-                               "are whole, the fp32 masters and optimizer states are in the files "
-                               "of {} next to it. Open the folder to check those too.",
-                               model.path, world.stage, from));
+  return zero_info_finding(
+      model.path, fmt::format("{} is the model states file of a ZeRO stage {} save: the weights "
+                              "are whole, the fp32 masters and optimizer states are in the files "
+                              "of {} next to it. Open the folder to check those too.",
+                              model.path, world.stage, from));
 }
 
 // Finding: weights are complete, but training cannot resume without the optimizer files.
-Finding without_optimizer(const ZeroWorld& world) {
-  Finding finding =
-      bad_record(world.model->path,
-                 fmt::format("The optimizer states of ZeRO stage {} are missing: none of the files "
-                             "that {} wrote is here (zero_pp_rank_R_mp_rank_MM_optim_states.pt). "
-                             "The weights are whole, but a run cannot resume from them.",
-                             world.stage, plural(static_cast<std::uint64_t>(world.ranks), "rank")));
+Finding missing_optimizer_finding(const ZeroSave& world) {
+  Finding finding = bad_record_finding(
+      world.model->path,
+      fmt::format("The optimizer states of ZeRO stage {} are missing: none of the files "
+                  "that {} wrote is here (zero_pp_rank_R_mp_rank_MM_optim_states.pt). "
+                  "The weights are whole, but a run cannot resume from them.",
+                  world.stage, plural(static_cast<std::uint64_t>(world.ranks), "rank")));
   finding.severity = Severity::kWarning;
   finding.evidence = {{"ranks", world.ranks}};
   return finding;
 }
 
 // Finding: in stage 3 the optimizer files hold the weights, and they are missing.
-Finding without_weights(const ZeroWorld& world) {
-  Finding finding = bad_record(
+Finding missing_weights_finding(const ZeroSave& world) {
+  Finding finding = bad_record_finding(
       world.model->path,
       fmt::format("The weights are missing: of ZeRO stage 3 they are in the optimizer states files "
                   "of {} (zero_pp_rank_R_mp_rank_MM_optim_states.pt), and none of them is here.",
@@ -94,29 +94,29 @@ Finding without_weights(const ZeroWorld& world) {
 }
 
 // A file that cannot be read as a whole without the model states file; "" if there is none.
-std::string path_without_model(const ZeroWorld& world, const ZeroFiles& files) {
+std::string file_needing_model_states(const ZeroSave& world, const ZeroFiles& files) {
   if (!world.optimizers.empty()) return world.optimizers.begin()->second.path;
   if (!files.expert_optimizers.empty()) return files.expert_optimizers.begin()->second;
   return files.parts.empty() ? std::string() : files.parts.front().first;
 }
 
-void note_world(const ZeroWorld& world, const ZeroFiles& files, bool alone, ZeroNotes& notes) {
+void note_zero_save(const ZeroSave& world, const ZeroFiles& files, bool alone, ZeroNotes& notes) {
   if (!world.model) {
-    const std::string path = path_without_model(world, files);
+    const std::string path = file_needing_model_states(world, files);
     if (!path.empty() && !alone && files.rank_models.empty() && !files.model) {
-      notes.findings.push_back(
-          bad_record(path,
-                     "The model states file is missing (mp_rank_MM_model_states.pt): it holds the "
-                     "weights and says which parameters are in the optimizer's partitions."));
+      notes.findings.push_back(bad_record_finding(
+          path,
+          "The model states file is missing (mp_rank_MM_model_states.pt): it holds the "
+          "weights and says which parameters are in the optimizer's partitions."));
     }
     return;
   }
   if (alone) {
     if (world.stage != 0) notes.findings.push_back(opened_alone_finding(world));
   } else if (files.optimizers.empty() && world.stage == 3) {
-    notes.findings.push_back(without_weights(world));
+    notes.findings.push_back(missing_weights_finding(world));
   } else if (files.optimizers.empty() && world.stage > 0) {
-    notes.findings.push_back(without_optimizer(world));
+    notes.findings.push_back(missing_optimizer_finding(world));
   }
 }
 
@@ -167,16 +167,16 @@ Finding layers_finding(const ZeroStep& step, std::size_t ranks) {
   const std::string states =
       ranks > 1 ? " Other states of a model-parallel rank have mp_rank_00. and so on in front."
                 : "";
-  return zero_info(first.path,
-                   fmt::format("The files hold {} of a pipeline, and a layer's tensors have its "
-                               "name in front here ({}NAME).{} Of missing layers only one gap "
-                               "between blocks of one form is reported.",
-                               plural(layers.size(), "layer"), first.prefix, states));
+  return zero_info_finding(
+      first.path, fmt::format("The files hold {} of a pipeline, and a layer's tensors have its "
+                              "name in front here ({}NAME).{} Of missing layers only one gap "
+                              "between blocks of one form is reported.",
+                              plural(layers.size(), "layer"), first.prefix, states));
 }
 
 Finding tensor_parallel_finding(const ZeroStep& step, std::size_t ranks) {
   const std::string first = fmt::format("mp_rank_{:02}", step.by_mp_rank.begin()->first);
-  return zero_info(
+  return zero_info_finding(
       first,
       fmt::format("{} model-parallel ranks saved, and each rank's tensors have its own prefix here "
                   "({}., ...). How they make up whole tensors is not stored: that nothing of them "
@@ -217,7 +217,7 @@ OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress*
   bool is_read = false, are_experts_counted = false;
   std::size_t mp_ranks = step.by_mp_rank.size();
   for (const auto& [mp_rank, files] : step.by_mp_rank) {
-    SHW_TRY(ZeroWorld world, read_zero_world(builder, *directory, files, notes, progress));
+    SHW_TRY(ZeroSave world, read_zero_save(builder, *directory, files, notes, progress));
     if (world.model && !alone)
       mp_ranks = add_missing_ranks(
           builder, step, std::clamp<std::int64_t>(world.model->mp_ranks, 1, kMostModelRanks));
@@ -232,7 +232,7 @@ OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress*
     is_read = is_read || world.model || !world.optimizers.empty() || !files.parts.empty() ||
               !files.expert_optimizers.empty();
     const std::string prefix = mp_ranks > 1 ? fmt::format("mp_rank_{:02}.", mp_rank) : "";
-    note_world(world, files, alone, notes);
+    note_zero_save(world, files, alone, notes);
     add_zero_tensors(builder, storages, world, prefix, notes);
     auto experts = add_zero_parts(builder, storages, *directory, files.parts, prefix, notes);
     add_expert_states(builder, storages, *directory, files, world.model, std::move(experts), prefix,

@@ -46,7 +46,7 @@ constexpr auto kModelKeys = std::to_array<std::string_view>(
     {"module", "buffer_names", "param_shapes", "frozen_param_shapes", "shared_params",
      "frozen_param_fragments"});
 
-void read_more(const ZeroFile& file, ZeroModel& model, ZeroNotes& notes) {
+void read_remaining_entries(const ZeroFile& file, ZeroModel& model, ZeroNotes& notes) {
   const auto pairs = file.pairs(file.root());
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
     const std::string key = file.text(pairs[i]);
@@ -180,7 +180,7 @@ Result<ZeroModel> read_zero_model(const ZeroFile& file, bool whole, ZeroNotes& n
   const auto shared = file.pairs(file.find(root, "shared_params"));
   for (std::size_t i = 0; i + 1 < shared.size(); i += 2)
     model.shared.emplace_back(file.text(shared[i]), file.text(shared[i + 1]));
-  read_more(file, model, notes);
+  read_remaining_entries(file, model, notes);
   return model;
 }
 

@@ -19,8 +19,8 @@ constexpr std::string_view kMasterKind = "fp32";
 constexpr std::uint64_t kMostZeroParts = std::uint64_t{1} << 26;
 
 // The flat tensor of a kind; null if the rank has none.
-const ZeroTensor* flat_of(const ZeroOptimizer& optimizer, std::size_t group,
-                          std::string_view kind) {
+const ZeroTensor* flat_tensor_of(const ZeroOptimizer& optimizer, std::size_t group,
+                                 std::string_view kind) {
   if (group >= optimizer.groups.size()) return nullptr;
   const ZeroGroup& of = optimizer.groups[group];
   if (kind == kMasterKind) return of.master ? &*of.master : nullptr;
@@ -32,7 +32,7 @@ const ZeroTensor* flat_of(const ZeroOptimizer& optimizer, std::size_t group,
 
 class ZeroTensors {
  public:
-  ZeroTensors(CheckpointBuilder& builder, ZeroStorages& storages, const ZeroWorld& world,
+  ZeroTensors(CheckpointBuilder& builder, ZeroStorages& storages, const ZeroSave& world,
               const std::string& prefix, ZeroNotes& notes)
       : builder_(builder), storages_(storages), world_(world), prefix_(prefix), notes_(notes) {}
 
@@ -87,7 +87,7 @@ class ZeroTensors {
     if (first == nullptr || !storages_.claim_name(prefix_ + frozen.name)) return;
     builder_.add_tensor(prefix_ + frozen.name, first->dtype, frozen.shape);
     const std::int64_t lengths[] = {first->count()};
-    const ZeroLayout layout = lay_out_cuts({&frozen, 1}, lengths, 0, world_.ranks);
+    const ZeroLayout layout = lay_out_stage3({&frozen, 1}, lengths, 0, world_.ranks);
     for (const ZeroPart& part :
          layout.parameters.empty() ? std::vector<ZeroPart>{} : layout.parameters.front().parts) {
       auto model = world_.rank_models.find(part.rank);
@@ -136,7 +136,7 @@ class ZeroTensors {
     if (world_.stage == 3 && shapes->size() != groups) {
       std::vector<ZeroShape> all;
       for (const auto& group : *shapes) all.insert(all.end(), group.begin(), group.end());
-      add_parameters_of_layout(lay_out_cuts(all, lengths, 0, world_.ranks), lengths);
+      add_parameters_of_layout(lay_out_stage3(all, lengths, 0, world_.ranks), lengths);
       return;
     }
     std::size_t nameless = 0;
@@ -156,7 +156,7 @@ class ZeroTensors {
     const std::span lengths(&length, 1);
     if (count == 0 || count == world_.ranks) {
       add_parameters_of_layout(world_.stage == 3
-                                   ? lay_out_cuts(shapes, lengths, group, world_.ranks)
+                                   ? lay_out_stage3(shapes, lengths, group, world_.ranks)
                                    : lay_out_partitions(shapes, lead().groups[g].alignment, group,
                                                         {world_.ranks}, length),
                                lengths);
@@ -178,7 +178,7 @@ class ZeroTensors {
   std::int64_t longest_partition(std::size_t group) const {
     std::int64_t most = 0;
     for (const auto& [rank, optimizer] : world_.optimizers) {
-      const ZeroTensor* master = flat_of(optimizer, group, kMasterKind);
+      const ZeroTensor* master = flat_tensor_of(optimizer, group, kMasterKind);
       if (master == nullptr) continue;
       const std::int64_t padding = world_.stage == 3 ? 0 : optimizer.groups[group].padding;
       most = std::max(most, master->count() + std::min(padding, std::int64_t{1} << 40));
@@ -206,7 +206,7 @@ class ZeroTensors {
   }
 
   void add_state(const ZeroParameter& parameter, const std::string& fqn, const std::string& kind) {
-    const ZeroTensor& tensor = *flat_of(lead(), parameter.group, kind);
+    const ZeroTensor& tensor = *flat_tensor_of(lead(), parameter.group, kind);
     if (is_partition(tensor, parameter.group)) return add_parts(parameter, fqn, kind);
     // A single number for the whole group, such as its step.
     if (tensor.count() != 1) return add_unpartitioned_state(parameter.group, kind);
@@ -218,14 +218,15 @@ class ZeroTensors {
   // The other ranks' steps of a group are copies of the lead's, so that --data compares them.
   void add_steps_of_ranks(ChunkId chunk, std::size_t group) {
     for (const auto& [rank, optimizer] : world_.optimizers) {
-      const ZeroTensor* step = rank == lead().rank ? nullptr : flat_of(optimizer, group, "step");
+      const ZeroTensor* step =
+          rank == lead().rank ? nullptr : flat_tensor_of(optimizer, group, "step");
       if (step != nullptr && step->count() == 1)
         builder_.add_replica({chunk, storages_.storage(step->place, step->big_endian), rank});
     }
   }
 
   bool is_partition(const ZeroTensor& tensor, std::size_t group) const {
-    const ZeroTensor* master = flat_of(lead(), group, kMasterKind);
+    const ZeroTensor* master = flat_tensor_of(lead(), group, kMasterKind);
     return tensor.is_flat && (tensor.count() == partition_of(group) ||
                               (master != nullptr && tensor.count() == master->count()));
   }
@@ -233,7 +234,7 @@ class ZeroTensors {
   // Adds a state that is not partitioned like the parameters, as one flat tensor per rank.
   void add_unpartitioned_state(std::size_t group, const std::string& kind) {
     for (const auto& [rank, optimizer] : world_.optimizers) {
-      if (const ZeroTensor* tensor = flat_of(optimizer, group, kind))
+      if (const ZeroTensor* tensor = flat_tensor_of(optimizer, group, kind))
         storages_.add_whole(flat_name(group, kind, rank), *tensor, rank);
     }
   }
@@ -254,7 +255,7 @@ class ZeroTensors {
   void add_parts(const ZeroParameter& parameter, const std::string& fqn, std::string_view kind) {
     const ZeroTensor* like = nullptr;
     for (const auto& [rank, optimizer] : world_.optimizers) {
-      if (like == nullptr) like = flat_of(optimizer, parameter.group, kind);
+      if (like == nullptr) like = flat_tensor_of(optimizer, parameter.group, kind);
     }
     if (like == nullptr || !storages_.claim_name(fqn)) return;
     builder_.add_tensor(fqn, like->dtype, parameter.shape);
@@ -264,7 +265,7 @@ class ZeroTensors {
         add_lost(parameter.shape, part, kind, *like);
         continue;
       }
-      const ZeroTensor* tensor = flat_of(optimizer->second, part.group, kind);
+      const ZeroTensor* tensor = flat_tensor_of(optimizer->second, part.group, kind);
       if (tensor == nullptr || tensor->dtype != like->dtype || !tensor->is_flat)
         short_.push_back(fqn + " in " + optimizer->second.path);
       else
@@ -310,7 +311,7 @@ class ZeroTensors {
   // --- what does not fit ------------------------------------------------------------------------
 
   void note(std::string subject, std::string cause) {
-    notes_.findings.push_back(bad_record(std::move(subject), std::move(cause)));
+    notes_.findings.push_back(bad_record_finding(std::move(subject), std::move(cause)));
   }
 
   // Same tolerance as DeepSpeed's zero_to_fp32: in stages 1 and 2 up to the alignment of a group.
@@ -338,7 +339,7 @@ class ZeroTensors {
   }
 
   void note_too_many(std::uint64_t parts) {
-    Finding finding = bad_record(
+    Finding finding = bad_record_finding(
         world_.model->path,
         fmt::format("The partitions cut the parameters into {} pieces, which is more than is read.",
                     human_count(parts)));
@@ -349,7 +350,7 @@ class ZeroTensors {
 
   void note_short() {
     if (short_.empty()) return;
-    Finding finding = bad_record(
+    Finding finding = bad_record_finding(
         short_.front(),
         fmt::format("{} partitions are shorter than their parameters, or of another dtype than on "
                     "the other ranks: {}.",
@@ -363,7 +364,7 @@ class ZeroTensors {
 
   void note_nameless(std::size_t groups) {
     if (groups == 0) return;
-    Finding finding = bad_record(
+    Finding finding = bad_record_finding(
         lead().path, fmt::format("{} of the optimizer could not be divided into parameters: {}. "
                                  "Whether they are complete is not checked.",
                                  plural(groups, "flat group"),
@@ -413,7 +414,7 @@ class ZeroTensors {
 
   CheckpointBuilder& builder_;
   ZeroStorages& storages_;
-  const ZeroWorld& world_;
+  const ZeroSave& world_;
   const std::string& prefix_;
   ZeroNotes& notes_;
   std::vector<std::int64_t> lengths_;             // of partitions, by group
@@ -426,7 +427,7 @@ class ZeroTensors {
 
 }  // namespace
 
-void add_zero_tensors(CheckpointBuilder& builder, ZeroStorages& storages, const ZeroWorld& world,
+void add_zero_tensors(CheckpointBuilder& builder, ZeroStorages& storages, const ZeroSave& world,
                       const std::string& prefix, ZeroNotes& notes) {
   ZeroTensors(builder, storages, world, prefix, notes).run();
 }

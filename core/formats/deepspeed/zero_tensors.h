@@ -10,12 +10,12 @@
 // chunk is a view of its partition.
 #pragma once
 
-#include "core/formats/deepspeed/zero_world.h"
+#include "core/formats/deepspeed/zero_save.h"
 
 namespace shw {
 
 // `prefix`: "mp_rank_01." if there are several model-parallel ranks.
-void add_zero_tensors(CheckpointBuilder& builder, ZeroStorages& storages, const ZeroWorld& world,
+void add_zero_tensors(CheckpointBuilder& builder, ZeroStorages& storages, const ZeroSave& world,
                       const std::string& prefix, ZeroNotes& notes);
 
 }  // namespace shw

@@ -12,12 +12,12 @@
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/flat_ranges.h"
 #include "core/formats/common/lfs_pointer.h"
-#include "core/formats/common/not_looked_at.h"
+#include "core/formats/common/not_examined_finding.h"
 #include "core/formats/common/part_names.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/weight_map.h"
 #include "core/formats/flax/flax_tree.h"
-#include "core/formats/one_file.h"
+#include "core/formats/single_file_directory.h"
 #include "core/model/builder.h"
 #include "core/tensor/strided_copy.h"
 
@@ -106,7 +106,7 @@ class FlaxOpening {
     auto tree = read_flax_tree(*source);
     builder_.file(path);
     if (!tree) {
-      builder_.add_finding(unread_file(path, tree.error(), {}, "tensor"));
+      builder_.add_finding(unread_file_finding(path, tree.error(), {}, "tensor"));
       if (!first_) first_ = std::move(tree).error();
       return {};
     }
@@ -138,7 +138,7 @@ class FlaxOpening {
       if (!names_.contains(fqn) && read_.contains(file)) missing.push_back(std::move(fqn));
     }
     if (missing.empty()) return;
-    Finding finding = bad_record(
+    Finding finding = bad_record_finding(
         kFlaxIndex,
         fmt::format("{} names {} that {} not in the file that it names: {}. The index is "
                     "of another save, or the file is.",
@@ -161,7 +161,7 @@ class FlaxOpening {
     const bool is_damaged = array.dtype != Dtype::kUnknown;
     builder_.add_unclaimed_record({array.name, std::nullopt, {builder_.file(path), 0, 0}});
     const std::string cause = fmt::format("{} in {} {}.", array.name, path, array.problem);
-    builder_.add_finding(is_damaged ? bad_record(array.name, cause, array.at)
+    builder_.add_finding(is_damaged ? bad_record_finding(array.name, cause, array.at)
                                     : not_examined_finding({array.name, path}, cause));
   }
 

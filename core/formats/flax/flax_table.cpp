@@ -6,7 +6,7 @@
 namespace shw {
 namespace {
 
-FileRole named_flax(std::string_view file) {
+FileRole flax_file_role(std::string_view file) {
   return file.ends_with(kFlaxSuffix) ? FileRole::kAlone : FileRole::kNothing;
 }
 
@@ -25,7 +25,7 @@ constexpr FormatRow kFlaxRow = {
     .sign = kFlaxSuffix,
     .recognises = has_flax,
     .open = open_flax,
-    .named = named_flax,
+    .named = flax_file_role,
     .names_are_common = true,
 };
 

@@ -8,7 +8,7 @@
 #include "core/formats/common/open_advice.h"
 #include "core/formats/common/part_names.h"
 #include "core/formats/common/top_file.h"
-#include "core/formats/one_file.h"
+#include "core/formats/single_file_directory.h"
 
 namespace shw {
 namespace {
@@ -105,8 +105,8 @@ void add_projectors(GgufFiles& found, const Directory& directory,
   }
 }
 
-tl::unexpected<Error> several_models(const Directory& directory,
-                                     const std::vector<std::string>& names) {
+tl::unexpected<Error> several_models_error(const Directory& directory,
+                                           const std::vector<std::string>& names) {
   return fail(
       ErrorKind::kUnsupported,
       fmt::format("holds {} models in GGUF files: {}", names.size(), short_list_text(names)),
@@ -137,7 +137,7 @@ Result<std::vector<std::string>> choose_family(const Directory& directory, const
     for (const auto& [name, paths] : all) names.push_back(paths.front());
   }
   const ModelFiles* chosen = models.size() == 1 ? &models.front() : choose_quantisation(models);
-  if (chosen == nullptr) return several_models(directory, names);
+  if (chosen == nullptr) return several_models_error(directory, names);
   for (const ModelFiles& model : models) {
     if (&model == chosen) continue;
     found.has_others = true;

@@ -9,10 +9,10 @@
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/codecs.h"
-#include "core/formats/common/read_note.h"
+#include "core/formats/common/how_read_finding.h"
 #include "core/formats/gguf/gguf_files.h"
 #include "core/formats/gguf/gguf_keys.h"
-#include "core/formats/one_file.h"
+#include "core/formats/single_file_directory.h"
 #include "core/model/builder.h"
 
 namespace shw {
@@ -23,9 +23,9 @@ using FilesByName = std::unordered_map<std::string, std::string>;
 
 void report_not_read(CheckpointBuilder& builder, const std::string& path, const GgufTensor& tensor,
                      std::string why) {
-  Finding finding =
-      bad_record(tensor.name, fmt::format("{} in {} was not read: {}.", tensor.name, path, why),
-                 tensor.described_at);
+  Finding finding = bad_record_finding(
+      tensor.name, fmt::format("{} in {} was not read: {}.", tensor.name, path, why),
+      tensor.described_at);
   finding.rule = "not-looked-at";
   finding.severity = Severity::kInfo;
   finding.subjects.push_back(path);
@@ -42,7 +42,7 @@ void report_no_place(CheckpointBuilder& builder, const std::string& path,
     return report_not_read(
         builder, path, tensor,
         fmt::format("its type has the number {}, which is not known", tensor.type_id));
-  Finding finding = bad_record(
+  Finding finding = bad_record_finding(
       tensor.name,
       fmt::format("{} in {} has rows of {} elements, and {} has blocks of {}. No loader can read "
                   "it.",
@@ -56,12 +56,12 @@ void report_no_place(CheckpointBuilder& builder, const std::string& path,
 void add_gguf_tensor(CheckpointBuilder& builder, const std::string& path, const GgufTensor& tensor,
                      FilesByName& seen) {
   if (auto [first, is_new] = seen.try_emplace(tensor.name, path); !is_new) {
-    Finding finding =
-        bad_record(tensor.name,
-                   fmt::format("{} is in {} and once more in {}, at byte {}. llama.cpp refuses "
-                               "such a file; the first one was read here.",
-                               tensor.name, first->second, path, tensor.offset),
-                   tensor.described_at);
+    Finding finding = bad_record_finding(
+        tensor.name,
+        fmt::format("{} is in {} and once more in {}, at byte {}. llama.cpp refuses "
+                    "such a file; the first one was read here.",
+                    tensor.name, first->second, path, tensor.offset),
+        tensor.described_at);
     finding.subjects.push_back(path);
     builder.add_finding(std::move(finding));
     return;
@@ -106,7 +106,7 @@ void check_offsets(CheckpointBuilder& builder, const GgufFile& file) {
     expected = *padded / header.alignment * header.alignment;
   }
   if (names.empty()) return;
-  Finding finding = bad_record(
+  Finding finding = bad_record_finding(
       file.path,
       fmt::format("In {} {} where the tensor before {} (aligned to {}): {}. llama.cpp refuses the "
                   "file.",
@@ -120,7 +120,7 @@ void check_offsets(CheckpointBuilder& builder, const GgufFile& file) {
 }
 
 void report_split(CheckpointBuilder& builder, const std::string& path, std::string cause) {
-  builder.add_finding(bad_record(path, std::move(cause)));
+  builder.add_finding(bad_record_finding(path, std::move(cause)));
 }
 
 // Compares the metadata of the parts of a split file.
@@ -171,7 +171,7 @@ void report_aside(CheckpointBuilder& builder, const GgufFiles& found) {
 void add_gguf_file(CheckpointBuilder& builder, const GgufFile& file, FilesByName& seen) {
   builder.file(file.path);
   if (!file.header) {
-    builder.add_finding(unread_file(file.path, file.header.error(), {}, "tensor"));
+    builder.add_finding(unread_file_finding(file.path, file.header.error(), {}, "tensor"));
     return;
   }
   for (const GgufTensor& tensor : file.header->tensors)

@@ -24,7 +24,7 @@ Result<bool> has_gguf_files(const DirectoryContents& look) {
   return false;
 }
 
-FileRole named_gguf(std::string_view file) {
+FileRole gguf_file_role(std::string_view file) {
   return file.ends_with(kGgufSuffix) ? FileRole::kAlone : FileRole::kNothing;
 }
 
@@ -57,7 +57,7 @@ constexpr FormatRow kGgufRow = {
     .sign = kGgufSuffix,
     .recognises = has_gguf_files,
     .open = open_gguf,
-    .named = named_gguf,
+    .named = gguf_file_role,
     .noted_additions = pairs_of_header,
 };
 

@@ -16,7 +16,7 @@ namespace {
 // A datatype as the type of a tensor's elements.
 struct Hdf5Type {
   Dtype dtype = Dtype::kUnknown;
-  Hdf5Unread unread = Hdf5Unread::kNothing;
+  Hdf5Unsupported unread = Hdf5Unsupported::kNothing;
   bool ok = true;  // false: truncated, or invalid for its class
 };
 
@@ -36,11 +36,11 @@ constexpr FloatLayout kHdf5Floats[] = {
 
 constexpr unsigned kLastTypeVersion = 5;  // HDF5 2.0
 
-constexpr Hdf5Type kOtherType{Dtype::kUnknown, Hdf5Unread::kOtherType};
-constexpr Hdf5Type kTooShort{Dtype::kUnknown, Hdf5Unread::kNothing, false};
+constexpr Hdf5Type kOtherType{Dtype::kUnknown, Hdf5Unsupported::kOtherType};
+constexpr Hdf5Type kTooShort{Dtype::kUnknown, Hdf5Unsupported::kNothing, false};
 
 Hdf5Type in_order(Dtype dtype, bool is_big_endian) {
-  return {dtype, is_big_endian ? Hdf5Unread::kBigEndian : Hdf5Unread::kNothing};
+  return {dtype, is_big_endian ? Hdf5Unsupported::kBigEndian : Hdf5Unsupported::kNothing};
 }
 
 Hdf5Type whole_number(Hdf5Cursor cursor, std::uint32_t bits, std::uint32_t size) {
@@ -94,7 +94,7 @@ Hdf5Type enumeration(Hdf5Cursor cursor, std::uint32_t bits, std::uint32_t size, 
   if ((kind >> 4) == 0 || (kind >> 4) > kLastTypeVersion || size_beneath != size) return kTooShort;
   if ((kind & 15) != 0) return kOtherType;
   const Hdf5Type beneath = whole_number(cursor, bits_beneath, size_beneath);
-  if (!beneath.ok || beneath.unread != Hdf5Unread::kNothing) return beneath;
+  if (!beneath.ok || beneath.unread != Hdf5Unsupported::kNothing) return beneath;
   cursor.skip(4);  // offset and precision of the base type
   std::string names[kMembers];
   for (std::string& name : names) {
@@ -163,7 +163,7 @@ std::int64_t consume_attribute_number(Hdf5Cursor& cursor, const Hdf5Type& type) 
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < size; ++i) {
     const std::uint64_t byte = cursor.take<std::uint8_t>();
-    const std::size_t place = type.unread == Hdf5Unread::kBigEndian ? size - 1 - i : i;
+    const std::size_t place = type.unread == Hdf5Unsupported::kBigEndian ? size - 1 - i : i;
     number |= byte << (8 * place);
   }
   const bool is_signed = type.dtype == Dtype::kInt8 || type.dtype == Dtype::kInt16 ||
@@ -245,22 +245,22 @@ bool read_filters(BytesView body, Hdf5Array& array) {
 
 // Notes reasons, from further messages, why the dataset cannot be read.
 void note_unread(const Hdf5Message& message, Hdf5Array& array) {
-  auto note = [&](Hdf5Unread what) {
+  auto note = [&](Hdf5Unsupported what) {
     array.unread = what;
     array.unread_at = message.offset;
   };
   constexpr auto kRead = std::to_array<std::uint16_t>(
       {kHdf5Datatype, kHdf5Dataspace, kHdf5OldFill, kHdf5Fill, kHdf5Layout, kHdf5Filters});
   const bool describes = std::find(kRead.begin(), kRead.end(), message.type) != kRead.end();
-  if (message.is_shared && describes) note(Hdf5Unread::kSharedType);
-  if (message.type == kHdf5ExternalFiles) note(Hdf5Unread::kExternal);
+  if (message.is_shared && describes) note(Hdf5Unsupported::kSharedType);
+  if (message.type == kHdf5ExternalFiles) note(Hdf5Unsupported::kExternal);
   if (message.type == kHdf5Filters && !read_filters(message.body, array))
-    note(Hdf5Unread::kFiltered);
+    note(Hdf5Unsupported::kFiltered);
   if (message.type != kHdf5AttributeInfo) return;
   Hdf5Cursor cursor(message.body);
   cursor.skip(1);
   if (cursor.take<std::uint8_t>() & 1) cursor.skip(2);
-  if (cursor.take<std::uint64_t>() != kHdf5NoAddress) note(Hdf5Unread::kAttributes);
+  if (cursor.take<std::uint64_t>() != kHdf5NoAddress) note(Hdf5Unsupported::kAttributes);
 }
 
 }  // namespace
@@ -282,15 +282,15 @@ Result<Hdf5Array> Hdf5Objects::array(const std::vector<Hdf5Message>& messages) {
     return damaged("a dataset lacks its type or its shape",
                    messages.empty() ? 0 : messages.front().offset);
   for (const Hdf5Message& message : messages) SHW_CHECK(add_attribute(message, array));
-  if (array.unread == Hdf5Unread::kSharedType) return array;
+  if (array.unread == Hdf5Unsupported::kSharedType) return array;
   Hdf5Type type = hdf5_type_of(type_message->body);
   Hdf5Space space = hdf5_space_of(space_message->body);
   if (!type.ok) return damaged("a type of elements cannot be", type_message->offset);
   if (!space.ok) return damaged("a shape cannot be", space_message->offset);
   array.dtype = type.dtype;
   array.shape = std::move(space.shape);
-  if (type.unread != Hdf5Unread::kNothing || space.is_null) {
-    array.unread = space.is_null ? Hdf5Unread::kOtherType : type.unread;
+  if (type.unread != Hdf5Unsupported::kNothing || space.is_null) {
+    array.unread = space.is_null ? Hdf5Unsupported::kOtherType : type.unread;
     array.unread_at = type_message->offset;
     return array;
   }
@@ -335,11 +335,11 @@ Status Hdf5Objects::place_array(const Hdf5Message& message, Hdf5Array& array) {
   if (version < kFirstRead)
     return not_read(fmt::format("its layout is of version {}, which is not read", version),
                     message.offset);
-  if (version == 3 && kind == 2 && array.unread == Hdf5Unread::kNothing)
+  if (version == 3 && kind == 2 && array.unread == Hdf5Unsupported::kNothing)
     return place_tiles(message, array);
-  if (kind == 2 || kind == 3 || array.unread != Hdf5Unread::kNothing) {
-    if (array.unread == Hdf5Unread::kNothing) {
-      array.unread = kind == 2 ? Hdf5Unread::kChunked : Hdf5Unread::kVirtual;
+  if (kind == 2 || kind == 3 || array.unread != Hdf5Unsupported::kNothing) {
+    if (array.unread == Hdf5Unsupported::kNothing) {
+      array.unread = kind == 2 ? Hdf5Unsupported::kChunked : Hdf5Unsupported::kVirtual;
       array.unread_at = message.offset;
     }
     return {};

@@ -55,7 +55,7 @@ void add_hdf5_chunk(CheckpointBuilder& builder, const Hdf5Piece& piece, Hdf5Boxe
                         static_cast<std::int64_t>(array.offset.value_or(array.unread_at)),
                         static_cast<std::int64_t>(array.offset ? array.length : 0)};
   // Unwritten elements have no place.
-  const bool is_unread = array.unread != Hdf5Unread::kNothing;
+  const bool is_unread = array.unread != Hdf5Unsupported::kNothing;
   const bool is_placed = !is_unread && (array.offset || volume(array.shape) == 0);
   const std::pair box(offsets_of(array), array.shape);
   Hdf5Place mine{{}, piece.file, &kRawCodec, {}};
@@ -63,7 +63,8 @@ void add_hdf5_chunk(CheckpointBuilder& builder, const Hdf5Piece& piece, Hdf5Boxe
   ChunkId chunk = builder.add_chunk(box.first, box.second, is_placed ? place : ItemPlace{});
   mine.chunk = chunk;
   if (array.offset) seen.emplace(box, std::move(mine));
-  if (is_unread) builder.set_view(chunk, builder.add_storage(place, &unread_codec(array.unread)));
+  if (is_unread)
+    builder.set_view(chunk, builder.add_storage(place, &unsupported_codec(array.unread)));
 }
 
 // Adds each tile as a chunk: a view of a storage that may exceed the dataset's end, as HDF5 tiles
@@ -176,17 +177,17 @@ void add_hdf5_tensor(CheckpointBuilder& builder, const std::string& fqn,
   Hdf5Boxes seen;
   for (const Hdf5Piece& piece : pieces) {
     const Hdf5Array& array = *piece.array;
-    const bool is_tiled = array.is_tiled && array.unread == Hdf5Unread::kNothing;
+    const bool is_tiled = array.is_tiled && array.unread == Hdf5Unsupported::kNothing;
     if (is_tiled) add_hdf5_tiles(builder, piece, seen, limits.tile_rows);
     const std::size_t before = limits.fill_tiles;
     add_fill(builder, fqn, piece, limits);
     if (!is_tiled && limits.fill_tiles == before) add_hdf5_chunk(builder, piece, seen);
     const Extents& said = array.global_shape ? *array.global_shape : array.shape;
     if (array.dtype != first.dtype || said != shape)
-      builder.add_finding(
-          bad_record(fqn, fmt::format("In {} it is a part of {} of {}, in {} of {} of {}.",
-                                      piece.file, to_text(said), name(array.dtype),
-                                      pieces.front().file, to_text(shape), name(first.dtype))));
+      builder.add_finding(bad_record_finding(
+          fqn, fmt::format("In {} it is a part of {} of {}, in {} of {} of {}.", piece.file,
+                           to_text(said), name(array.dtype), pieces.front().file, to_text(shape),
+                           name(first.dtype))));
   }
 }
 

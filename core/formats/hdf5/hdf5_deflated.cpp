@@ -9,10 +9,10 @@
 
 #include "core/base/checked.h"
 #include "core/base/words.h"
-#include "core/formats/common/byte_stream.h"
 #include "core/formats/common/chunk_header.h"
 #include "core/formats/common/item_reader.h"
 #include "core/formats/hdf5/hdf5_tile_stream.h"
+#include "core/formats/zip/byte_stream.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {

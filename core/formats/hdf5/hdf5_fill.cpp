@@ -57,7 +57,7 @@ Result<OpenItem> open_value(const Checkpoint& checkpoint, ChunkId chunk, ItemRan
 
 // Fill values are always intact: there is no stored data that could be damaged.
 Result<DataCheck> check_filled(const ItemRange&, std::span<const std::string>, std::uint64_t,
-                               Progress*, PayloadWatch*) {
+                               Progress*, PayloadObserver*) {
   return DataCheck{};
 }
 
@@ -111,7 +111,7 @@ const Codec& fill_codec(bool is_zero) {
 std::vector<Box> never_written(const Hdf5Array& array, std::size_t most) {
   auto elements = volume(array.shape);
   const bool is_known =
-      array.unread == Hdf5Unread::kNothing && array.fill.is_defined &&
+      array.unread == Hdf5Unsupported::kNothing && array.fill.is_defined &&
       (array.fill.value.empty() || array.fill.value.size() == size_of(array.dtype));
   if (!is_known || !elements || *elements == 0 || array.offset || most == 0) return {};
   if (!array.is_tiled) return {whole(array.shape)};

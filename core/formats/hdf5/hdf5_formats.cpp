@@ -29,11 +29,11 @@ constexpr Codec kUnreadCodecs[] = {
     {"HDF5 with a type of its own name"},
     {"HDF5 with its attributes in a heap"},
 };
-static_assert(std::size(kUnreadCodecs) == static_cast<std::size_t>(Hdf5Unread::kCount));
+static_assert(std::size(kUnreadCodecs) == static_cast<std::size_t>(Hdf5Unsupported::kCount));
 
 }  // namespace
 
-const Codec& unread_codec(Hdf5Unread unread) {
+const Codec& unsupported_codec(Hdf5Unsupported unread) {
   return kUnreadCodecs[static_cast<std::size_t>(unread)];
 }
 

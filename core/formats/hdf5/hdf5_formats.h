@@ -7,6 +7,6 @@ namespace shw {
 
 extern const Format kHdf5Format;
 // Codec for elements that cannot be read; its name gives the reason.
-const Codec& unread_codec(Hdf5Unread unread);
+const Codec& unsupported_codec(Hdf5Unsupported unread);
 
 }  // namespace shw

@@ -42,7 +42,7 @@ std::optional<std::string_view> Hdf5Objects::key_at(std::uint64_t at, const Hdf5
 
 Status Hdf5Objects::add_symbol_node(std::uint64_t address, Hdf5Heap& names,
                                     std::vector<Hdf5Link>& links) {
-  SHW_TRY(Bytes head, read_described(address, 8));
+  SHW_TRY(Bytes head, read_and_record(address, 8));
   if (!has_hdf5_signature(head, "SNOD") || head[4] != std::byte{1})
     return damaged("no symbols of a group are here", address);
   const auto count = load_little<std::uint16_t>(head, 6);
@@ -50,7 +50,7 @@ Status Hdf5Objects::add_symbol_node(std::uint64_t address, Hdf5Heap& names,
   if (count > symbols_)
     return damaged(fmt::format("{} symbols are where {} have room", count, symbols_), address);
   // Nodes have a fixed size in the file, whatever their number of entries.
-  SHW_TRY(Bytes entries, read_described(address + 8, symbols_ * kEntry));
+  SHW_TRY(Bytes entries, read_and_record(address + 8, symbols_ * kEntry));
   for (std::uint64_t i = 0; i < count; ++i) {
     Hdf5Cursor cursor(entries, i * kEntry);
     const auto name = cursor.take<std::uint64_t>(), object = cursor.take<std::uint64_t>();
@@ -87,7 +87,7 @@ Status Hdf5Objects::follow(Hdf5Heap& names, int level, std::uint64_t node,
 
 Status Hdf5Objects::add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth,
                                 std::vector<Hdf5Link>& links) {
-  SHW_TRY(Bytes head, read_described(tree, 24));
+  SHW_TRY(Bytes head, read_and_record(tree, 24));
   if (!has_hdf5_signature(head, "TREE") || head[4] != std::byte{0})
     return damaged("no tree of a group is here", tree);
   const int level = std::to_integer<int>(head[5]);
@@ -96,7 +96,7 @@ Status Hdf5Objects::add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth,
   const auto count = load_little<std::uint16_t>(head, 6);
   if (count > children_)
     return damaged(fmt::format("{} children are where {} have room", count, children_), tree);
-  SHW_TRY(Bytes body, read_described(tree + 24, std::uint64_t{children_} * 16 + 8));
+  SHW_TRY(Bytes body, read_and_record(tree + 24, std::uint64_t{children_} * 16 + 8));
   SHW_CHECK(follow(names, level, tree, load_little<std::uint64_t>(head, 16)));
   for (std::size_t i = 0; i < count; ++i) {
     const auto child = load_little<std::uint64_t>(body, i * 16 + 8);
@@ -172,12 +172,12 @@ Result<std::vector<Hdf5Link>> Hdf5Objects::links(const std::vector<Hdf5Message>&
     if (message.type == kHdf5SymbolTable) {
       const auto tree = cursor.take<std::uint64_t>(), heap = cursor.take<std::uint64_t>();
       if (!cursor.ok()) return damaged("a group without its addresses", message.offset);
-      SHW_TRY(Bytes head, read_described(heap, 32));
+      SHW_TRY(Bytes head, read_and_record(heap, 32));
       if (!has_hdf5_signature(head, "HEAP") || head[4] != std::byte{0})
         return damaged("no names of a group are here", heap);
       const auto size = load_little<std::uint64_t>(head, 8);
       if (size > kMostHeap) return damaged("the names of a group take too much", heap);
-      SHW_TRY(Bytes bytes, read_described(load_little<std::uint64_t>(head, 24), size));
+      SHW_TRY(Bytes bytes, read_and_record(load_little<std::uint64_t>(head, 24), size));
       Hdf5Heap names{std::move(bytes), size, {}};
       SHW_CHECK(check_free(load_little<std::uint64_t>(head, 16), names, heap));
       SHW_CHECK(add_symbols(tree, names, -1, links));

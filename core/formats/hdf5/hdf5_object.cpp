@@ -78,7 +78,7 @@ Result<Bytes> Hdf5Objects::read(std::uint64_t offset, std::uint64_t length) cons
 }
 
 // Reads metadata, which must not overlap data of datasets.
-Result<Bytes> Hdf5Objects::read_described(std::uint64_t offset, std::uint64_t length) {
+Result<Bytes> Hdf5Objects::read_and_record(std::uint64_t offset, std::uint64_t length) {
   SHW_TRY(Bytes bytes, read(offset, length));
   described_.push_back({offset, offset + length});
   return bytes;
@@ -209,7 +209,7 @@ Status Hdf5Objects::add_messages(const Hdf5Block& block, const MessageHead& head
 
 // The bytes before a checksum, after verifying it.
 Result<Bytes> Hdf5Objects::read_checked(std::uint64_t offset, std::uint64_t length) {
-  SHW_TRY(Bytes bytes, read_described(offset, length + kHdf5Checksum));
+  SHW_TRY(Bytes bytes, read_and_record(offset, length + kHdf5Checksum));
   const auto written = load_little<std::uint32_t>(bytes, static_cast<std::size_t>(length));
   bytes.resize(static_cast<std::size_t>(length));
   if (hdf5_checksum(bytes) != written)
@@ -217,13 +217,14 @@ Result<Bytes> Hdf5Objects::read_checked(std::uint64_t offset, std::uint64_t leng
   return bytes;
 }
 
-Result<Hdf5Objects::Hdf5Block> Hdf5Objects::continued(const Hdf5Message& message, bool is_new) {
+Result<Hdf5Objects::Hdf5Block> Hdf5Objects::continuation_block(const Hdf5Message& message,
+                                                               bool is_new) {
   Hdf5Cursor where(message.body);
   const auto at = where.take<std::uint64_t>(), size = where.take<std::uint64_t>();
   if (!where.ok() || size == 0 || size > kMostHeader || (is_new && size < 4 + kHdf5Checksum))
     return damaged("an object is continued nowhere", message.offset);
   if (!is_new) {
-    SHW_TRY(Bytes bytes, read_described(at, size));
+    SHW_TRY(Bytes bytes, read_and_record(at, size));
     return Hdf5Block{at, 0, std::move(bytes)};
   }
   SHW_TRY(Bytes bytes, read_checked(at, size - kHdf5Checksum));
@@ -241,7 +242,7 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::all_messages(const Hdf5Block& firs
   std::set<std::uint64_t> seen{first.offset};
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (messages[i].type != kHdf5Continuation) continue;
-    SHW_TRY(Hdf5Block block, continued(messages[i], head.type_bytes == 1));
+    SHW_TRY(Hdf5Block block, continuation_block(messages[i], head.type_bytes == 1));
     if (!seen.insert(block.offset).second)
       return damaged("an object comes back to itself", messages[i].offset);
     taken += block.bytes.size();
@@ -282,7 +283,7 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::messages(std::uint64_t address) {
   cursor.skip(4);
   const auto length = cursor.take<std::uint32_t>();
   if (length > kMostHeader) return damaged("an object header cannot be", address);
-  SHW_TRY(Bytes bytes, read_described(address + 16, length));
+  SHW_TRY(Bytes bytes, read_and_record(address + 16, length));
   described_.push_back({address, address + 16});
   SHW_TRY(auto messages, all_messages({address + 16, 0, std::move(bytes)}, {2, 3}));
   if (messages.size() != count)

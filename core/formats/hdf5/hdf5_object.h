@@ -53,7 +53,7 @@ struct Hdf5Link {
 };
 
 // Valid but unsupported.
-enum class Hdf5Unread : std::uint8_t {
+enum class Hdf5Unsupported : std::uint8_t {
   kNothing,
   kChunked,
   kFiltered,
@@ -88,7 +88,7 @@ struct Hdf5Run {
 struct Hdf5Array {
   Dtype dtype = Dtype::kUnknown;  // kUnknown for unsupported types
   Extents shape;
-  Hdf5Unread unread = Hdf5Unread::kNothing;
+  Hdf5Unsupported unread = Hdf5Unsupported::kNothing;
   std::uint64_t unread_at = 0;  // in the file
   // Offset of contiguous row-major elements; empty if they were never written.
   std::optional<std::uint64_t> offset = {};
@@ -153,12 +153,12 @@ class Hdf5Objects {
   Result<Bytes> read(std::uint64_t offset, std::uint64_t length) const;
   tl::unexpected<Error> damaged(std::string message, std::uint64_t offset) const;
   tl::unexpected<Error> not_read(std::string message, std::uint64_t offset) const;
-  Result<Bytes> read_described(std::uint64_t offset, std::uint64_t length);
+  Result<Bytes> read_and_record(std::uint64_t offset, std::uint64_t length);
   Result<Bytes> read_checked(std::uint64_t offset, std::uint64_t length);
   Status read_extension(std::uint64_t address);
   Status add_messages(const Hdf5Block& block, const MessageHead& head,
                       std::vector<Hdf5Message>& messages) const;
-  Result<Hdf5Block> continued(const Hdf5Message& message, bool is_new);
+  Result<Hdf5Block> continuation_block(const Hdf5Message& message, bool is_new);
   Result<std::vector<Hdf5Message>> all_messages(const Hdf5Block& first, const MessageHead& head);
   Result<std::vector<Hdf5Message>> new_messages(std::uint64_t address);
   Result<std::string> claim_name(std::uint64_t at, Hdf5Heap& heap, std::uint64_t asked_at) const;

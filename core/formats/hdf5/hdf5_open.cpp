@@ -14,7 +14,7 @@
 #include "core/formats/hdf5/hdf5_columns.h"
 #include "core/formats/hdf5/hdf5_formats.h"
 #include "core/formats/hdf5/hdf5_shards.h"
-#include "core/formats/one_file.h"
+#include "core/formats/single_file_directory.h"
 #include "core/model/builder.h"
 
 namespace shw {
@@ -47,7 +47,7 @@ void add_unread_arrays(CheckpointBuilder& builder, const Hdf5Shard& shard) {
   }
   for (PathsOfError& reason : reasons) {
     const std::string whose = reason.paths.size() == 1 ? "" : short_list_text(reason.paths) + ": ";
-    Finding finding = bad_record(
+    Finding finding = bad_record_finding(
         shard.path, fmt::format("In {}: {}{}.", shard.path, whose, reason.error->message),
         reason.error->place.offset);
     finding.subjects.insert(finding.subjects.begin(), reason.paths.begin(), reason.paths.end());
@@ -90,7 +90,8 @@ void add_lost_links(CheckpointBuilder& builder, const Hdf5Shard& shard, bool uns
   const std::string count =
       paths.size() == 1 ? "" : plural(paths.size(), "link") + " cannot be followed: ";
   if (paths.size() > kToldOf) told += fmt::format("; and {} more", paths.size() - kToldOf);
-  Finding finding = bad_record(shard.path, fmt::format("In {}, {}{}.", shard.path, count, told));
+  Finding finding =
+      bad_record_finding(shard.path, fmt::format("In {}, {}{}.", shard.path, count, told));
   finding.evidence.emplace_back("count", static_cast<std::int64_t>(paths.size()));
   finding.subjects.insert(finding.subjects.begin(), paths.begin(), paths.end());
   mark_unexamined(finding, *first);
@@ -100,15 +101,16 @@ void add_lost_links(CheckpointBuilder& builder, const Hdf5Shard& shard, bool uns
 void add_unread(CheckpointBuilder& builder, const Hdf5Shard& shard) {
   add_unread_arrays(builder, shard);
   for (const auto& [path, error] : shard.walk.lost_groups) {
-    Finding finding = bad_record(shard.path,
-                                 fmt::format("In {}, what is in the group {} is not known: {}.",
-                                             shard.path, path.empty() ? "/" : path, error.message),
-                                 error.place.offset);
+    Finding finding =
+        bad_record_finding(shard.path,
+                           fmt::format("In {}, what is in the group {} is not known: {}.",
+                                       shard.path, path.empty() ? "/" : path, error.message),
+                           error.place.offset);
     mark_unexamined(finding, error);
     builder.add_finding(std::move(finding));
   }
   for (const auto& [path, error] : shard.walk.overlaps) {
-    Finding finding = bad_record(
+    Finding finding = bad_record_finding(
         path, fmt::format("In {}, {}: {}.", shard.path, path, error.message), error.place.offset);
     finding.subjects.push_back(shard.path);
     builder.add_finding(std::move(finding));
@@ -117,7 +119,7 @@ void add_unread(CheckpointBuilder& builder, const Hdf5Shard& shard) {
   add_lost_links(builder, shard, false);
   add_lost_links(builder, shard, true);
   if (shard.walk.was_left_open)
-    builder.add_finding(bad_record(
+    builder.add_finding(bad_record_finding(
         shard.path,
         fmt::format("A writer had {} open and did not close it (a flag at byte {} says so): h5py "
                     "refuses to open it until h5clear -s takes the flag away, and what was not yet "
@@ -125,12 +127,12 @@ void add_unread(CheckpointBuilder& builder, const Hdf5Shard& shard) {
                     shard.path, shard.begin + 11),
         shard.begin + 11));
   if (shard.walk.end_of_file > shard.size)
-    builder.add_finding(
-        bad_record(shard.path,
-                   fmt::format("{} is to end at byte {} by its own word and ends at {}: it was cut "
-                               "short.",
-                               shard.path, shard.walk.end_of_file, shard.size),
-                   shard.begin + shard.size));
+    builder.add_finding(bad_record_finding(
+        shard.path,
+        fmt::format("{} is to end at byte {} by its own word and ends at {}: it was cut "
+                    "short.",
+                    shard.path, shard.walk.end_of_file, shard.size),
+        shard.begin + shard.size));
 }
 
 // Fails if files have equal names but do not record which parts they are: they are separate
@@ -183,7 +185,7 @@ void check_against_index(CheckpointBuilder& builder, const KerasIndex& index,
   for (const auto& [group, file] : index) {
     auto found = files.find(file);
     if (found == files.end() || found->second.has_group(group)) continue;
-    Finding finding = bad_record(
+    Finding finding = bad_record_finding(
         group, fmt::format("The index places {} in {}, and nothing of it is there.", group, file));
     finding.subjects.push_back(file);
     builder.add_finding(std::move(finding));
@@ -240,7 +242,8 @@ OpenedCheckpoint open_hdf5(std::shared_ptr<const Directory> directory, Progress*
     std::vector<std::string>& groups = indexed[listed.files[i]];
     for (const std::string& group : groups)
       builder.add_unclaimed_record({group, std::nullopt, {builder.file(listed.files[i]), 0, 0}});
-    builder.add_finding(unread_file(listed.files[i], read[i].error(), std::move(groups), "group"));
+    builder.add_finding(
+        unread_file_finding(listed.files[i], read[i].error(), std::move(groups), "group"));
   }
   if (shards.empty()) {
     if (read.empty()) return fail(ErrorKind::kIo, "holds no HDF5 file", {directory->name()});

@@ -9,8 +9,8 @@
 #include "core/formats/common/byte_order_mark.h"
 #include "core/formats/common/lfs_pointer.h"
 #include "core/formats/common/top_file.h"
-#include "core/formats/common/zip.h"
 #include "core/formats/common/zip_check.h"
+#include "core/formats/zip/zip.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {

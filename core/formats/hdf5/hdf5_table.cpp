@@ -28,7 +28,7 @@ Result<bool> has_hdf5_files(const DirectoryContents& look) {
   return false;
 }
 
-FileRole named_hdf5(std::string_view file) {
+FileRole hdf5_file_role(std::string_view file) {
   if (file.ends_with(kKerasIndexSuffix)) return FileRole::kCheckpoint;
   const bool is_one = has_hdf5_name(file) || file.ends_with(kKerasArchiveSuffix);
   return is_one ? FileRole::kAlone : FileRole::kNothing;
@@ -41,7 +41,7 @@ constexpr FormatRow kHdf5Row = {
     .sign = ".h5",
     .recognises = has_hdf5_files,
     .open = open_hdf5,
-    .named = named_hdf5,
+    .named = hdf5_file_role,
     .names_are_common = true,
     .check_file = check_keras_archive,
 };

@@ -6,7 +6,7 @@
 #include <cassert>
 #include <vector>
 
-#include "core/formats/common/inflating_stream.h"
+#include "core/formats/zip/inflating_stream.h"
 
 namespace shw {
 namespace {
@@ -20,7 +20,7 @@ Result<std::unique_ptr<ByteStream>> inflated(const DeflatedTile& tile) {
                                         std::nullopt, DeflateForm::kZlib});
 }
 
-tl::unexpected<Error> of_wrong_size(const DeflatedTile& tile, std::uint64_t made) {
+tl::unexpected<Error> wrong_tile_size_error(const DeflatedTile& tile, std::uint64_t made) {
   return fail(
       ErrorKind::kDamaged,
       fmt::format("the compressed tile is a stream of {} bytes, which is not its size", made),
@@ -44,7 +44,7 @@ Result<std::uint64_t> skip(ByteStream& stream, std::uint64_t most) {
 Result<std::uint64_t> length_of(const DeflatedTile& tile) {
   SHW_TRY(auto stream, inflated(tile));
   SHW_TRY(std::uint64_t length, skip(*stream, kLargestTile + 1));
-  if (length > kLargestTile) return of_wrong_size(tile, length);
+  if (length > kLargestTile) return wrong_tile_size_error(tile, length);
   return length;
 }
 
@@ -57,7 +57,7 @@ class PlainTileStream final : public ByteStream {
     out = out.first(std::min<std::uint64_t>(out.size(), left_));
     SHW_TRY(std::size_t made, stream_->read(out));
     left_ -= made;
-    if (made < out.size()) return of_wrong_size(tile_, tile_.needed - left_);
+    if (made < out.size()) return wrong_tile_size_error(tile_, tile_.needed - left_);
     // The rest is beyond the dataset's end, or empty.
     if (left_ == 0) SHW_CHECK(skip(*stream_, kLargestTile));
     return made;
@@ -79,15 +79,15 @@ class ShuffledTileStream final : public ByteStream {
       whole = *tile_.whole;
     } else {
       SHW_TRY(whole, length_of(tile_));
-      if (!tile_.may_have(whole)) return of_wrong_size(tile_, whole);
+      if (!tile_.may_have(whole)) return wrong_tile_size_error(tile_, whole);
     }
-    if (whole < tile_.needed) return of_wrong_size(tile_, whole);
+    if (whole < tile_.needed) return wrong_tile_size_error(tile_, whole);
     count_ = whole / tile_.shuffled_by;
     left_ = tile_.needed / tile_.shuffled_by;
     for (std::size_t plane = 0; plane < tile_.shuffled_by; ++plane) {
       SHW_TRY(auto stream, inflated(tile_));
       SHW_TRY(std::uint64_t before, skip(*stream, plane * count_));
-      if (before < plane * count_) return of_wrong_size(tile_, before);
+      if (before < plane * count_) return wrong_tile_size_error(tile_, before);
       planes_.push_back(std::move(stream));
     }
     return {};
@@ -100,7 +100,7 @@ class ShuffledTileStream final : public ByteStream {
     bytes_.resize(count);
     for (std::size_t plane = 0; plane < element; ++plane) {
       SHW_TRY(std::size_t made, planes_[plane]->read(bytes_));
-      if (made < count) return of_wrong_size(tile_, plane * count_ + made);
+      if (made < count) return wrong_tile_size_error(tile_, plane * count_ + made);
       for (std::size_t i = 0; i < count; ++i) out[i * element + plane] = bytes_[i];
     }
     left_ -= count;
@@ -115,7 +115,7 @@ class ShuffledTileStream final : public ByteStream {
     const std::uint64_t rest = count_ - tile_.needed / tile_.shuffled_by;
     SHW_TRY(std::uint64_t behind, skip(*planes_.back(), rest + 1));
     if (behind == rest) return {};
-    return of_wrong_size(
+    return wrong_tile_size_error(
         tile_, (tile_.shuffled_by - 1) * count_ + tile_.needed / tile_.shuffled_by + behind);
   }
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-#include "core/formats/common/byte_stream.h"
+#include "core/formats/zip/byte_stream.h"
 
 namespace shw {
 
@@ -18,8 +18,8 @@ struct DeflatedTile {
   std::uint64_t needed = 0;              // number of leading bytes that are read
   // Element size for shuffling: first bytes of all elements, then second ones, ...
   std::size_t shuffled_by = 1;
-  // Bytes of the whole tile; empty if only the stream tells, which is then inflated once more. Not
-  // used without shuffling.
+  // Bytes of the whole tile; used only for shuffled tiles. Empty if the size is unknown: the tile
+  // is then inflated once more to find it.
   std::optional<std::uint64_t> whole = {};
   std::function<bool(std::uint64_t)> may_have = {};  // true if a stream of this length is valid
 };

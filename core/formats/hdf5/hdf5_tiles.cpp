@@ -63,7 +63,7 @@ Status Hdf5Objects::place_tiles(const Hdf5Message& message, Hdf5Array& array) {
       *elements == 0 || *elements > (std::int64_t{1} << 32))
     return damaged("tiles of a dataset cannot be", message.offset);
   if (array.is_shuffled && array.shuffled_by != element) {
-    array.unread = Hdf5Unread::kFiltered;
+    array.unread = Hdf5Unsupported::kFiltered;
     array.unread_at = message.offset;
     return {};
   }
@@ -83,7 +83,7 @@ Status Hdf5Objects::place_tiles(const Hdf5Message& message, Hdf5Array& array) {
 // binarily; tiles outside a node's keys are not found and read as
 // unwritten.
 Status Hdf5Objects::add_tiles(const Hdf5TileNode& node, Hdf5TileWay& way, Hdf5Array& array) {
-  SHW_TRY(Bytes head, read_described(node.address, 24));
+  SHW_TRY(Bytes head, read_and_record(node.address, 24));
   const int level = std::to_integer<int>(head[5]);
   if (!has_hdf5_signature(head, "TREE") || head[4] != std::byte{1})
     return damaged("no tree of tiles is here", node.address);
@@ -102,7 +102,7 @@ Status Hdf5Objects::add_tiles(const Hdf5TileNode& node, Hdf5TileWay& way, Hdf5Ar
     return damaged("a node of a tree of tiles is not the one that the node before it names",
                    node.address);
   const std::size_t ndim = array.shape.size(), key_size = 8 * (ndim + 2);
-  SHW_TRY(Bytes body, read_described(node.address + 24, count * (key_size + 8) + key_size));
+  SHW_TRY(Bytes body, read_and_record(node.address + 24, count * (key_size + 8) + key_size));
   Hdf5Cursor cursor(body);
   Hdf5TileKey key = consume_key(cursor, ndim);
   for (std::size_t i = 0; i < count; ++i) {
@@ -136,7 +136,7 @@ Status Hdf5Objects::add_tiles(const Hdf5TileNode& node, Hdf5TileWay& way, Hdf5Ar
         return damaged(fmt::format("a tile is said to take {} bytes, and its elements take {}",
                                    key.length, bytes),
                        node.address);
-      if (key.left_out != 0) array.unread = Hdf5Unread::kFiltered;
+      if (key.left_out != 0) array.unread = Hdf5Unsupported::kFiltered;
       array.tiles.push_back({std::move(key.at), child, key.length});
     }
     key = std::move(next);

@@ -59,9 +59,9 @@ Status check_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHea
   return tl::unexpected<Error>(recorded_mismatch_error(checkpoint, chunk, header));
 }
 
-Status each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunks,
-                    const std::function<void(std::size_t, const ChunkStorage&)>& visit,
-                    Progress* progress, AfterError after) {
+Status for_each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunks,
+                        const std::function<void(std::size_t, const ChunkStorage&)>& visit,
+                        Progress* progress, AfterError after) {
   const std::vector<std::uint32_t> order = order_on_disk(checkpoint, chunks);
   std::vector<ChunkId> on_disk;
   on_disk.reserve(order.size());

@@ -43,8 +43,8 @@ Status check_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHea
 // that has none: kDamaged also if the payload does not match the chunk's record. kStop: later
 // chunks need not be visited then.
 enum class AfterError : std::uint8_t { kGoOn, kStop };
-Status each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunks,
-                    const std::function<void(std::size_t, const ChunkStorage&)>& visit,
-                    Progress* progress, AfterError after = AfterError::kGoOn);
+Status for_each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunks,
+                        const std::function<void(std::size_t, const ChunkStorage&)>& visit,
+                        Progress* progress, AfterError after = AfterError::kGoOn);
 
 }  // namespace shw

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "core/formats/common/zip.h"
 #include "core/formats/items/decoded_items.h"
 #include "core/formats/items/item_access.h"
+#include "core/formats/zip/zip.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {

@@ -68,13 +68,13 @@ Status visit_pieces(const Checkpoint& checkpoint, ChunkId chunk, const ExtentVis
     if (progress != nullptr) progress->add(elements.size());
     return parts.bytes(elements);
   };
-  return pass_boxes(items, chunk, whole(checkpoint.sizes(chunk)), take, progress);
+  return stream_boxes(items, chunk, whole(checkpoint.sizes(chunk)), take, progress);
 }
 
 }  // namespace
 
-Status pass_boxes(ItemCursor& items, ChunkId chunk, const Box& all, const BoxSink& take,
-                  const Progress* progress) {
+Status stream_boxes(ItemCursor& items, ChunkId chunk, const Box& all, const BoxSink& take,
+                    const Progress* progress) {
   SHW_TRY(const ItemHeader header, items.header(chunk));
   if (!matches_record(items.checkpoint(), chunk, header) || size_of(header.dtype) == 0)
     return tl::unexpected<Error>(recorded_mismatch_error(items.checkpoint(), chunk, header));
@@ -97,9 +97,9 @@ Status pass_boxes(ItemCursor& items, ChunkId chunk, const Box& all, const BoxSin
   return {};
 }
 
-Result<std::int64_t> pass_elements(ItemCursor& items, ChunkId chunk, ElementRange range,
-                                   const ExtentVisitor& parts, Progress* progress,
-                                   const ConstantRunSink& alike) {
+Result<std::int64_t> stream_elements(ItemCursor& items, ChunkId chunk, ElementRange range,
+                                     const ExtentVisitor& parts, Progress* progress,
+                                     const ConstantRunSink& alike) {
   const Checkpoint& checkpoint = items.checkpoint();
   // Skips compressed items, because reading the header alone means decompressing the item.
   if (range.first != 0 && !checkpoint.transforms(chunk).empty()) return 0;
@@ -130,7 +130,7 @@ Result<std::int64_t> pass_elements(ItemCursor& items, ChunkId chunk, ElementRang
   return *count;
 }
 
-ConstantRunSink counting_constant_runs(StatisticsSums& sums) {
+ConstantRunSink constant_run_counter(StatisticsSums& sums) {
   if (size_of(sums.dtype) > sizeof(std::uint64_t)) return nullptr;
   return [&sums](BytesView element, std::uint64_t count) -> Status {
     std::uint64_t bits = 0;

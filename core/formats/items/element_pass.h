@@ -25,7 +25,7 @@ struct ElementRange {
 using ConstantRunSink = std::function<Status(BytesView element, std::uint64_t count)>;
 // Adds runs of equal elements to statistics: HDF5 datasets that were never written may have
 // gigabytes of fill values. Null if elements are wider than add_elements() supports.
-ConstantRunSink counting_constant_runs(StatisticsSums& sums);
+ConstantRunSink constant_run_counter(StatisticsSums& sums);
 // Adds all elements, holes included, to a counter of statistics.
 template <class Counter>
 ExtentVisitor counting(Counter& counter) {
@@ -44,16 +44,16 @@ ExtentVisitor counting(Counter& counter) {
 // Returns the number of elements delivered. Small items are read together. If `alike` is null,
 // constant runs are delivered as ordinary byte spans. kDamaged also if the item has another dtype
 // or size than its chunk's record.
-Result<std::int64_t> pass_elements(ItemCursor& items, ChunkId chunk, ElementRange range,
-                                   const ExtentVisitor& parts, Progress* progress,
-                                   const ConstantRunSink& alike = nullptr);
+Result<std::int64_t> stream_elements(ItemCursor& items, ChunkId chunk, ElementRange range,
+                                     const ExtentVisitor& parts, Progress* progress,
+                                     const ConstantRunSink& alike = nullptr);
 
 // Receives a box relative to the chunk and its elements, row-major and little-endian.
 using BoxSink = std::function<Status(const Box& box, BytesView elements)>;
 // Delivers all elements of a box of a chunk in storage order. Each byte is read once and an item is
 // decoded once, whatever the strides; memory is one piece of 4 MiB. kDamaged if the item has
 // another dtype or shape than its chunk's record. Stops at the first error of `take`.
-Status pass_boxes(ItemCursor& items, ChunkId chunk, const Box& all, const BoxSink& take,
-                  const Progress* progress);
+Status stream_boxes(ItemCursor& items, ChunkId chunk, const Box& all, const BoxSink& take,
+                    const Progress* progress);
 
 }  // namespace shw

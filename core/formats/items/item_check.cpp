@@ -16,7 +16,7 @@ constexpr std::uint64_t kMaxItem = std::uint64_t{64} << 30;
 // kAbsent if the codec has no checksums.
 Result<DataCheck> check_with(const Codec* codec, const ItemRange& range,
                              std::span<const std::string> transforms, std::uint64_t limit,
-                             Progress* progress, PayloadWatch* watch) {
+                             Progress* progress, PayloadObserver* watch) {
   const ItemReader* reader = codec == nullptr ? nullptr : codec->reader;
   if (reader == nullptr || reader->check == nullptr) return DataCheck{};
   return reader->check(range, transforms, limit, progress, watch);
@@ -46,15 +46,15 @@ Result<std::optional<FloatCounts>> count_decoded(ItemCursor& items, ChunkId chun
     return {};
   };
   StatisticsSums alike(header.dtype);
-  SHW_CHECK(pass_elements(items, chunk, {0, elements.value_or(0)}, parts, progress,
-                          counting_constant_runs(alike)));
+  SHW_CHECK(stream_elements(items, chunk, {0, elements.value_or(0)}, parts, progress,
+                            constant_run_counter(alike)));
   if (!is_counted) return std::nullopt;
   FloatCounts counts = counter.counts();
   return counts += counts_in(alike);
 }
 
 // Statistics from the checksum pass.
-std::optional<FloatCounts> counts_of(PayloadWatch& watch, Dtype dtype, ItemNumbers* numbers) {
+std::optional<FloatCounts> counts_of(PayloadObserver& watch, Dtype dtype, ItemNumbers* numbers) {
   if (numbers == nullptr) return watch.counter.counts();
   numbers->sums = watch.numbers->take();
   return can_be_counted(dtype) ? std::optional(counts_in(*numbers->sums)) : std::nullopt;
@@ -62,7 +62,7 @@ std::optional<FloatCounts> counts_of(PayloadWatch& watch, Dtype dtype, ItemNumbe
 
 Result<std::optional<FloatCounts>> count_floats(ItemCursor& items, ChunkId chunk,
                                                 const ItemHeader& header, const ItemRange& range,
-                                                PayloadWatch& watch, ItemNumbers* numbers,
+                                                PayloadObserver& watch, ItemNumbers* numbers,
                                                 Progress* progress) {
   const Checkpoint& checkpoint = items.checkpoint();
   if (!matches_record(checkpoint, chunk, header) || size_of(header.dtype) == 0) return std::nullopt;
@@ -102,7 +102,7 @@ Result<DataCheck> check_item_data(ItemCursor& items, ChunkId chunk, Progress* pr
     if (!place) return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
     items.files().read_with_following_items(*place);
     SHW_TRY(ItemRange range, find_item(items.files(), *place));
-    PayloadWatch watch{0, 0, FloatCounter(header == nullptr ? Dtype::kUnknown : header->dtype)};
+    PayloadObserver watch{0, 0, FloatCounter(header == nullptr ? Dtype::kUnknown : header->dtype)};
     bool watches = header != nullptr && is_payload_plain_elements(*header) &&
                    (numbers != nullptr || can_be_counted(header->dtype));
     if (watches) {

@@ -5,7 +5,7 @@
 //   items.read(chunk, box, to)        a box, with memory for the box only
 //   items.begin_box(chunk, box)       a box as a sequence of bytes: read_at(), is_hole_at()
 //
-// Every element once, in any order: pass_elements() of element_pass.h. Every stored byte once:
+// Every element once, in any order: stream_elements() of element_pass.h. Every stored byte once:
 // hash_and_verify() of item_hash.h.
 #pragma once
 

@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/formats/common/crc32.h"
 #include "core/formats/common/item_reader.h"
 #include "core/formats/common/magic.h"
 #include "core/formats/items/element_pass.h"
 #include "core/formats/items/hash_ranges.h"
 #include "core/formats/items/item_access.h"
+#include "core/formats/zip/crc32.h"
 #include "core/io/read_through.h"
 #include "core/tensor/tile_fingerprint.h"
 
@@ -55,7 +55,8 @@ Result<Hash128> hash_range(const ItemRange& range, const BytesSink& also, Progre
 constexpr const char* kNoPlace = "no storage record says where its bytes are";
 constexpr std::uint64_t kMostDecoded = std::uint64_t{64} << 30;
 
-std::string differs(const ByteSource& file, const std::string& record, std::uint64_t at) {
+std::string record_mismatch_text(const ByteSource& file, const std::string& record,
+                                 std::uint64_t at) {
   return fmt::format("in {} the bytes of the record {} (at byte {}) do not match their checksum",
                      file.name(), record, at);
 }
@@ -82,7 +83,7 @@ class RunChecksums {
     }
   }
   // The first run with a mismatch.
-  const ChecksummedRun* bent() const { return bent_; }
+  const ChecksummedRun* first_bad_run() const { return bent_; }
 
  private:
   std::vector<ChecksummedRun> runs_;
@@ -93,7 +94,7 @@ class RunChecksums {
 
 // Why an item cannot be intact; an error if that was not examined; empty if the item is not
 // supported at all.
-Result<std::string> mismatch_in(Error error) {
+Result<std::string> mismatch_reason(Error error) {
   if (error.kind == ErrorKind::kUnsupported) return std::string();
   if (error.kind != ErrorKind::kDamaged) return tl::unexpected<Error>(std::move(error));
   return fmt::format("in {} (at byte {}): {}", error.place.file, error.place.offset.value_or(0),
@@ -105,9 +106,9 @@ Result<std::string> mismatch_in_decoded(const ItemReader& reader, const ItemRang
                                         std::span<const std::string> transforms,
                                         Progress* progress) {
   auto check = reader.check(range, transforms, kMostDecoded, progress, nullptr);
-  if (!check) return mismatch_in(std::move(check).error());
+  if (!check) return mismatch_reason(std::move(check).error());
   if (check->crc != DataCheck::Crc::kDiffers) return std::string();
-  return differs(*range.source, check->record, check->record_offset);
+  return record_mismatch_text(*range.source, check->record, check->record_offset);
 }
 
 // The bytes may be valid and belong to another chunk.
@@ -115,7 +116,7 @@ Result<std::string> mismatch_in_header(ItemCursor& items, ChunkId chunk, const I
   const Checkpoint& checkpoint = items.checkpoint();
   const Dtype dtype = checkpoint.dtype(checkpoint.tensor_of(chunk));
   auto item = open_item(items.files(), checkpoint, chunk, ItemPart::kHeader);
-  if (!item) return mismatch_in(std::move(item).error());
+  if (!item) return mismatch_reason(std::move(item).error());
   if (dtype == Dtype::kUnknown || matches_record(checkpoint, chunk, item->header))
     return std::string();
   return fmt::format("in {} (at byte {}): the item is a tensor {} of {} and not the tile, {} of {}",
@@ -138,7 +139,7 @@ Result<VerifiedItem> verify_item(ItemCursor& items, const ItemPlace& place,
   auto runs = lies_plain ? reader->sums(range) : Result<Runs>(Runs());
   VerifiedItem verified;
   if (!runs) {
-    SHW_TRY(verified.mismatch, mismatch_in(std::move(runs).error()));
+    SHW_TRY(verified.mismatch, mismatch_reason(std::move(runs).error()));
     runs = Runs(std::in_place);
   }
   const bool is_decoded = !runs->has_value();
@@ -146,7 +147,7 @@ Result<VerifiedItem> verify_item(ItemCursor& items, const ItemPlace& place,
   auto take = [&](std::uint64_t at, BytesView bytes) { passing.take(at, bytes); };
   SHW_TRY(verified.hash, hash_range(range, take, progress));
   if (const ChecksummedRun* bent = passing.bent())
-    verified.mismatch = differs(*range.source, bent->record, bent->offset);
+    verified.mismatch = record_mismatch_text(*range.source, bent->record, bent->offset);
   if (is_decoded) {
     SHW_TRY(verified.mismatch, mismatch_in_decoded(*reader, range, transforms, progress));
   }
@@ -168,7 +169,7 @@ Result<Fingerprint> fingerprint_in_pieces(const Checkpoint& checkpoint, ChunkId 
     return {};
   };
   ItemCursor items(checkpoint, /*decoded_bytes=*/0);  // releases its decoder after this item
-  SHW_CHECK(pass_boxes(items, chunk, whole(checkpoint.sizes(chunk)), take, progress));
+  SHW_CHECK(stream_boxes(items, chunk, whole(checkpoint.sizes(chunk)), take, progress));
   return sum;
 }
 

@@ -34,8 +34,8 @@ struct ItemHeaderParts {
   }
   static bool before(const ItemHeader& a, const ItemHeader& b) { return all_of(a) < all_of(b); }
 };
-using ItemHeaders = SharedResults<ItemHeader, ItemHeaderParts>;
-using ItemHeadersBuilder = SharedResultsBuilder<ItemHeader, ItemHeaderParts>;
+using ItemHeaders = CompactResults<ItemHeader, ItemHeaderParts>;
+using ItemHeadersBuilder = CompactResultsBuilder<ItemHeader, ItemHeaderParts>;
 
 // A matching checksum is stored as one number; mismatches are stored separately.
 struct DataCheckParts {
@@ -61,7 +61,7 @@ struct DataCheckParts {
   }
   static bool before(const DataCheck& a, const DataCheck& b) { return all_of(a) < all_of(b); }
 };
-using ItemDataChecks = SharedResults<DataCheck, DataCheckParts>;
-using ItemDataChecksBuilder = SharedResultsBuilder<DataCheck, DataCheckParts>;
+using ItemDataChecks = CompactResults<DataCheck, DataCheckParts>;
+using ItemDataChecksBuilder = CompactResultsBuilder<DataCheck, DataCheckParts>;
 
 }  // namespace shw

@@ -22,7 +22,7 @@ std::vector<ChunkId> by_place(const Checkpoint& checkpoint, const Progress* prog
     auto right = checkpoint.item(b).value_or(ItemPlace{});
     return std::tuple(left.file, left.offset, a) < std::tuple(right.file, right.offset, b);
   };
-  stable_sort_until_cancelled(order.begin(), order.end(), before, progress);
+  cancellable_stable_sort(order.begin(), order.end(), before, progress);
   return order;
 }
 

@@ -3,8 +3,8 @@
 #include <set>
 
 #include "core/base/words.h"
-#include "core/formats/common/noted_side.h"
-#include "core/formats/common/plain_pickle.h"
+#include "core/formats/common/torch_file_with_findings.h"
+#include "core/formats/pickle/plain_pickle.h"
 
 namespace shw {
 namespace {
@@ -38,7 +38,7 @@ LegacyArgs legacy_args(const PickleTree& tree, NodeId args) {
   return out;
 }
 
-void read_legacy_values(const OpenedSide& side, const std::set<std::string>& with_tensors,
+void read_legacy_values(const OpenedTorchFile& side, const std::set<std::string>& with_tensors,
                         LegacyFile& file) {
   const PickleTree& tree = side.tree;
   const NodeId root = tree.root();
@@ -61,7 +61,7 @@ void read_legacy_values(const OpenedSide& side, const std::set<std::string>& wit
 
 Result<LegacyFile> read_legacy_file(const Directory& directory, const std::string& path,
                                     PickleFindings& notes) {
-  SHW_TRY(OpenedSide side, open_torch_file_with_findings(directory, path, notes));
+  SHW_TRY(OpenedTorchFile side, open_torch_file_with_findings(directory, path, notes));
   SHW_TRY(SideFile tensors, tensors_with_findings(side, path, notes));
   LegacyFile file;
   file.tensors = std::move(tensors.tensors);
@@ -75,8 +75,8 @@ Result<LegacyFile> read_legacy_file(const Directory& directory, const std::strin
     const auto* text = key.empty() ? nullptr : std::get_if<std::string>(&key.front());
     if (text != nullptr) with_tensors.insert(*text);
   };
-  for (const SideTensor& tensor : file.tensors) take_key(tensor.path);
-  for (const SideUnreadable& one : file.unreadable) take_key(one.path);
+  for (const TorchFileTensor& tensor : file.tensors) take_key(tensor.path);
+  for (const UnreadableTensor& one : file.unreadable) take_key(one.path);
   read_legacy_values(side, with_tensors, file);
   return file;
 }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/formats/common/pickle_notes.h"
-#include "core/formats/common/side_tensors.h"
+#include "core/formats/common/torch_file_tensors.h"
 #include "core/formats/megatron_legacy/legacy_names.h"
 
 namespace shw {
@@ -32,8 +32,8 @@ struct LegacyValue {
 struct LegacyFile {
   LegacyArgs args = {};
   std::optional<std::int64_t> iteration = {};
-  std::vector<SideTensor> tensors = {};
-  std::vector<SideUnreadable> unreadable = {};
+  std::vector<TorchFileTensor> tensors = {};
+  std::vector<UnreadableTensor> unreadable = {};
   std::vector<LegacyValue> values = {};  // top-level entries without tensors
 };
 Result<LegacyFile> read_legacy_file(const Directory& directory, const std::string& path,

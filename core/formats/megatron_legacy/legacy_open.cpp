@@ -62,14 +62,14 @@ class LegacyReading {
     const FileId id = builder_.file(path);
     auto file = read_legacy_file(directory_, path, notes_);
     if (!file) {
-      builder_.add_finding(
-          bad_record(path, "The file " + path + " cannot be read: " + file.error().message + ".",
-                     file.error().place.offset));
+      builder_.add_finding(bad_record_finding(
+          path, "The file " + path + " cannot be read: " + file.error().message + ".",
+          file.error().place.offset));
       if (!error_) error_ = std::move(file).error();
       return;
     }
     steps_.add(path, file->iteration);
-    for (const SideUnreadable& one : file->unreadable)
+    for (const UnreadableTensor& one : file->unreadable)
       unreadable_[one.error.message].push_back(path);
     if (is_legacy_model_file(name) && !has_args_) {
       has_args_ = true;
@@ -134,7 +134,7 @@ class LegacyReading {
     std::size_t noted = 0;
     for (auto& [reason, paths] : unreadable_) {
       if (++noted > kMostLegacyFindings) return;
-      Finding finding = bad_record(
+      Finding finding = bad_record_finding(
           paths.front(), fmt::format("{} in {} cannot be read: {}.", plural(paths.size(), "tensor"),
                                      short_list_text(paths), reason));
       finding.rule = "not-looked-at";
@@ -152,7 +152,7 @@ class LegacyReading {
   LegacyArgs args_;
   LegacySizes sizes_;
   PickleFindings notes_;
-  StepsOfFiles steps_;
+  MixedStepsCheck steps_;
   std::map<std::string, std::vector<std::string>> unreadable_;
   std::optional<Error> error_;
   bool has_args_ = false;
@@ -170,7 +170,7 @@ Result<bool> recognises_legacy(const DirectoryContents& look) {
   return has_legacy_model(entries);
 }
 
-FileRole named_legacy(std::string_view file) {
+FileRole legacy_file_role(std::string_view file) {
   return is_legacy_model_file(file) ? FileRole::kCheckpoint : FileRole::kNothing;
 }
 
@@ -189,7 +189,7 @@ constexpr FormatRow kMegatronLegacyRow = {
     .sign = "mp_rank_TT/model_optim_rng.pt",
     .recognises = recognises_legacy,
     .open = open_megatron_legacy,
-    .named = named_legacy,
+    .named = legacy_file_role,
 };
 
 }  // namespace shw

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/base/words.h"
-#include "core/formats/common/read_note.h"
+#include "core/formats/common/how_read_finding.h"
 #include "core/model/state_path.h"
 
 namespace shw {
@@ -14,7 +14,7 @@ void LegacyTensors::count_layers() {
   for (const LegacyRankFile& file : files_) {
     if (!file.is_model) continue;
     layers_.add_stage(file.place.pipeline);
-    for (const SideTensor& tensor : file.tensors) {
+    for (const TorchFileTensor& tensor : file.tensors) {
       const auto chunk = tensor.path.empty() ? std::nullopt : model_chunk(tensor.path.front());
       if (!chunk) continue;
       const std::string name = dotted_path(std::span(tensor.path).subspan(1));
@@ -27,7 +27,7 @@ void LegacyTensors::count_layers() {
   layers_.finish(model_chunks_, sizes_.pipeline);
 }
 
-std::string LegacyTensors::model_name(const SideTensor& tensor, const LegacyRankFile& file,
+std::string LegacyTensors::model_name(const TorchFileTensor& tensor, const LegacyRankFile& file,
                                       std::uint32_t chunk) const {
   std::string name = layers_.whole_name(dotted_path(std::span(tensor.path).subspan(1)), chunk,
                                         file.place.pipeline);
@@ -40,7 +40,7 @@ std::string LegacyTensors::model_name(const SideTensor& tensor, const LegacyRank
 
 void LegacyTensors::gather(std::size_t index) {
   LegacyRankFile& file = files_[index];
-  for (SideTensor& tensor : file.tensors) {
+  for (TorchFileTensor& tensor : file.tensors) {
     const auto chunk =
         tensor.path.empty() || !file.is_model ? std::nullopt : model_chunk(tensor.path.front());
     // Tensors outside of the model belong to the rank alone.
@@ -80,7 +80,7 @@ bool LegacyTensors::add_joined(const std::string& fqn, const Pieces& pieces) {
   if (ranks != sizes_.tensor && ranks != 1) return false;
   const TensorSplit cut = ranks == 1 ? TensorSplit::kReplicated : tensor_split(fqn, args_.is_gated);
   if (cut == TensorSplit::kUnknown) return false;
-  const SideTensor& first = *pieces.front().tensor;
+  const TorchFileTensor& first = *pieces.front().tensor;
   const bool are_alike = std::all_of(pieces.begin(), pieces.end(), [&](const Piece& piece) {
     return piece.tensor->sizes == first.sizes && piece.tensor->dtype == first.dtype;
   });

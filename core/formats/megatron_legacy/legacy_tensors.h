@@ -20,7 +20,7 @@ struct LegacyRankFile {
   LegacyFolder folder;
   FileId file = FileId::kNone;
   bool is_model = false;
-  std::vector<SideTensor> tensors = {};
+  std::vector<TorchFileTensor> tensors = {};
   LegacyPlace place = {};
 };
 
@@ -36,13 +36,13 @@ class LegacyTensors {
  private:
   struct Piece {
     std::size_t file = 0;
-    SideTensor* tensor = nullptr;
+    TorchFileTensor* tensor = nullptr;
   };
   using Pieces = std::vector<Piece>;
 
   void count_layers();
   void gather(std::size_t file);
-  std::string model_name(const SideTensor& tensor, const LegacyRankFile& file,
+  std::string model_name(const TorchFileTensor& tensor, const LegacyRankFile& file,
                          std::uint32_t chunk) const;
   void add_model_tensor(const std::string& fqn, Pieces& pieces);
   bool add_joined(const std::string& fqn, const Pieces& pieces);

@@ -12,10 +12,10 @@
 #include "core/base/json.h"
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
-#include "core/formats/common/noted_side.h"
-#include "core/formats/common/read_note.h"
+#include "core/formats/common/how_read_finding.h"
 #include "core/formats/common/record_reader.h"
 #include "core/formats/common/top_file.h"
+#include "core/formats/common/torch_file_with_findings.h"
 #include "core/formats/rank_chunks.h"
 #include "core/io/read_whole.h"
 #include "core/model/builder.h"
@@ -92,22 +92,22 @@ class MetaReading {
     const FileId id = builder_.file(path);
     auto file = read_torch_file_with_findings(directory_, path, notes_);
     if (!file) {
-      builder_.add_finding(
-          bad_record(path, "The file " + path + " cannot be read: " + file.error().message + ".",
-                     file.error().place.offset));
+      builder_.add_finding(bad_record_finding(
+          path, "The file " + path + " cannot be read: " + file.error().message + ".",
+          file.error().place.offset));
       if (!error_) error_ = std::move(file).error();
       return;
     }
-    for (SideTensor& tensor : file->tensors) {
+    for (TorchFileTensor& tensor : file->tensors) {
       const std::string name = dotted_path(tensor.path);
       auto [known, is_new] = pieces_.try_emplace(name);
       if (is_new) order_.push_back(name);
       known->second.push_back({rank, id, std::move(tensor)});
     }
-    for (const SideUnreadable& one : file->unreadable) {
+    for (const UnreadableTensor& one : file->unreadable) {
       Finding finding =
-          bad_record(path, fmt::format("{} in {} cannot be read: {}.", dotted_path(one.path), path,
-                                       one.error.message));
+          bad_record_finding(path, fmt::format("{} in {} cannot be read: {}.",
+                                               dotted_path(one.path), path, one.error.message));
       finding.rule = "not-looked-at";
       finding.severity = Severity::kInfo;
       notes_.findings.push_back(std::move(finding));
@@ -131,7 +131,7 @@ class MetaReading {
 
   // Llama 2 splits the embedding's width; 0 if the number of ranks is unknown.
   std::uint32_t ranks_of_embedding() const {
-    const SideTensor* embedding = first_of("tok_embeddings.weight");
+    const TorchFileTensor* embedding = first_of("tok_embeddings.weight");
     if (embedding == nullptr || embedding->sizes.size() != 2 || !width_) return 0;
     const std::int64_t columns = embedding->sizes[1];
     return columns < *width_ ? times(*width_, columns) : 0;
@@ -140,7 +140,7 @@ class MetaReading {
   // The columns of wo on a rank are its heads, and params.json records their total; 0 if one is
   // unknown.
   std::uint32_t ranks_of_heads() const {
-    const SideTensor* heads = first_of("layers.0.attention.wo.weight");
+    const TorchFileTensor* heads = first_of("layers.0.attention.wo.weight");
     const auto all = heads_in_params();
     if (heads == nullptr || heads->sizes.size() != 2 || !all) return 0;
     return times(*all, heads->sizes[1]);
@@ -151,7 +151,7 @@ class MetaReading {
     return static_cast<std::uint32_t>(all / part);
   }
 
-  const SideTensor* first_of(const std::string& name) const {
+  const TorchFileTensor* first_of(const std::string& name) const {
     auto found = pieces_.find(name);
     return found == pieces_.end() ? nullptr : &found->second.front().tensor;
   }
@@ -177,12 +177,12 @@ class MetaReading {
   }
 
   void add_tensor(const std::string& name, std::vector<RankPiece>& pieces) {
-    const SideTensor& first = pieces.front().tensor;
+    const TorchFileTensor& first = pieces.front().tensor;
     const bool are_alike = std::all_of(pieces.begin(), pieces.end(), [&](const RankPiece& piece) {
       return piece.tensor.sizes == first.sizes && piece.tensor.dtype == first.dtype;
     });
     const TensorSplit cut = ranks_ == 1 ? TensorSplit::kReplicated
-                            : are_alike ? meta_cut(name, first.sizes, width_, ranks_)
+                            : are_alike ? meta_tensor_split(name, first.sizes, width_, ranks_)
                                         : TensorSplit::kUnknown;
     const auto all = split_part_of_rank(cut, first.sizes, 0, ranks_);
     if (cut == TensorSplit::kUnknown || !all) {
@@ -261,8 +261,8 @@ std::optional<std::uint32_t> parse_meta_file(std::string_view name) {
   return rank && name == ".pth" && *rank < kMostMetaRanks ? rank : std::nullopt;
 }
 
-TensorSplit meta_cut(std::string_view name, const Extents& local, std::optional<std::int64_t> width,
-                     std::uint32_t ranks) {
+TensorSplit meta_tensor_split(std::string_view name, const Extents& local,
+                              std::optional<std::int64_t> width, std::uint32_t ranks) {
   const std::size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return TensorSplit::kUnknown;
   const std::string_view parameter = name.substr(dot + 1);

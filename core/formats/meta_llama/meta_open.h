@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/formats/format_row.h"
-#include "core/formats/tensor_cut.h"
+#include "core/formats/tensor_split.h"
 
 namespace shw {
 
@@ -12,8 +12,8 @@ namespace shw {
 std::optional<std::uint32_t> parse_meta_file(std::string_view name);
 // Axis by layer (llama/model.py: ColumnParallelLinear splits axis 0, RowParallelLinear axis 1). For
 // the embedding it follows from the shapes: Llama 2 splits its width, Llama 3 its vocabulary.
-TensorSplit meta_cut(std::string_view name, const Extents& local, std::optional<std::int64_t> width,
-                     std::uint32_t ranks);
+TensorSplit meta_tensor_split(std::string_view name, const Extents& local,
+                              std::optional<std::int64_t> width, std::uint32_t ranks);
 
 OpenedCheckpoint open_meta_llama(std::shared_ptr<const Directory> directory, Progress* progress);
 

@@ -9,10 +9,10 @@
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/codecs.h"
-#include "core/formats/common/not_looked_at.h"
-#include "core/formats/common/noted_side.h"
+#include "core/formats/common/not_examined_finding.h"
 #include "core/formats/common/record_reader.h"
 #include "core/formats/common/safetensors_header.h"
+#include "core/formats/common/torch_file_with_findings.h"
 #include "core/formats/nanotron/nanotron_slices.h"
 #include "core/formats/rank_chunks.h"
 #include "core/model/builder.h"
@@ -109,7 +109,7 @@ class NanotronOpening {
 
   void note_unread(const std::string& path, Error error, std::vector<std::string> names) {
     builder_.file(path);
-    builder_.add_finding(unread_file(path, error, std::move(names), "tensor"));
+    builder_.add_finding(unread_file_finding(path, error, std::move(names), "tensor"));
     if (!first_) first_ = std::move(error);
   }
 
@@ -146,7 +146,7 @@ class NanotronOpening {
   // The part of a tensor in one file.
   struct Part {
     Extents shape;  // of the whole tensor
-    SideTensor tensor;
+    TorchFileTensor tensor;
     std::vector<Box> boxes;
   };
 
@@ -187,8 +187,8 @@ class NanotronOpening {
     if (part.shape == shape)
       added = chunks_.add({name.rank, builder_.file(path), part.tensor, &kRawCodec}, part.boxes);
     if (added) return;
-    Finding finding =
-        bad_record(fqn, fmt::format("The part of {} in {} {}.", fqn, path, added.error().message));
+    Finding finding = bad_record_finding(
+        fqn, fmt::format("The part of {} in {} {}.", fqn, path, added.error().message));
     finding.subjects.push_back(path);
     builder_.add_finding(std::move(finding));
   }
@@ -207,10 +207,11 @@ class NanotronOpening {
   void add_optimizer(const std::string& path) {
     auto file = read_torch_file_with_findings(*directory_, path, notes_);
     if (!file) return note_unread(path, std::move(file).error(), {});
-    for (SideTensor& tensor : file->tensors) {
+    for (TorchFileTensor& tensor : file->tensors) {
       const std::string name = state_name(path, tensor.path);
       if (!states_.insert(name).second) {
-        builder_.add_finding(bad_record(path, fmt::format("{} holds {} twice.", path, name)));
+        builder_.add_finding(
+            bad_record_finding(path, fmt::format("{} holds {} twice.", path, name)));
         continue;
       }
       builder_.add_tensor(name, tensor.dtype, tensor.sizes);
@@ -219,10 +220,10 @@ class NanotronOpening {
       const Codec* codec = tensor.big_endian ? &kZipRecordBigCodec : &kZipRecordCodec;
       auto added = chunks_.add({0, builder_.file(path), std::move(tensor), codec}, {box});
       if (!added)
-        builder_.add_finding(
-            bad_record(path, fmt::format("{} in {} {}.", name, path, added.error().message)));
+        builder_.add_finding(bad_record_finding(
+            path, fmt::format("{} in {} {}.", name, path, added.error().message)));
     }
-    for (const SideUnreadable& one : file->unreadable)
+    for (const UnreadableTensor& one : file->unreadable)
       builder_.add_finding(not_examined_finding(
           {path}, fmt::format("{} in {} cannot be read: {}.", state_name(path, one.path), path,
                               one.error.message)));

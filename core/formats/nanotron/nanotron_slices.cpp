@@ -34,7 +34,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return is_all && value >= 0 ? std::optional(value) : std::nullopt;
 }
 
-tl::unexpected<Error> no_slices(std::string what) {
+tl::unexpected<Error> invalid_slices_error(std::string what) {
   return fail(ErrorKind::kDamaged, std::move(what), {});
 }
 
@@ -58,8 +58,8 @@ Result<Box> box_of_slices(std::string_view text, const Extents& sizes) {
     if (!parse_slice(slices[d], sizes[d], box)) break;
   }
   if (slices.size() != sizes.size() || box.sizes.size() != sizes.size())
-    return no_slices("the slices " + std::string(text.substr(0, 200)) + " are not in " +
-                     to_text(sizes));
+    return invalid_slices_error("the slices " + std::string(text.substr(0, 200)) + " are not in " +
+                                to_text(sizes));
   return box;
 }
 
@@ -83,14 +83,15 @@ std::optional<Extents> nanotron_shape(std::string_view text) {
 Result<std::vector<Box>> nanotron_boxes(std::string_view pairs, const Extents& sizes,
                                         const Extents& whole) {
   const auto texts = parts_between(pairs, ';');
-  if (texts.size() > kMostPairs) return no_slices("there are too many slices");
+  if (texts.size() > kMostPairs) return invalid_slices_error("there are too many slices");
   std::vector<std::pair<Box, Box>> boxes;  // in the part, in the whole tensor
   for (std::string_view text : texts) {
     const auto sides = parts_between(text, '#');
-    if (sides.size() != 2) return no_slices("the slices are not pairs");
+    if (sides.size() != 2) return invalid_slices_error("the slices are not pairs");
     SHW_TRY(Box local, box_of_slices(sides[0], sizes));
     SHW_TRY(Box global, box_of_slices(sides[1], whole));
-    if (local.sizes != global.sizes) return no_slices("a pair of slices is of two sizes");
+    if (local.sizes != global.sizes)
+      return invalid_slices_error("a pair of slices is of two sizes");
     boxes.emplace_back(std::move(local), std::move(global));
   }
   std::sort(boxes.begin(), boxes.end(),
@@ -102,13 +103,13 @@ Result<std::vector<Box>> nanotron_boxes(std::string_view pairs, const Extents& s
   for (auto& [local, global] : boxes) {
     for (std::size_t d = 0; d < sizes.size(); ++d) {
       const bool fits = d == axis ? local.offsets[d] == at : local.sizes[d] == sizes[d];
-      if (!fits) return no_slices("the slices do not follow one another along one axis");
+      if (!fits) return invalid_slices_error("the slices do not follow one another along one axis");
     }
     if (!sizes.empty()) at += local.sizes[axis];
     out.push_back(std::move(global));
   }
   if (!sizes.empty() && at != sizes[axis])
-    return no_slices("the slices do not hold all of the part");
+    return invalid_slices_error("the slices do not hold all of the part");
   return out;
 }
 

@@ -4,9 +4,9 @@
 
 #include "core/formats/common/chunk_header.h"
 #include "core/formats/common/codecs.h"
-#include "core/formats/common/inflating_stream.h"
 #include "core/formats/common/item_reader.h"
 #include "core/formats/npz/npy_header.h"
+#include "core/formats/zip/inflating_stream.h"
 
 namespace shw {
 namespace {

@@ -12,10 +12,10 @@
 #include "core/formats/common/numpy_dtype.h"
 #include "core/formats/common/open_advice.h"
 #include "core/formats/common/top_file.h"
-#include "core/formats/common/zip.h"
 #include "core/formats/common/zip_check.h"
 #include "core/formats/npz/npy_header.h"
 #include "core/formats/npz/npz_codec.h"
+#include "core/formats/zip/zip.h"
 #include "core/model/builder.h"
 #include "core/tensor/strided_copy.h"
 
@@ -152,8 +152,8 @@ Extents fortran_strides(const Extents& shape) {
 void report_unread_npy(CheckpointBuilder& builder, const NpzFile& file, const NpzArray& array,
                        std::string why, bool is_damaged) {
   builder.add_unclaimed_record({array.name, std::nullopt, {builder.file(file.path), 0, 0}});
-  Finding finding =
-      bad_record(array.name, fmt::format("{} in {} {}.", array.name, file.path, why), array.offset);
+  Finding finding = bad_record_finding(
+      array.name, fmt::format("{} in {} {}.", array.name, file.path, why), array.offset);
   finding.subjects.push_back(file.path);
   if (!is_damaged) {
     finding.rule = "not-looked-at";
@@ -230,7 +230,7 @@ OpenedCheckpoint open_npz(std::shared_ptr<const Directory> directory, Progress* 
     builder.file(path);
     auto file = read_npz_file(*directory, path);
     if (!file) {
-      builder.add_finding(unread_file(path, file.error(), {}, "tensor"));
+      builder.add_finding(unread_file_finding(path, file.error(), {}, "tensor"));
       if (!first) first = std::move(file).error();
       continue;
     }

@@ -16,7 +16,7 @@ Result<bool> has_npz_files(const DirectoryContents& look) {
   });
 }
 
-FileRole named_npz(std::string_view file) {
+FileRole npz_file_role(std::string_view file) {
   return is_numpy_file(file) ? FileRole::kAlone : FileRole::kNothing;
 }
 
@@ -35,7 +35,7 @@ constexpr FormatRow kNpzRow = {
     .sign = kNpzSuffix,
     .recognises = has_npz_files,
     .open = open_npz,
-    .named = named_npz,
+    .named = npz_file_role,
     .names_are_common = true,
     .check_file = check_npz,
 };

@@ -7,8 +7,8 @@
 
 #include "core/base/checked.h"
 #include "core/formats/common/crc32c.h"
-#include "core/formats/common/zstd_stream.h"
 #include "core/formats/orbax/ocdbt_cursor.h"
+#include "core/formats/zip/zstd_stream.h"
 
 namespace shw {
 namespace {
@@ -20,7 +20,8 @@ constexpr std::uint64_t kMostKey = 4096;
 constexpr unsigned kMostHeight = 32;
 constexpr std::size_t kHead = 14, kTail = 4;  // bytes before and after a body
 
-tl::unexpected<Error> damaged_at(const std::string& file, std::uint64_t offset, std::string what) {
+tl::unexpected<Error> damaged_ocdbt_error(const std::string& file, std::uint64_t offset,
+                                          std::string what) {
   return fail(ErrorKind::kDamaged, std::move(what), {file, offset});
 }
 
@@ -30,17 +31,18 @@ Result<Bytes> body_of(const ByteSource& source, std::uint64_t offset, std::uint6
   const std::string& file = source.name();
   SHW_TRY(Bytes all, read_bytes(source, offset, length));
   if (all.size() < kHead + kTail)
-    return damaged_at(file, offset, fmt::format("is {} bytes, too few for OCDBT", all.size()));
+    return damaged_ocdbt_error(file, offset,
+                               fmt::format("is {} bytes, too few for OCDBT", all.size()));
   if (__builtin_bswap32(load_little<std::uint32_t>(all)) != magic)
-    return damaged_at(file, offset, "does not begin as a part of an OCDBT database");
+    return damaged_ocdbt_error(file, offset, "does not begin as a part of an OCDBT database");
   if (load_little<std::uint64_t>(all, 4) != all.size())
-    return damaged_at(file, offset,
-                      fmt::format("says that it takes {} bytes, and {} are there",
-                                  load_little<std::uint64_t>(all, 4), all.size()));
+    return damaged_ocdbt_error(file, offset,
+                               fmt::format("says that it takes {} bytes, and {} are there",
+                                           load_little<std::uint64_t>(all, 4), all.size()));
   const std::uint32_t expected = load_little<std::uint32_t>(all, all.size() - kTail);
   const std::uint32_t actual = crc32c_of(BytesView(all).first(all.size() - kTail));
   if (expected != actual)
-    return damaged_at(
+    return damaged_ocdbt_error(
         file, offset,
         fmt::format("does not match its checksum: {:08x} is there, {:08x} is what its bytes make",
                     expected, actual));
@@ -128,13 +130,13 @@ class OcdbtReader {
     const BytesView heights = cursor.take(count);
     const auto ids = cursor.numbers(count), offsets = cursor.numbers(count),
                lengths = cursor.numbers(count), keys = cursor.numbers(count);
-    if (!cursor.ok()) return damaged_at(file, 0, "its list of versions cannot be read");
+    if (!cursor.ok()) return damaged_ocdbt_error(file, 0, "its list of versions cannot be read");
     if (count == 0) return std::optional<OcdbtPlace>();
     const auto newest = static_cast<std::size_t>(
         std::max_element(generations.begin(), generations.end()) - generations.begin());
     if (keys[newest] == 0 && lengths[newest] == 0) return std::optional<OcdbtPlace>();
     if (ids[newest] >= files.paths.size())
-      return damaged_at(file, 0, "its newest version is in a file that it does not name");
+      return damaged_ocdbt_error(file, 0, "its newest version is in a file that it does not name");
     const auto id = static_cast<std::size_t>(ids[newest]);
     return std::optional(OcdbtPlace{files.paths[id], files.bases[id], offsets[newest],
                                     lengths[newest], std::to_integer<unsigned>(heights[newest])});
@@ -144,7 +146,7 @@ class OcdbtReader {
     if (is_cancelled(progress_)) return cancelled_error();
     if (place.height > kMostHeight || prefix.size() > kMostKey ||
         !seen_.insert({place.file, place.offset}).second)
-      return damaged_at(place.file, place.offset, "the tree comes back to a node");
+      return damaged_ocdbt_error(place.file, place.offset, "the tree comes back to a node");
     auto source = directory_.open(place.file);
     if (!source) {
       Error error = std::move(source).error();
@@ -154,13 +156,14 @@ class OcdbtReader {
     SHW_TRY(Bytes body, body_of(**source, place.offset, place.length, kNodeMagic));
     OcdbtCursor cursor(body);
     if (cursor.byte() != place.height)
-      return damaged_at(place.file, place.offset, "a node is not of the height that is named");
+      return damaged_ocdbt_error(place.file, place.offset,
+                                 "a node is not of the height that is named");
     const OcdbtFiles files = consume_files(cursor, place.base);
     const Keys keys = parse_keys(cursor, place.height > 0);
     const bool is_read =
         cursor.ok() &&
         (place.height > 0 ? true : add_values(cursor, place, prefix, keys, files, body));
-    if (!is_read) return damaged_at(place.file, place.offset, "a node cannot be read");
+    if (!is_read) return damaged_ocdbt_error(place.file, place.offset, "a node cannot be read");
     return place.height > 0 ? add_children(cursor, place, prefix, keys, files) : Status{};
   }
 
@@ -219,10 +222,10 @@ class OcdbtReader {
     const std::size_t count = keys.keys.size();
     const auto ids = cursor.numbers(count), offsets = cursor.numbers(count),
                lengths = cursor.numbers(count);
-    if (!cursor.ok()) return damaged_at(place.file, place.offset, "a node cannot be read");
+    if (!cursor.ok()) return damaged_ocdbt_error(place.file, place.offset, "a node cannot be read");
     for (std::size_t i = 0; i < count; ++i) {
       if (ids[i] >= files.paths.size() || keys.left_out[i] > keys.keys[i].size())
-        return damaged_at(place.file, place.offset, "a node cannot be read");
+        return damaged_ocdbt_error(place.file, place.offset, "a node cannot be read");
       const auto id = static_cast<std::size_t>(ids[i]);
       SHW_CHECK(add({files.paths[id], files.bases[id], offsets[i], lengths[i], place.height - 1},
                     prefix + keys.keys[i].substr(0, static_cast<std::size_t>(keys.left_out[i]))));

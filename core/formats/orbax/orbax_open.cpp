@@ -7,7 +7,7 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
-#include "core/formats/common/not_looked_at.h"
+#include "core/formats/common/not_examined_finding.h"
 #include "core/formats/orbax/orbax_metadata.h"
 #include "core/formats/orbax/stored_keys.h"
 #include "core/formats/orbax/zarr_columns.h"
@@ -50,7 +50,7 @@ void check_tree(CheckpointBuilder& builder, const std::string& path, const Orbax
     if (!stored.contains(prefix + array)) missing.push_back(prefix + array);
   }
   if (missing.empty()) return;
-  Finding finding = bad_record(
+  Finding finding = bad_record_finding(
       path,
       fmt::format("{} names {} that {} not stored: {}. Orbax stops there when it restores the "
                   "tree.",
@@ -118,8 +118,8 @@ Status add_item(CheckpointBuilder& builder, FolderWithNodes& folder, const std::
       tree = std::move(*parsed);
     else
       builder.add_finding(
-          bad_record(path, fmt::format("{} {}. Which arrays there were is not known.", path,
-                                       parsed.error().message)));
+          bad_record_finding(path, fmt::format("{} {}. Which arrays there were is not known.", path,
+                                               parsed.error().message)));
   }
   ZarrStore store{folder, {}, prefix, AbsentChunks::kAreZeros};
   if (tree && tree->has_all_chunks) store.absent = AbsentChunks::kAreLost;
@@ -144,7 +144,7 @@ void check_items(CheckpointBuilder& builder, const std::string& path, BytesView 
     if (!is_there) missing.push_back(item);
   }
   if (missing.empty()) return;
-  Finding finding = bad_record(
+  Finding finding = bad_record_finding(
       path, fmt::format("{} says that {} {} saved, and {} not there. Orbax stops when it restores "
                         "{}.",
                         path, short_list_text(missing), missing.size() == 1 ? "was" : "were",
@@ -161,7 +161,7 @@ void check_described(CheckpointBuilder& builder, const std::string& item,
   if (has_file(entries, path) || has_file(entries, item + "checkpoint") ||
       !has_file(entries, item + std::string(kOcdbtManifest)))
     return;
-  Finding finding = bad_record(
+  Finding finding = bad_record_finding(
       path, fmt::format("{} is not there: Orbax restores the arrays only into a tree that it is "
                         "given, and stops with \"Metadata file does not exist\" without one.",
                         path));
@@ -177,7 +177,7 @@ void check_saved(CheckpointBuilder& builder, const Directory& folder,
   if (!json) return;
   check_items(builder, path, *json, entries);
   if (!is_uncommitted(*json)) return;
-  builder.add_finding(bad_record(
+  builder.add_finding(bad_record_finding(
       path, fmt::format("The save did not finish: {} has the time at which it began, and none at "
                         "which it was committed. Orbax does not restore such a step.",
                         path)));

@@ -27,7 +27,7 @@ Result<bool> is_orbax(const DirectoryContents& look) {
   });
 }
 
-FileRole named_orbax(std::string_view file) {
+FileRole orbax_file_role(std::string_view file) {
   const bool is_one =
       file == kOrbaxCheckpointMetadata || file == kOrbaxMetadata || file == kOcdbtManifest;
   return is_one ? FileRole::kCheckpoint : FileRole::kNothing;
@@ -50,7 +50,7 @@ constexpr FormatRow kOrbaxRow = {
     .sign = "_METADATA",
     .recognises = is_orbax,
     .open = open_orbax,
-    .named = named_orbax,
+    .named = orbax_file_role,
     .unfinished = unfinished_at_top,
 };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/formats/folder_below.h"
+#include "core/formats/subfolder_directory.h"
 
 namespace shw {
 

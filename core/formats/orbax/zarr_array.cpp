@@ -13,10 +13,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-tl::unexpected<Error> unread_zarr(std::string what) {
+tl::unexpected<Error> unsupported_zarr_error(std::string what) {
   return fail(ErrorKind::kUnsupported, std::move(what));
 }
-tl::unexpected<Error> damaged_zarr(std::string what) {
+tl::unexpected<Error> damaged_zarr_error(std::string what) {
   return fail(ErrorKind::kDamaged, std::move(what));
 }
 
@@ -32,14 +32,14 @@ std::string text_of(const Json& value) {
 
 Result<Extents> extents_of(const Json& value, std::string_view what, std::int64_t least) {
   Extents extents;
-  if (!value.is_array()) return damaged_zarr(fmt::format("has no {}", what));
+  if (!value.is_array()) return damaged_zarr_error(fmt::format("has no {}", what));
   for (const Json& one : value) {
     if (!one.is_number_integer() ||
         (one.is_number_unsigned() && !narrow<std::int64_t>(one.get<std::uint64_t>())))
-      return damaged_zarr(fmt::format("has a {} that is not whole numbers", what));
+      return damaged_zarr_error(fmt::format("has a {} that is not whole numbers", what));
     extents.push_back(one.get<std::int64_t>());
     if (extents.back() < least)
-      return damaged_zarr(fmt::format("has {} in its {}", extents.back(), what));
+      return damaged_zarr_error(fmt::format("has {} in its {}", extents.back(), what));
   }
   return extents;
 }
@@ -48,9 +48,9 @@ Status parse_grid(const Json& shape, const Json& chunk, ZarrArray& array) {
   SHW_TRY(array.shape, extents_of(shape, "shape", 0));
   SHW_TRY(array.chunk, extents_of(chunk, "shape of chunks", 1));
   if (array.shape.size() != array.chunk.size())
-    return damaged_zarr(fmt::format("has chunks of {} dimensions for an array of {}",
-                                    array.chunk.size(), array.shape.size()));
-  if (!volume(array.shape) || !volume(array.chunk)) return damaged_zarr("is too large to be");
+    return damaged_zarr_error(fmt::format("has chunks of {} dimensions for an array of {}",
+                                          array.chunk.size(), array.shape.size()));
+  if (!volume(array.shape) || !volume(array.chunk)) return damaged_zarr_error("is too large to be");
   return {};
 }
 
@@ -63,8 +63,8 @@ Status parse_zarr_two_dtype(const Json& value, ZarrArray& array) {
   if (array.dtype == Dtype::kUnknown && text.find_first_of("<>|=") != 0)
     array.dtype = dtype_from_torch(text).value_or(Dtype::kUnknown);
   if (array.dtype == Dtype::kUnknown)
-    return unread_zarr(fmt::format("has elements of the type {}, which is not read",
-                                   text.empty() ? "of its own" : text));
+    return unsupported_zarr_error(fmt::format("has elements of the type {}, which is not read",
+                                              text.empty() ? "of its own" : text));
   return {};
 }
 
@@ -76,11 +76,11 @@ Status parse_compressor(const std::string& id, ZarrArray& array) {
   for (const auto& [name, kind] : kKinds) {
     if (name != id) continue;
     if (array.pipe.compression != ZarrCompression::kNone)
-      return unread_zarr("is compressed twice, which is not read");
+      return unsupported_zarr_error("is compressed twice, which is not read");
     array.pipe.compression = kind;
     return {};
   }
-  return unread_zarr(fmt::format("is compressed by {}, which is not read", id));
+  return unsupported_zarr_error(fmt::format("is compressed by {}, which is not read", id));
 }
 
 bool is_zero(const Json& fill) {
@@ -94,11 +94,11 @@ bool is_zero(const Json& fill) {
 
 Result<std::optional<ZarrArray>> parse_zarr_two(const Json& json) {
   ZarrArray array;
-  if (member(json, "zarr_format") != 2) return damaged_zarr("is not of zarr format 2");
+  if (member(json, "zarr_format") != 2) return damaged_zarr_error("is not of zarr format 2");
   SHW_CHECK(parse_grid(member(json, "shape"), member(json, "chunks"), array));
   SHW_CHECK(parse_zarr_two_dtype(member(json, "dtype"), array));
   if (const Json& filters = member(json, "filters"); filters.is_array() && !filters.empty())
-    return unread_zarr("has filters, which are not read");
+    return unsupported_zarr_error("has filters, which are not read");
   if (const Json& compressor = member(json, "compressor"); !compressor.is_null())
     SHW_CHECK(parse_compressor(text_of(member(compressor, "id")), array));
   array.is_column_major = text_of(member(json, "order")) == "F";
@@ -115,26 +115,26 @@ Status parse_shards(const Json& configuration, ZarrArray& array) {
           extents_of(member(configuration, "chunk_shape"), "shape of inner chunks", 1));
   array.is_sharded = true;
   if (array.inner.size() != array.chunk.size())
-    return damaged_zarr("has inner chunks of another number of dimensions");
+    return damaged_zarr_error("has inner chunks of another number of dimensions");
   for (std::size_t d = 0; d < array.inner.size(); ++d) {
     if (array.chunk[d] % array.inner[d] != 0)
-      return damaged_zarr("has inner chunks that do not fill its chunks");
+      return damaged_zarr_error("has inner chunks that do not fill its chunks");
   }
   array.index_at_end = text_of(member(configuration, "index_location")) != "start";
   const Json& index = member(configuration, "index_codecs");
-  if (!index.is_array()) return damaged_zarr("has no codecs for the index of its shards");
+  if (!index.is_array()) return damaged_zarr_error("has no codecs for the index of its shards");
   for (const Json& codec : index) {
     const std::string name = text_of(member(codec, "name"));
     if (name == "crc32c")
       array.index_has_checksum = true;
     else if (name != "bytes" || text_of(member(member(codec, "configuration"), "endian")) == "big")
-      return unread_zarr("keeps the index of its shards in a form that is not read");
+      return unsupported_zarr_error("keeps the index of its shards in a form that is not read");
   }
   return parse_codecs(member(configuration, "codecs"), array, true);
 }
 
 Status parse_codecs(const Json& codecs, ZarrArray& array, bool is_inside) {
-  if (!codecs.is_array() || codecs.empty()) return damaged_zarr("has no codecs");
+  if (!codecs.is_array() || codecs.empty()) return damaged_zarr_error("has no codecs");
   bool are_bytes = false;
   for (const Json& codec : codecs) {
     const std::string name = codec.is_string() ? text_of(codec) : text_of(member(codec, "name"));
@@ -150,28 +150,29 @@ Status parse_codecs(const Json& codecs, ZarrArray& array, bool is_inside) {
     } else if (are_bytes && !array.pipe.has_checksum && name != "bytes") {
       SHW_CHECK(parse_compressor(name, array));
     } else {
-      return unread_zarr(fmt::format("has the codec {}, which is not read here", name));
+      return unsupported_zarr_error(fmt::format("has the codec {}, which is not read here", name));
     }
   }
-  return are_bytes ? Status{} : unread_zarr("has no codec that makes bytes of its elements");
+  return are_bytes ? Status{}
+                   : unsupported_zarr_error("has no codec that makes bytes of its elements");
 }
 
 Result<std::optional<ZarrArray>> parse_zarr_three(const Json& json) {
   if (text_of(member(json, "node_type")) == "group") return std::optional<ZarrArray>();
   ZarrArray array;
-  if (member(json, "zarr_format") != 3) return damaged_zarr("is not of zarr format 3");
+  if (member(json, "zarr_format") != 3) return damaged_zarr_error("is not of zarr format 3");
   const Json& grid = member(json, "chunk_grid");
   if (text_of(member(grid, "name")) != "regular")
-    return unread_zarr("has a grid of chunks that is not regular");
+    return unsupported_zarr_error("has a grid of chunks that is not regular");
   SHW_CHECK(parse_grid(member(json, "shape"), member(member(grid, "configuration"), "chunk_shape"),
                        array));
   const std::string type = text_of(member(json, "data_type"));
   array.dtype = dtype_from_torch(type).value_or(Dtype::kUnknown);
   if (array.dtype == Dtype::kUnknown)
-    return unread_zarr(fmt::format("has elements of the type {}, which is not read",
-                                   type.empty() ? "of its own" : type));
+    return unsupported_zarr_error(fmt::format("has elements of the type {}, which is not read",
+                                              type.empty() ? "of its own" : type));
   if (const Json& more = member(json, "storage_transformers"); more.is_array() && !more.empty())
-    return unread_zarr("has storage transformers, which are not read");
+    return unsupported_zarr_error("has storage transformers, which are not read");
   const Json& keys = member(json, "chunk_key_encoding");
   const bool is_default = text_of(member(keys, "name")) != "v2";
   array.begins_with_c = is_default;
@@ -198,7 +199,7 @@ std::optional<std::int64_t> index_of_key(std::string_view text) {
 Result<std::optional<ZarrArray>> parse_zarr_array(BytesView json, bool is_version_three) {
   const std::string_view text(reinterpret_cast<const char*>(json.data()), json.size());
   const auto parsed = parse_json<Json>(text);
-  if (!parsed.problem.empty()) return damaged_zarr("is " + json_error_text(parsed));
+  if (!parsed.problem.empty()) return damaged_zarr_error("is " + json_error_text(parsed));
   return is_version_three ? parse_zarr_three(parsed.tree) : parse_zarr_two(parsed.tree);
 }
 

@@ -11,9 +11,9 @@
 #include "core/formats/common/chunk_header.h"
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/crc32c.h"
-#include "core/formats/common/inflating_stream.h"
 #include "core/formats/common/item_reader.h"
-#include "core/formats/common/zstd_stream.h"
+#include "core/formats/zip/inflating_stream.h"
+#include "core/formats/zip/zstd_stream.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {

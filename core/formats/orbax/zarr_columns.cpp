@@ -122,8 +122,8 @@ class ArrayColumns {
                          : tl::unexpected<Error>(std::move(source).error());
     if (!pieces) {
       Finding finding =
-          bad_record(fqn_, fmt::format("In {}: {}.", key.path, pieces.error().message),
-                     pieces.error().place.offset);
+          bad_record_finding(fqn_, fmt::format("In {}: {}.", key.path, pieces.error().message),
+                             pieces.error().place.offset);
       finding.subjects.push_back(key.path);
       builder_.add_finding(std::move(finding));
       has_damage_ = true;
@@ -193,7 +193,7 @@ Result<std::optional<ZarrArray>> read_zarr_array(const ZarrStore& store, const F
 void report_unread_array(CheckpointBuilder& builder, const FoundArray& found,
                          const std::string& fqn, const Error& error) {
   builder.add_unclaimed_record({fqn, std::nullopt, {builder.file(found.json->path), 0, 0}});
-  Finding finding = bad_record(
+  Finding finding = bad_record_finding(
       fqn, fmt::format("{} {} ({}).", fqn, error.message, found.json->path), error.place.offset);
   finding.subjects.push_back(found.json->path);
   if (error.kind == ErrorKind::kUnsupported) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kPlace = 16, kIndexChecksum = 4;
 
-tl::unexpected<Error> damaged_shard(const StoredKey& shard, std::string what) {
+tl::unexpected<Error> damaged_shard_error(const StoredKey& shard, std::string what) {
   return fail(ErrorKind::kDamaged, std::move(what), {shard.path, shard.offset});
 }
 
@@ -19,16 +19,16 @@ Result<Bytes> read_index(const ByteSource& source, const StoredKey& shard, const
                          std::uint64_t pieces) {
   const std::uint64_t tail = array.index_has_checksum ? kIndexChecksum : 0;
   if (pieces > shard.length / kPlace || pieces * kPlace + tail > shard.length)
-    return damaged_shard(shard,
-                         fmt::format("a shard of {} bytes is too short for an index of {} pieces",
-                                     shard.length, pieces));
+    return damaged_shard_error(
+        shard, fmt::format("a shard of {} bytes is too short for an index of {} pieces",
+                           shard.length, pieces));
   const std::uint64_t length = pieces * kPlace + tail;
   const std::uint64_t at = shard.offset + (array.index_at_end ? shard.length - length : 0);
   SHW_TRY(Bytes index, read_bytes(source, at, length));
   if (tail == 0) return index;
   const std::uint32_t expected = load_little<std::uint32_t>(index, index.size() - kIndexChecksum);
   if (crc32c_of(BytesView(index).first(index.size() - kIndexChecksum)) != expected)
-    return damaged_shard(shard, "the index of a shard does not match its checksum");
+    return damaged_shard_error(shard, "the index of a shard does not match its checksum");
   return index;
 }
 
@@ -40,7 +40,7 @@ Result<std::vector<ShardPiece>> shard_pieces(const ByteSource& source, const Sto
   for (std::size_t d = 0; d < array.chunk.size(); ++d)
     counts.push_back(array.chunk[d] / array.inner[d]);
   const auto count = checked_volume(counts);
-  if (!count) return damaged_shard(shard, "a shard has too many pieces to be");
+  if (!count) return damaged_shard_error(shard, "a shard has too many pieces to be");
   SHW_TRY(Bytes index, read_index(source, shard, array, static_cast<std::uint64_t>(*count)));
   std::vector<ShardPiece> pieces;
   Extents at(counts.size(), 0);
@@ -50,7 +50,7 @@ Result<std::vector<ShardPiece>> shard_pieces(const ByteSource& source, const Sto
                length = load_little<std::uint64_t>(index, place + 8);
     const bool is_written = offset != ~std::uint64_t{0} || length != ~std::uint64_t{0};
     if (is_written && (offset > shard.length || length > shard.length - offset))
-      return damaged_shard(
+      return damaged_shard_error(
           shard,
           fmt::format("a piece of a shard is to be at byte {} with {} bytes, and the shard has {}",
                       offset, length, shard.length));

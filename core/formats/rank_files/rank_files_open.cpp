@@ -7,11 +7,11 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
-#include "core/formats/common/noted_side.h"
 #include "core/formats/common/rank_boxes.h"
 #include "core/formats/common/record_reader.h"
-#include "core/formats/common/side_tensors.h"
 #include "core/formats/common/top_file.h"
+#include "core/formats/common/torch_file_tensors.h"
+#include "core/formats/common/torch_file_with_findings.h"
 #include "core/formats/rank_chunks.h"
 #include "core/formats/rank_files/rank_names.h"
 #include "core/model/builder.h"
@@ -66,8 +66,8 @@ class RankFilesReading {
     if (!file) {
       Error& error = file.error();
       builder_.add_finding(
-          bad_record(path, "The file " + path + " cannot be read: " + error.message + ".",
-                     error.place.offset));
+          bad_record_finding(path, "The file " + path + " cannot be read: " + error.message + ".",
+                             error.place.offset));
       if (!error_) error_ = std::move(error);
       return;
     }
@@ -75,23 +75,23 @@ class RankFilesReading {
     // Tensors outside of model and optimizer belong to one rank alone: random states.
     std::string prefix = kind == "model" ? "" : kind + ".";
     if (kind != "model" && kind != "optim") prefix += fmt::format("rank_{}.", rank);
-    for (SideTensor& tensor : file->tensors) {
+    for (TorchFileTensor& tensor : file->tensors) {
       std::string fqn = prefix + dotted_path(tensor.path);
       auto [known, is_new] = pieces_.try_emplace(fqn);
       if (is_new) order_.push_back(fqn);
       known->second.push_back({rank, id, std::move(tensor)});
     }
-    for (const SideUnreadable& one : file->unreadable)
+    for (const UnreadableTensor& one : file->unreadable)
       unreadable_[one.error.message].push_back(prefix + dotted_path(one.path));
   }
 
   void add_tensor(const std::string& fqn, const std::vector<RankPiece>& pieces) {
-    const SideTensor& first = pieces.front().tensor;
+    const TorchFileTensor& first = pieces.front().tensor;
     const Extents shape = first.sharding ? first.sharding->global_shape : first.sizes;
     builder_.add_tensor(fqn, first.dtype, shape);
     chunks_.begin_tensor();
     for (const RankPiece& piece : pieces) {
-      const SideTensor& tensor = piece.tensor;
+      const TorchFileTensor& tensor = piece.tensor;
       const Extents own = tensor.sharding ? tensor.sharding->global_shape : tensor.sizes;
       if (tensor.dtype != first.dtype || own != shape) {
         unreadable_["is of another shape or dtype on another rank"].push_back(fqn);
@@ -111,7 +111,7 @@ class RankFilesReading {
   void note_unreadable(const std::string& reason, std::vector<std::string>& names) {
     if (++noted_ > kMostRankFindings) return;
     Finding finding =
-        bad_record(names.front(), fmt::format("{}: {}.", short_list_text(names), reason));
+        bad_record_finding(names.front(), fmt::format("{}: {}.", short_list_text(names), reason));
     finding.rule = "not-looked-at";
     finding.severity = Severity::kInfo;
     finding.evidence = {{"count", static_cast<std::int64_t>(names.size())}};
@@ -121,7 +121,7 @@ class RankFilesReading {
 
   void note_others() {
     if (files_.others.empty()) return;
-    Finding finding = bad_record(
+    Finding finding = bad_record_finding(
         files_.others.front(),
         fmt::format(
             "{} of a save by another number of ranks are in this folder too: {}. They were not "
@@ -148,8 +148,9 @@ class RankFilesReading {
 // True if the file has DTensors of a mesh of `ranks` ranks.
 bool has_placements(const Directory& directory, const std::string& path, std::uint32_t ranks) {
   auto source = directory.open(path);
-  auto opened = source ? open_side_file(*source) : tl::unexpected<Error>(source.error());
-  auto file = opened ? side_tensors_of(*opened) : tl::unexpected<Error>(opened.error());
+  auto opened =
+      source ? open_and_decode_torch_file(*source) : tl::unexpected<Error>(source.error());
+  auto file = opened ? tensors_of_torch_file(*opened) : tl::unexpected<Error>(opened.error());
   return file && std::any_of(file->tensors.begin(), file->tensors.end(), [&](const auto& tensor) {
            return tensor.sharding && tensor.sharding->mesh.ranks.size() == ranks;
          });
@@ -167,7 +168,7 @@ Result<bool> has_rank_files(const DirectoryContents& look) {
                         numbered.ranks);
 }
 
-FileRole named_rank_file(std::string_view file) {
+FileRole rank_file_role(std::string_view file) {
   return parse_rank_file(file) ? FileRole::kCheckpoint : FileRole::kNothing;
 }
 
@@ -186,7 +187,7 @@ constexpr FormatRow kRankFilesRow = {
     .sign = "world_size_W_rank_R.pt",
     .recognises = has_rank_files,
     .open = open_rank_files,
-    .named = named_rank_file,
+    .named = rank_file_role,
 };
 
 }  // namespace shw

@@ -21,12 +21,12 @@
 #include "core/formats/common/part_names.h"
 #include "core/formats/common/safetensors_header.h"
 #include "core/formats/common/weight_map.h"
-#include "core/formats/one_file.h"
-#include "core/formats/safetensors/safetensors_beside.h"
+#include "core/formats/safetensors/other_models.h"
 #include "core/formats/safetensors/safetensors_files.h"
 #include "core/formats/safetensors/safetensors_formats.h"
 #include "core/formats/safetensors/safetensors_index.h"
 #include "core/formats/safetensors/safetensors_names.h"
+#include "core/formats/single_file_directory.h"
 #include "core/model/builder.h"
 
 namespace shw {
@@ -54,7 +54,7 @@ void add_unread(CheckpointBuilder& builder, const std::vector<Error>& errors,
   for (const Error& error : errors) {
     const std::string& path = error.place.file;
     builder.file(path);
-    builder.add_finding(unread_file(path, error, std::move(tensors_of[path]), "tensor"));
+    builder.add_finding(unread_file_finding(path, error, std::move(tensors_of[path]), "tensor"));
   }
 }
 
@@ -104,7 +104,7 @@ std::vector<Piece> gather(const std::vector<SafetensorsFile>& files, const Progr
   }
   auto before = [](const Piece& a, const Piece& b) { return a.tensor < b.tensor; };
   if (!std::is_sorted(pieces.begin(), pieces.end(), before))
-    stable_sort_until_cancelled(pieces.begin(), pieces.end(), before, progress);
+    cancellable_stable_sort(pieces.begin(), pieces.end(), before, progress);
   return pieces;
 }
 
@@ -157,7 +157,7 @@ void add_tensor(CheckpointBuilder& builder, Pieces pieces) {
                       {builder.file(piece.file->path), static_cast<std::int64_t>(entry.begin),
                        static_cast<std::int64_t>(entry.end - entry.begin)});
     if (entry.dtype != dtype)
-      builder.add_finding(bad_record(
+      builder.add_finding(bad_record_finding(
           fqn,
           "The shard in " + piece.file->path + " is " + entry.dtype_text + ", the one in " +
               pieces.front().file->path + " is " + pieces.front().entry->dtype_text + ".",
@@ -169,7 +169,7 @@ void add_tensor(CheckpointBuilder& builder, Pieces pieces) {
 // missing.
 void check_sharding(CheckpointBuilder& builder, const SafetensorsFile& file) {
   if (!file.sharding) return;
-  Finding finding = bad_record(file.path, "");
+  Finding finding = bad_record_finding(file.path, "");
   finding.subjects.clear();
   for (const SafetensorsEntry& entry : file.header.entries) {
     if (file.sharding->find(entry.name) == nullptr) finding.subjects.push_back(entry.name);
@@ -184,7 +184,7 @@ void check_sharding(CheckpointBuilder& builder, const SafetensorsFile& file) {
 }
 
 // safetensors 0.8 rejects files with bytes outside all tensors.
-Finding unowned_bytes(const SafetensorsFile& file, const SafetensorsProblem& problem) {
+Finding unowned_bytes_finding(const SafetensorsFile& file, const SafetensorsProblem& problem) {
   Finding finding{.rule = "unowned-bytes", .subjects = {file.path}};
   finding.cause = fmt::format(
       "{} has {} bytes that belong to no tensor, from byte {} on: {}. safetensors refuses such a "
@@ -204,11 +204,11 @@ void add_problems(CheckpointBuilder& builder, const SafetensorsFile& file) {
   for (const SafetensorsProblem& problem : file.header.problems) {
     if (problem.is_cut_off) continue;  // short-file reports the tensors there
     if (problem.is_unowned) {
-      builder.add_finding(unowned_bytes(file, problem));
+      builder.add_finding(unowned_bytes_finding(file, problem));
       continue;
     }
     Finding finding =
-        bad_record(file.path, "In " + file.path + ": " + problem.message + ".", problem.at);
+        bad_record_finding(file.path, "In " + file.path + ": " + problem.message + ".", problem.at);
     if (problem.is_unread) {
       finding.rule = "not-looked-at";
       finding.severity = Severity::kInfo;
@@ -222,7 +222,7 @@ void add_problems(CheckpointBuilder& builder, const SafetensorsFile& file) {
 void add_repeated(CheckpointBuilder& builder, const SafetensorsFile& file) {
   const std::vector<std::string>& names = file.header.repeated;
   if (names.empty()) return;
-  Finding finding = bad_record(
+  Finding finding = bad_record_finding(
       file.path, fmt::format("The header of {} says {} more than once: safetensors takes the last "
                              "one, and so was done here; what was there before is not to be had.",
                              file.path, short_list_text(names)));
@@ -244,7 +244,7 @@ Provenance provenance_of(const std::vector<SafetensorsFile>& files) {
 // Files of the numbered pattern that are missing and that the index does not need.
 std::vector<std::string> missing_numbered_files(const WeightMap& map,
                                                 const std::vector<std::string>& paths) {
-  const std::vector<std::string_view> named = files_named(map);
+  const std::vector<std::string_view> named = sorted_index_files(map);
   std::vector<std::string> missing = missing_parts(paths);
   std::erase_if(missing, [&](const std::string& path) {
     return std::binary_search(named.begin(), named.end(), std::string_view(path));
@@ -268,8 +268,8 @@ void check_has_index(CheckpointBuilder& builder, const std::vector<std::string>&
                          model_stem(paths.front()) == "model";
   if (!are_parts || !missing_parts(paths).empty()) return;
   const bool is_model = directory.stat("config.json").kind == EntryKind::kFile;
-  builder.add_finding(parts_without_index(paths, kSafetensorsIndexNames,
-                                          is_model ? Severity::kWarning : Severity::kInfo));
+  builder.add_finding(parts_without_index_finding(paths, kSafetensorsIndexNames,
+                                                  is_model ? Severity::kWarning : Severity::kInfo));
 }
 
 // Reports missing files.

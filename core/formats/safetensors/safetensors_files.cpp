@@ -10,8 +10,8 @@
 
 #include "core/base/parallel.h"
 #include "core/formats/common/newest_file.h"
+#include "core/formats/safetensors/other_models.h"
 #include "core/formats/safetensors/prefetch_headers.h"
-#include "core/formats/safetensors/safetensors_beside.h"
 #include "core/formats/safetensors/safetensors_index.h"
 #include "core/formats/safetensors/safetensors_names.h"
 
@@ -50,7 +50,7 @@ Result<std::vector<std::string>> list_files(const Directory& directory) {
 
 void choose_named_files(SafetensorsFiles& found, const Directory& directory) {
   found.not_there.clear();
-  auto chosen = named_files(found.paths, *found.index);
+  auto chosen = files_of_index(found.paths, *found.index);
   if (!chosen.empty()) {
     found.paths = std::move(chosen);
     return;
@@ -146,11 +146,11 @@ IndexedFile indexed_file(const SafetensorsFile& file) {
 Result<SafetensorsFiles> find_safetensors_files(const Directory& directory, Progress* progress) {
   SafetensorsFiles found;
   SHW_TRY(found.paths, list_files(directory));
-  found.adapters = extract_adapters(found.paths);
+  found.adapters = set_adapters_aside(found.paths);
   found.index_path = find_safetensors_index(directory);
   if (!found.index_path) {
-    found.steps = extract_older_steps(found.paths);
-    found.variants = extract_variants(found.paths, directory);
+    found.steps = set_older_steps_aside(found.paths);
+    found.variants = set_variants_aside(found.paths, directory);
     read_headers(found, directory, progress);
     if (!is_cancelled(progress)) set_earlier_saves_aside(found);
     return found;

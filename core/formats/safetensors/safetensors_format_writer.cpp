@@ -66,16 +66,17 @@ NewSaveMetadata metadata_of_source(const Outputs& outputs) {
   NewSaveMetadata first{format_word(outputs), {}};
   const Checkpoint* source = outputs.source;
   if (source == nullptr) return first;
-  const bool are_as_before = tensors_are_as_before(outputs) && !has_stale_packing(*source);
+  const bool are_as_before = tensors_are_as_before(outputs) && !names_missing_packed_parts(*source);
   std::set<std::pair<std::string, std::string>> contradicted;
-  each_metadata(
-      *source, [&](const std::string& file, const std::string& key, const std::string& text) {
-        if (is_metadata_of_format(key) || (!are_as_before && describes_tensors(*source, key, text)))
-          return;
-        const std::string folder(folder_of_file(file));
-        const auto [found, is_new] = first.of[folder].emplace(key, text);
-        if (!is_new && found->second != text) contradicted.emplace(folder, key);
-      });
+  each_metadata(*source,
+                [&](const std::string& file, const std::string& key, const std::string& text) {
+                  if (is_metadata_of_format(key) ||
+                      (!are_as_before && is_tensor_specific_metadata(*source, key, text)))
+                    return;
+                  const std::string folder(folder_of_file(file));
+                  const auto [found, is_new] = first.of[folder].emplace(key, text);
+                  if (!is_new && found->second != text) contradicted.emplace(folder, key);
+                });
   for (const auto& [folder, key] : contradicted) first.of[folder].erase(key);
   return first;
 }
@@ -195,7 +196,7 @@ struct NewIndex {
 // Indexes of a first save: one for each folder with several files.
 std::vector<NewIndex> new_save_indexes(const Outputs& outputs, const LaidOut& laid_out) {
   std::vector<NewIndex> indexes;
-  const PartHomes homes = part_homes(outputs);
+  const PartLocations homes = part_locations(outputs);
   for (const PartLocation& home : homes.homes) {
     std::string text = new_safetensors_index(outputs, laid_out, homes, home);
     if (!text.empty())

@@ -17,7 +17,7 @@ constexpr const char* kPartNames = "_tensor_data_names";  // key of torchao
 constexpr std::uint64_t kMostPackedText = std::uint64_t{1} << 20;
 
 // True if the text contains a tensor's name in double quotes, as JSON does.
-bool quotes_tensor(const Checkpoint& checkpoint, std::string_view text) {
+bool contains_quoted_tensor_name(const Checkpoint& checkpoint, std::string_view text) {
   for (std::size_t at = text.find('"'); at != std::string_view::npos;) {
     const std::size_t end = text.find('"', at + 1);
     if (end == std::string_view::npos) return false;
@@ -68,8 +68,8 @@ bool is_metadata_of_format(std::string_view key) {
   return key == "format" || key == kFilledAttribute || key.starts_with("DCP_");
 }
 
-std::vector<std::string> packed_parts(const Checkpoint& checkpoint, const std::string& key,
-                                      const std::string& text) {
+std::vector<std::string> packed_tensor_parts(const Checkpoint& checkpoint, const std::string& key,
+                                             const std::string& text) {
   std::vector<std::string> parts;
   const std::size_t part = key.rfind('.') + 1;
   if (text.size() > kMostPackedText || text.find(kPartNames) == std::string::npos) return parts;
@@ -93,24 +93,24 @@ std::vector<TensorClass> classes_in_metadata(const Checkpoint& checkpoint) {
   return classes;
 }
 
-bool has_stale_packing(const Checkpoint& checkpoint) {
+bool names_missing_packed_parts(const Checkpoint& checkpoint) {
   bool is_stale = false;
   each_metadata(checkpoint,
                 [&](const std::string&, const std::string& key, const std::string& text) {
                   is_stale = is_stale || (text.find(kPartNames) != std::string::npos &&
-                                          packed_parts(checkpoint, key, text).empty());
+                                          packed_tensor_parts(checkpoint, key, text).empty());
                 });
   return is_stale;
 }
 
-bool describes_tensors(const Checkpoint& checkpoint, const std::string& key,
-                       const std::string& text) {
+bool is_tensor_specific_metadata(const Checkpoint& checkpoint, const std::string& key,
+                                 const std::string& text) {
   // Keys of kohya's scripts and of ModelSpec.
   constexpr auto kHashes = std::to_array<std::string_view>(
       {"sshs_model_hash", "sshs_legacy_hash", "modelspec.hash_sha256"});
   return std::find(kHashes.begin(), kHashes.end(), key) != kHashes.end() || key == "tensor_names" ||
          checkpoint.find(key).has_value() || text.find(kPartNames) != std::string::npos ||
-         quotes_tensor(checkpoint, text);
+         contains_quoted_tensor_name(checkpoint, text);
 }
 
 }  // namespace shw

@@ -24,18 +24,18 @@ bool is_metadata_of_format(std::string_view key);
 
 // torchao writes one entry for each parameter ("a.weight") that it packs into several tensors
 // ("a._weight_qdata"). Returns those tensors of the checkpoint; empty for other entries.
-std::vector<std::string> packed_parts(const Checkpoint& checkpoint, const std::string& key,
-                                      const std::string& text);
+std::vector<std::string> packed_tensor_parts(const Checkpoint& checkpoint, const std::string& key,
+                                             const std::string& text);
 
 // The classes that torchao's entries name.
 std::vector<TensorClass> classes_in_metadata(const Checkpoint& checkpoint);
 
 // True if torchao's entries describe the packing of parameters that are no longer packed.
-bool has_stale_packing(const Checkpoint& checkpoint);
+bool names_missing_packed_parts(const Checkpoint& checkpoint);
 
 // True for an entry that becomes invalid when a tensor changes: a hash of their bytes, or one that
 // names tensors and describes their packing.
-bool describes_tensors(const Checkpoint& checkpoint, const std::string& key,
-                       const std::string& text);
+bool is_tensor_specific_metadata(const Checkpoint& checkpoint, const std::string& key,
+                                 const std::string& text);
 
 }  // namespace shw

@@ -58,7 +58,7 @@ void split_one(const Outputs& outputs, const PartLocation& home, std::vector<std
 
 }  // namespace
 
-std::vector<std::string> split_into_files(const Outputs& outputs, const PartHomes& homes) {
+std::vector<std::string> split_into_files(const Outputs& outputs, const PartLocations& homes) {
   std::vector<std::string> paths(outputs.tensors.size());
   for (std::size_t home = 0; home < homes.homes.size(); ++home) {
     std::vector<std::size_t> own;
@@ -71,7 +71,7 @@ std::vector<std::string> split_into_files(const Outputs& outputs, const PartHome
 }
 
 std::string new_safetensors_index(const Outputs& outputs, const LaidOut& laid_out,
-                                  const PartHomes& homes, const PartLocation& home) {
+                                  const PartLocations& homes, const PartLocation& home) {
   std::uint64_t total = 0, elements = 0;
   std::set<std::uint32_t> files;
   nlohmann::json places = nlohmann::json::object();

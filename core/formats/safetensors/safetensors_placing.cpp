@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "core/formats/common/safetensors_dtypes.h"
 #include "core/formats/common/safetensors_header.h"
-#include "core/formats/common/safetensors_words.h"
 #include "core/formats/safetensors/safetensors_names.h"
 #include "core/formats/safetensors/safetensors_new.h"
 #include "core/formats/safetensors_outputs.h"
@@ -22,7 +22,7 @@ struct TensorFilePlacer {
   const Outputs& outputs;
   bool sharded = false;
   const Checkpoint* source = nullptr;       // null: a first save
-  PartHomes homes = {};                     // for a plain first save
+  PartLocations homes = {};                 // for a plain first save
   std::vector<std::string> new_files = {};  // for a plain first save: by tensor
   std::vector<std::string> paths = {};      // files with tensors, in the order of the source
   std::set<std::string> everything = {};    // all existing files
@@ -96,7 +96,7 @@ struct TensorFilePlacer {
       return fail(ErrorKind::kUnsupported, "has two tiles of one file, which holds a tensor once",
                   Place{.file = path, .tensor = tensor.fqn});
     const std::string name = new_files.empty() ? tensor.fqn : name_in_file(tensor, homes.of(t));
-    placed.changes[path].written[name] = {std::string(safetensors_word(tensor.dtype)),
+    placed.changes[path].written[name] = {std::string(safetensors_dtype_name(tensor.dtype)),
                                           tile.box.sizes, *length};
     if (sharded) placed.changes[path].saved_offsets[name] = tile.box.offsets;
     placed.made.push_back({t, i, std::move(path), name});
@@ -184,7 +184,7 @@ Result<PlacedTiles> place_safetensors(const Outputs& outputs, const Checkpoint* 
   if (placing.source == nullptr) {
     SHW_CHECK(check_safetensors_can_store(outputs, sharded));
     if (!sharded) {
-      placing.homes = part_homes(outputs);
+      placing.homes = part_locations(outputs);
       placing.new_files = split_into_files(outputs, placing.homes);
     }
   } else {

@@ -10,8 +10,8 @@
 #include "core/base/checked.h"
 #include "core/base/json.h"
 #include "core/formats/common/filled_attribute.h"
+#include "core/formats/common/safetensors_dtypes.h"
 #include "core/formats/common/safetensors_header.h"
-#include "core/formats/common/safetensors_words.h"
 #include "core/formats/safetensors/safetensors_new.h"
 
 namespace shw {
@@ -122,7 +122,7 @@ std::vector<HeaderPart> parts_of(const SafetensorsHeader& header, const Safetens
   for (const auto& [name, tensor] : change.written) {
     if (held.contains(name)) continue;
     std::size_t rank =
-        is_new ? safetensors_order(tensor.dtype_text) : alignment_of(tensor.dtype_text);
+        is_new ? safetensors_dtype_rank(tensor.dtype_text) : alignment_of(tensor.dtype_text);
     parts.push_back({name, nullptr, &tensor, tensor.length, UINT64_MAX, rank});
   }
   std::stable_sort(parts.begin(), parts.end(), [](const HeaderPart& a, const HeaderPart& b) {

@@ -20,7 +20,7 @@ Result<bool> has_safetensors(const DirectoryContents& look) {
   });
 }
 
-FileRole named_safetensors(std::string_view file) {
+FileRole safetensors_file_role(std::string_view file) {
   if (file.ends_with(".safetensors.index.json")) return FileRole::kCheckpoint;
   return file.ends_with(kSafetensorsSuffix) ? FileRole::kAlone : FileRole::kNothing;
 }
@@ -43,7 +43,7 @@ std::vector<NeededAddition> needed_metadata(const Checkpoint& checkpoint) {
   std::map<std::string, NeededAddition> needed;
   each_metadata(checkpoint, [&](const std::string&, const std::string& key,
                                 const std::string& text) {
-    auto parts = packed_parts(checkpoint, key, text);
+    auto parts = packed_tensor_parts(checkpoint, key, text);
     if (key == kLoraMetadata)
       needed.emplace(key, NeededAddition{metadata_name(key), "diffusers reads lora_alpha there"});
     else if (!parts.empty())
@@ -62,7 +62,7 @@ constexpr FormatRow kSafetensorsRow = {
     .sign = kSafetensorsSuffix,
     .recognises = has_safetensors,
     .open = open_safetensors,
-    .named = named_safetensors,
+    .named = safetensors_file_role,
     .noted_additions = other_metadata,
     .needed_additions = needed_metadata,
     .tensor_classes = classes_in_metadata,

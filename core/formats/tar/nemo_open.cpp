@@ -53,7 +53,7 @@ OpenedCheckpoint open_nemo(std::shared_ptr<const Directory> directory, Progress*
   return open_nested(std::move(inside), progress);
 }
 
-FileRole named_nemo(std::string_view file) {
+FileRole nemo_file_role(std::string_view file) {
   return file.ends_with(kNemoSuffix) ? FileRole::kAlone : FileRole::kNothing;
 }
 
@@ -64,7 +64,7 @@ constexpr FormatRow kNemoRow = {
     .sign = kNemoSuffix,
     .recognises = has_one_nemo,
     .open = open_nemo,
-    .named = named_nemo,
+    .named = nemo_file_role,
 };
 
 }  // namespace shw

@@ -1,5 +1,5 @@
-// What config.json says of a model whose ranks' parts are in files of their own: the sizes by which
-// a part is known to be a part. An engine's files say no axis and no whole size.
+// The sizes in config.json of a model that has one file per rank. They show which part of a tensor
+// a rank holds, because engine files record neither the split axis nor the whole shape.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace shw {
 
-// A size that config.json does not say is 0, which no part has.
+// A size of 0 is missing in config.json; no part matches it.
 struct ParallelModel {
   ParallelEngine engine = ParallelEngine::kVllm;
   std::int64_t width = 0;  // hidden_size
@@ -23,7 +23,7 @@ struct ParallelModel {
   std::int64_t experts = 0;
   std::int64_t layers = 0;
   std::uint32_t tensor_ranks = 1, pipeline_ranks = 1;
-  bool is_mapped = false;  // config.json says how ranks are dealt out (TensorRT-LLM)
+  bool is_mapped = false;  // config.json gives the rank mapping (TensorRT-LLM)
 
   std::int64_t query_rows() const { return heads * head_width; }
 };
@@ -32,8 +32,8 @@ struct ParallelModel {
 ParallelModel parallel_model(const Directory& directory, ParallelEngine engine,
                              std::uint32_t ranks);
 
-// Boxes of the whole that a rank's part is, in the order in which the part holds them along
-// `axis`, and the shape of the whole.
+// The boxes of the whole tensor that a rank's part covers, in the part's order along the split
+// axis, and the shape of the whole tensor.
 struct ParallelPart {
   Extents shape;
   std::vector<Box> boxes;
@@ -52,11 +52,12 @@ std::optional<ParallelPart> parallel_part(const ParallelModel& model, std::strin
                                           Dtype dtype, const Extents& local, std::uint32_t rank);
 
 // The name with the layer's number in the whole model: TensorRT-LLM counts the layers of each
-// pipeline rank from 0. Nothing where the layers are not dealt out evenly.
+// pipeline rank from 0. nullopt if the layers are not divided evenly among the pipeline ranks.
 std::optional<std::string> name_in_model(const ParallelModel& model, std::string_view name,
                                          std::uint32_t pipeline_rank);
 
-// How many ranks there were, by one rank's part of an attention's output; 0: it does not say.
+// The number of ranks, derived from the shape of one rank's part of an attention output; 0 if it
+// cannot be derived.
 std::uint32_t ranks_by_part(const ParallelModel& model, std::string_view name,
                             const Extents& local);
 

@@ -31,7 +31,7 @@ std::string engine_file_name(const EngineFileName& name);
 // The files of one engine at the top of a folder, by rank and part.
 struct ParallelFiles {
   ParallelEngine engine = ParallelEngine::kVllm;
-  std::uint32_t ranks = 0;  // as names say it, else the highest rank and one
+  std::uint32_t ranks = 0;  // the number in the names, else the highest rank + 1
   bool names_tell_ranks = false;
   std::map<std::uint32_t, std::map<std::uint32_t, std::string>> of_rank;
 };

@@ -9,8 +9,8 @@
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/codecs.h"
-#include "core/formats/common/not_looked_at.h"
-#include "core/formats/common/read_note.h"
+#include "core/formats/common/how_read_finding.h"
+#include "core/formats/common/not_examined_finding.h"
 #include "core/formats/common/safetensors_header.h"
 #include "core/formats/rank_chunks.h"
 #include "core/formats/tensor_parallel/parallel_model.h"
@@ -78,12 +78,12 @@ class ParallelOpening {
     auto header = source ? read_safetensors_header(**source, progress)
                          : tl::unexpected<Error>(std::move(source).error());
     if (!header) {
-      builder_.add_finding(unread_file(path, header.error(), {}, "tensor"));
+      builder_.add_finding(unread_file_finding(path, header.error(), {}, "tensor"));
       if (!error_) error_ = std::move(header).error();
       return;
     }
     for (const SafetensorsEntry& entry : header->entries) {
-      SideTensor tensor;
+      TorchFileTensor tensor;
       tensor.dtype = entry.dtype;
       tensor.sizes = entry.shape;
       tensor.strides = row_major_strides(entry.shape);
@@ -105,7 +105,7 @@ class ParallelOpening {
         std::any_of(known->second.begin(), known->second.end(),
                     [&](const RankPiece& other) { return other.rank == piece.rank; });
     if (!is_twice) return known->second.push_back(std::move(piece));
-    builder_.add_finding(bad_record(
+    builder_.add_finding(bad_record_finding(
         name,
         fmt::format("{} is in two files of rank {}; {} is the second, and the first was read.",
                     name, piece.rank, path)));
@@ -121,7 +121,7 @@ class ParallelOpening {
         builder_.add_finding(not_examined_finding(std::move(subjects), std::move(cause)));
         continue;
       }
-      Finding finding = bad_record(path, std::move(cause), problem.at);
+      Finding finding = bad_record_finding(path, std::move(cause), problem.at);
       finding.subjects = std::move(subjects);
       builder_.add_finding(std::move(finding));
     }
@@ -180,7 +180,7 @@ class ParallelOpening {
   }
 
   void add_tensor(const std::string& name, const std::vector<RankPiece>& pieces) {
-    const SideTensor& first = pieces.front().tensor;
+    const TorchFileTensor& first = pieces.front().tensor;
     const bool are_alike = std::all_of(pieces.begin(), pieces.end(), [&](const RankPiece& piece) {
       return piece.tensor.sizes == first.sizes && piece.tensor.dtype == first.dtype;
     });

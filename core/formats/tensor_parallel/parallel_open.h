@@ -1,7 +1,6 @@
-// A model in the form that a serving engine keeps for itself: safetensors files per rank of tensor
-// parallelism, each with one rank's part of every tensor under one name (parallel_names.h). Parts
-// are joined where name and sizes settle how (parallel_model.h); any other is a tensor of its rank,
-// "rank_0.NAME".
+// A model in a serving engine's own form: safetensors files per tensor-parallel rank, each with one
+// rank's part of every tensor under the same name (parallel_names.h). Parts are joined if name and
+// sizes determine how (parallel_model.h); other parts become tensors of their rank: "rank_0.NAME".
 #pragma once
 
 #include "core/formats/format_row.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/formats/common/noted_side.h"
 #include "core/formats/common/top_file.h"
+#include "core/formats/common/torch_file_with_findings.h"
 #include "core/formats/open_nested.h"
 #include "core/tensor/strided_copy.h"
 
@@ -53,7 +53,7 @@ Result<ItemTensors> read_safetensors_item(const std::shared_ptr<const Directory>
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       const auto item = checkpoint.item(chunk);
       if (!item) continue;
-      SideTensor one;
+      TorchFileTensor one;
       one.path.emplace_back(std::string(checkpoint.fqn(tensor)));
       one.dtype = checkpoint.dtype(tensor);
       const auto shape = checkpoint.shape(tensor);

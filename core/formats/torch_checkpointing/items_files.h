@@ -31,8 +31,8 @@ SavedFiles find_item_files(std::span<const Entry> entries, const ItemsMetadata* 
 
 // The tensors of one file. `codec`: that of its storages; null for torch.save files.
 struct ItemTensors {
-  std::vector<SideTensor> tensors = {};
-  std::vector<SideUnreadable> unreadable = {};
+  std::vector<TorchFileTensor> tensors = {};
+  std::vector<UnreadableTensor> unreadable = {};
   const Codec* codec = nullptr;
 };
 Result<ItemTensors> read_item_file(const std::shared_ptr<const Directory>& directory,

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/base/words.h"
-#include "core/formats/common/pickle.h"
+#include "core/formats/pickle/pickle.h"
 
 namespace shw {
 namespace {
@@ -153,7 +153,7 @@ class ItemsReader {
   }
 
   void check_mesh(const ItemGroup& group, const std::string& name) {
-    const SideMesh& mesh = group.sharding.mesh;
+    const DTensorMesh& mesh = group.sharding.mesh;
     const auto cells = volume(mesh.shape);
     const std::set<std::int64_t> own(mesh.ranks.begin(), mesh.ranks.end());
     if (!cells || static_cast<std::uint64_t>(*cells) != mesh.ranks.size())

@@ -16,14 +16,14 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/common/side_tensors.h"
+#include "core/formats/common/torch_file_tensors.h"
 
 namespace shw {
 
 // Description of a tensor, and the ranks that hold parts with this description.
 struct ItemGroup {
   Dtype dtype = Dtype::kUnknown;
-  SideSharding sharding;
+  DTensorSharding sharding;
   std::vector<std::int64_t> ranks;
   bool is_known = true;  // false: a type of another library
 };

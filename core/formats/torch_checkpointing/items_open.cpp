@@ -70,7 +70,7 @@ class ItemsReading {
     if (!file.is_there || !is_read) return;
     auto tensors = read_item_file(directory_, file.path, notes_);
     if (!tensors) {
-      builder_.add_finding(bad_record(
+      builder_.add_finding(bad_record_finding(
           file.path,
           fmt::format("The file {} cannot be read: {}.", file.path, tensors.error().message),
           tensors.error().place.offset));
@@ -80,13 +80,13 @@ class ItemsReading {
     is_read_ = true;
     const bool is_sharded =
         std::any_of(tensors->tensors.begin(), tensors->tensors.end(),
-                    [](const SideTensor& tensor) { return tensor.sharding.has_value(); });
+                    [](const TorchFileTensor& tensor) { return tensor.sharding.has_value(); });
     if (metadata_ && !file.is_recorded && is_sharded) sharded_unrecorded_.insert(file.item);
     tensors_.add({file.item, file.rank, file.path, id, file.is_recorded}, std::move(*tensors));
   }
 
   void note(std::string subject, Severity severity, std::string cause) {
-    Finding finding = bad_record(std::move(subject), std::move(cause));
+    Finding finding = bad_record_finding(std::move(subject), std::move(cause));
     finding.severity = severity;
     builder_.add_finding(std::move(finding));
   }
@@ -206,7 +206,7 @@ Result<bool> recognises_items(const DirectoryContents& look) {
   return has_dtensor_files(look);
 }
 
-FileRole named_items(std::string_view file) {
+FileRole items_file_role(std::string_view file) {
   return file == kItemsMetadata ? FileRole::kCheckpoint : FileRole::kNothing;
 }
 
@@ -225,7 +225,7 @@ constexpr FormatRow kTorchCheckpointingRow = {
     .sign = "metadata.pkl",
     .recognises = recognises_items,
     .open = open_items,
-    .named = named_items,
+    .named = items_file_role,
 };
 
 }  // namespace shw

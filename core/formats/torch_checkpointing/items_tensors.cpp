@@ -15,12 +15,12 @@ namespace {
 constexpr std::size_t kMostItemFindings = 32;
 
 // Ignores the ranks of the mesh, because a saved submesh contains those of its root.
-bool is_same_sharding(const SideSharding& a, const SideSharding& b) {
+bool is_same_sharding(const DTensorSharding& a, const DTensorSharding& b) {
   return a.global_shape == b.global_shape && a.placements == b.placements &&
          a.mesh.shape == b.mesh.shape;
 }
 
-std::string placements_of(const SideSharding& sharding) {
+std::string placements_of(const DTensorSharding& sharding) {
   std::string text;
   for (const std::string& one : sharding.placements) text += (text.empty() ? "" : ", ") + one;
   return text;
@@ -29,7 +29,7 @@ std::string placements_of(const SideSharding& sharding) {
 }  // namespace
 
 void ItemsTensors::add(const ItemSource& source, ItemTensors tensors) {
-  for (SideTensor& tensor : tensors.tensors) {
+  for (TorchFileTensor& tensor : tensors.tensors) {
     const std::string path = dotted_path(tensor.path);
     if (tensor.sharding) add_rank(source, tensor);
     // Without metadata, plain tensors of several ranks cannot be known to be copies of one.
@@ -46,14 +46,14 @@ void ItemsTensors::add(const ItemSource& source, ItemTensors tensors) {
     known->second.pieces.push_back({source.rank, source.file, std::move(tensor), tensors.codec});
     known->second.files.push_back(source.path);
   }
-  for (const SideUnreadable& one : tensors.unreadable)
+  for (const UnreadableTensor& one : tensors.unreadable)
     unread_[one.error.message].emplace_back(source.item + "." + dotted_path(one.path), source.path);
 }
 
 // Checks the rank that every DTensor records. Python's hash of a mesh is constant in a process:
 // another hash in a file of the same rank comes from another run of the program.
-void ItemsTensors::add_rank(const ItemSource& source, const SideTensor& tensor) {
-  const SideSharding& sharding = *tensor.sharding;
+void ItemsTensors::add_rank(const ItemSource& source, const TorchFileTensor& tensor) {
+  const DTensorSharding& sharding = *tensor.sharding;
   if (sharding.rank && *sharding.rank != source.rank)
     swapped_.emplace(source.path, fmt::format("rank {}", *sharding.rank));
   if (!sharding.mesh_hash) return;
@@ -115,7 +115,7 @@ void ItemsTensors::add_piece(const std::string& fqn, const Named& named, std::si
          fqn, file);
   if (piece.tensor.dtype != dtype)
     return note("is of another dtype than on another rank", fqn, file);
-  const SideSharding* sharding = own ? &*own : group != nullptr ? &group->sharding : nullptr;
+  const DTensorSharding* sharding = own ? &*own : group != nullptr ? &group->sharding : nullptr;
   auto boxes = sharding != nullptr ? boxes_of_sharding(*sharding, piece.rank)
                                    : Result<std::vector<Box>>({whole(shape)});
   if (!boxes) {
@@ -153,7 +153,7 @@ void ItemsTensors::add_lost(std::uint32_t) {
     }
   }
   if (lost.empty()) return;
-  Finding finding = bad_record(
+  Finding finding = bad_record_finding(
       lost.front(), fmt::format("{} that metadata.pkl has {} in no file that could be read: {}.",
                                 plural(lost.size(), "tensor"), lost.size() == 1 ? "is" : "are",
                                 short_list_text(lost)));
@@ -170,7 +170,7 @@ void ItemsTensors::note_wrong() {
   std::size_t noted = 0;
   auto add = [&](std::string subject, std::string cause, Severity severity) {
     if (++noted > kMostItemFindings) return;
-    Finding finding = bad_record(std::move(subject), std::move(cause));
+    Finding finding = bad_record_finding(std::move(subject), std::move(cause));
     finding.severity = severity;
     builder_.add_finding(std::move(finding));
   };
@@ -202,9 +202,9 @@ void ItemsTensors::note_wrong() {
         Severity::kWarning);
   for (const auto& [reason, where] : unread_) {
     if (++noted > kMostItemFindings) return;
-    Finding finding =
-        bad_record(where.front().first,
-                   fmt::format("{} in {}: {}.", where.front().first, where.front().second, reason));
+    Finding finding = bad_record_finding(
+        where.front().first,
+        fmt::format("{} in {}: {}.", where.front().first, where.front().second, reason));
     finding.rule = "not-looked-at";
     finding.severity = Severity::kInfo;
     builder_.add_finding(std::move(finding));

@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/formats/common/safetensors_words.h"
+#include "core/formats/common/safetensors_dtypes.h"
 #include "core/formats/safetensors_outputs.h"
 #include "core/formats/torch_checkpointing/items_metadata.h"
 #include "core/formats/torch_checkpointing/items_placing.h"
@@ -44,7 +44,7 @@ Status add_item_file(const Outputs& outputs, const PlacedItems& placed, const st
       out.made.push_back({t, tile, file, at, *bytes, at, *bytes});
       at += *bytes;
     }
-    header[placed.tensors[t].key] = {{"dtype", safetensors_word(tensor.dtype)},
+    header[placed.tensors[t].key] = {{"dtype", safetensors_dtype_name(tensor.dtype)},
                                      {"shape", tensor.shape},
                                      {"data_offsets", {begin, at}}};
   }

@@ -12,17 +12,17 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
-#include "core/formats/common/not_looked_at.h"
+#include "core/formats/common/how_read_finding.h"
+#include "core/formats/common/not_examined_finding.h"
 #include "core/formats/common/open_advice.h"
-#include "core/formats/common/read_note.h"
 #include "core/formats/common/top_file.h"
-#include "core/formats/common/zip.h"
-#include "core/formats/common/zip_directory.h"
-#include "core/formats/folder_below.h"
 #include "core/formats/joined_folders.h"
-#include "core/formats/one_file.h"
 #include "core/formats/open_nested.h"
+#include "core/formats/single_file_directory.h"
+#include "core/formats/subfolder_directory.h"
 #include "core/formats/torch_export/export_config.h"
+#include "core/formats/zip/zip.h"
+#include "core/formats/zip/zip_directory.h"
 #include "core/model/builder.h"
 #include "core/tensor/strided_copy.h"
 
@@ -75,7 +75,7 @@ class ExportReader {
     for (ExportedTensor& tensor : tensors) {
       tensor.fqn.insert(0, prefix);
       if (!names_.insert(tensor.fqn).second) {
-        builder_.add_finding(bad_record(
+        builder_.add_finding(bad_record_finding(
             path_, fmt::format("In {} two tensors have the name {}.", path_, tensor.fqn)));
       } else if (tensor.not_read.empty()) {
         add_tensor(tensor, std::string(config.folder) + tensor.record);
@@ -107,7 +107,7 @@ class ExportReader {
     builder_.add_tensor(tensor.fqn, tensor.dtype, tensor.sizes, tensor.requires_grad);
     const ChunkId chunk = builder_.add_chunk(Extents(tensor.sizes.size(), 0), tensor.sizes);
     if (!place) {
-      builder_.add_finding(bad_record(
+      builder_.add_finding(bad_record_finding(
           tensor.fqn, fmt::format("{} in {}: {}.", tensor.fqn, path_, place.error().message),
           place.error().place.offset));
       return;
@@ -163,7 +163,7 @@ std::vector<std::string> saved_files_in(const Directory& inside) {
   return weights;
 }
 
-tl::unexpected<Error> holds_no_tensors(const ZipReader& archive, const std::string& path) {
+tl::unexpected<Error> no_tensors_error(const ZipReader& archive, const std::string& path) {
   const bool is_compiled =
       std::any_of(archive.entries().begin(), archive.entries().end(),
                   [](const ZipEntry& entry) { return entry.name.ends_with(".so"); });
@@ -194,7 +194,7 @@ OpenedCheckpoint open_saved_files(const ZipReader& archive,
       return opened;
     }
   }
-  if (parts.empty()) return holds_no_tensors(archive, path);
+  if (parts.empty()) return no_tensors_error(archive, path);
   return join_folders(inside, parts);
 }
 

@@ -17,7 +17,7 @@ Result<bool> has_export_file(const DirectoryContents& look) {
   });
 }
 
-FileRole named_export(std::string_view file) {
+FileRole export_file_role(std::string_view file) {
   return file.ends_with(kExportSuffix) ? FileRole::kAlone : FileRole::kNothing;
 }
 
@@ -35,7 +35,7 @@ constexpr FormatRow kTorchExportRow = {
     .sign = kExportSuffix,
     .recognises = has_export_file,
     .open = open_torch_export,
-    .named = named_export,
+    .named = export_file_role,
     .names_are_common = true,
     .check_file = check_zip_records,
 };

@@ -8,15 +8,15 @@
 
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
-#include "core/formats/common/before_zip.h"
 #include "core/formats/common/codecs.h"
-#include "core/formats/common/not_looked_at.h"
+#include "core/formats/common/how_read_finding.h"
+#include "core/formats/common/legacy_torch_file.h"
+#include "core/formats/common/not_examined_finding.h"
 #include "core/formats/common/open_advice.h"
-#include "core/formats/common/pickle_safety.h"
-#include "core/formats/common/plain_pickle.h"
-#include "core/formats/common/read_note.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/trainer_names.h"
+#include "core/formats/pickle/pickle_safety.h"
+#include "core/formats/pickle/plain_pickle.h"
 #include "core/formats/torch_file/latin1_codec.h"
 #include "core/formats/torch_file/module_findings.h"
 #include "core/formats/torch_file/pickled_arrays.h"
@@ -38,7 +38,7 @@ constexpr PickleLimits kBareLimits{1u << 26, 200, 1u << 14};
 
 bool begins_as_pickle(BytesView first) {
   return first.size() > 1 && first[0] == std::byte{0x80} && first[1] >= std::byte{2} &&
-         first[1] <= std::byte{5} && !is_before_zip(first);
+         first[1] <= std::byte{5} && !is_legacy_torch_file(first);
 }
 
 // The bytes of a file and the tree of its pickle, whose texts point into them.
@@ -212,7 +212,7 @@ class BarePickleOpening {
         builder_.add_finding(not_examined_finding(std::move(names), std::move(cause)));
         continue;
       }
-      Finding finding = bad_record(path_, std::move(cause));
+      Finding finding = bad_record_finding(path_, std::move(cause));
       finding.subjects = std::move(names);
       builder_.add_finding(std::move(finding));
     }

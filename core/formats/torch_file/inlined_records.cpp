@@ -6,9 +6,9 @@
 #include <set>
 
 #include "core/formats/common/torch_item.h"
-#include "core/formats/common/zip.h"
 #include "core/formats/torch_file/open_state.h"
 #include "core/formats/torch_file/state_dict.h"
+#include "core/formats/zip/zip.h"
 
 namespace shw {
 namespace {
@@ -38,9 +38,9 @@ std::set<std::string> storage_keys(const PickleTree& tree, NodeId value) {
   return keys;
 }
 
-class Records {
+class StorageRecordChecker {
  public:
-  Records(const ZipReader& zip, Progress* progress) : zip_(zip), progress_(progress) {}
+  StorageRecordChecker(const ZipReader& zip, Progress* progress) : zip_(zip), progress_(progress) {}
 
   // Success, or the first error.
   Status check(const std::set<std::string>& keys) {
@@ -57,7 +57,7 @@ class Records {
     const ZipEntry* record = zip_.find_storage(key);
     if (record == nullptr) return zip_.damaged(0, "the archive has no record data/" + key);
     SHW_TRY(std::uint32_t crc, zip_.crc_of(*record, progress_));
-    if (crc == record->crc || zip_.crcs_absent()) return {};
+    if (crc == record->crc || zip_.lacks_crcs()) return {};
     return zip_.damaged(record->header_offset,
                         fmt::format("record {} does not match its checksum", record->name));
   }
@@ -73,7 +73,7 @@ Status check_records_in(const Checkpoint& checkpoint, const std::string& path,
   auto state = open_state(*checkpoint.directory(), path);
   if (!state) return {};  // opening has reported the unreadable file
   SHW_TRY(std::vector<StateEntry> entries, entries_of(*state, path));
-  Records records(state->zip, progress);
+  StorageRecordChecker records(state->zip, progress);
   for (const StateEntry& entry : entries) {
     auto found = opaque.find(entry.fqn);
     if (found == opaque.end()) continue;

@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "core/base/checked.h"
-#include "core/formats/common/byte_stream.h"
 #include "core/formats/common/chunk_header.h"
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/item_reader.h"
+#include "core/formats/zip/byte_stream.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -32,12 +32,12 @@ class Latin1Stream final : public ByteStream {
           out[made++] = std::byte(byte);
           continue;
         }
-        if (byte != 0xC2 && byte != 0xC3) return not_latin1();
+        if (byte != 0xC2 && byte != 0xC3) return not_latin1_error();
         begin_ = byte;
         is_within_ = true;
         continue;
       }
-      if ((byte & 0xC0) != 0x80) return not_latin1();
+      if ((byte & 0xC0) != 0x80) return not_latin1_error();
       out[made++] = std::byte(((begin_ & 0x03) << 6) | (byte & 0x3F));
       is_within_ = false;
     }
@@ -45,7 +45,7 @@ class Latin1Stream final : public ByteStream {
   }
 
  private:
-  tl::unexpected<Error> not_latin1() const {
+  tl::unexpected<Error> not_latin1_error() const {
     return fail(ErrorKind::kDamaged, "holds text that is not the bytes of an array",
                 {range_.source->name(), range_.offset + done_ - (held_.size() - next_) - 1});
   }

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core/base/words.h"
-#include "core/formats/common/read_note.h"
+#include "core/formats/common/how_read_finding.h"
 #include "core/formats/common/tensor_subclass.h"
 #include "core/formats/torch_file/pickled_module.h"
 

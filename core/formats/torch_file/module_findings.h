@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/common/pickle.h"
+#include "core/formats/pickle/pickle.h"
 #include "core/model/finding.h"
 
 namespace shw {

@@ -1,6 +1,6 @@
 #include "core/formats/torch_file/open_state.h"
 
-#include "core/formats/common/said_records.h"
+#include "core/formats/common/torch_archive_check.h"
 #include "core/formats/common/torch_file_records.h"
 #include "core/formats/common/torch_item.h"
 
@@ -25,7 +25,7 @@ Result<OpenedState> open_pickle(const Directory& directory, const std::string& p
 
 Result<OpenedState> open_state(const Directory& directory, const std::string& path) {
   SHW_TRY(OpenedState state, open_pickle(directory, path, kPickleRecord));
-  SHW_TRY(state.whole, read_whole_record(state.zip));
+  SHW_TRY(state.whole, read_unflattened_names(state.zip));
   if (state.zip.find(kConstantsRecord) != nullptr && !is_state_mapping(state.tree))
     state.kind = StateKind::kProgram;
   return state;

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/common/pickle.h"
-#include "core/formats/common/zip.h"
+#include "core/formats/pickle/pickle.h"
 #include "core/formats/torch_file/state_dict.h"
+#include "core/formats/zip/zip.h"
 #include "core/io/source.h"
 
 namespace shw {

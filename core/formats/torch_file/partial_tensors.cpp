@@ -12,14 +12,14 @@ namespace shw {
 namespace {
 
 // Formats as "Shard(0)" or "Shard(0), Replicate()".
-std::string placements_text(const SideSharding& sharding) {
+std::string placements_text(const DTensorSharding& sharding) {
   std::string text;
   for (const std::string& placement : sharding.placements)
     text += (text.empty() ? "" : ", ") + placement;
   return text;
 }
 
-std::string rank_text(const SideSharding& sharding) {
+std::string rank_text(const DTensorSharding& sharding) {
   return sharding.rank ? fmt::format("rank {}", *sharding.rank) : std::string("one rank");
 }
 
@@ -34,8 +34,8 @@ bool is_named_for_rank(const std::string& path) {
 
 }  // namespace
 
-std::optional<PartialTensor> partial_tensor_of(SideSharding sharding, ExtentsView local) {
-  if (auto box = box_of_rank(sharding, local))
+std::optional<PartialTensor> partial_tensor_of(DTensorSharding sharding, ExtentsView local) {
+  if (auto box = box_of_local_tensor(sharding, local))
     return PartialTensor{std::move(sharding), std::move(*box)};
   const auto held = volume(local), all = volume(sharding.global_shape);
   if (!held || !all || *held >= *all || sharding.global_shape.size() != local.size())
@@ -53,7 +53,7 @@ void PartialTensors::add(const std::string& fqn, const PartialTensor& part) {
 
 std::optional<Finding> PartialTensors::finding(const std::string& path) const {
   if (!example_) return std::nullopt;
-  const SideSharding& sharding = example_->sharding;
+  const DTensorSharding& sharding = example_->sharding;
   const std::int64_t ranks = volume(sharding.mesh.shape).value_or(0);
   Finding finding{.rule = "local-saved-as-global", .subjects = subjects_};
   finding.link = "accelerate #4206";

@@ -6,20 +6,20 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/common/side_tensors.h"
+#include "core/formats/common/torch_file_tensors.h"
 #include "core/model/finding.h"
 
 namespace shw {
 
 struct PartialTensor {
-  SideSharding sharding;
+  DTensorSharding sharding;
   Box box;                // in the global tensor
   bool is_placed = true;  // false: only its size is known
 };
 
 // A part without a box (not placed) if mesh and placements give none of that size, such as strided
 // rows of tensor and data parallel ranks. nullopt if the tensor is not a part.
-std::optional<PartialTensor> partial_tensor_of(SideSharding sharding, ExtentsView local);
+std::optional<PartialTensor> partial_tensor_of(DTensorSharding sharding, ExtentsView local);
 
 // Collects the tensors of one file that are only parts.
 class PartialTensors {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "core/base/checked.h"
-#include "core/formats/common/before_zip.h"
+#include "core/formats/common/legacy_torch_file.h"
 #include "core/formats/common/numpy_dtype.h"
 #include "core/formats/common/torch_item.h"
 #include "core/tensor/strided_copy.h"
@@ -93,12 +93,12 @@ class ArrayReading {
     if (!is_here) return unsupported("is a tensor whose storage is not in this pickle");
     const BytesView nested = *tree_.bytes(arguments[0]);
     SHW_CHECK(place(nested, array));
-    if (!is_before_zip(nested))
+    if (!is_legacy_torch_file(nested))
       return unsupported("is a tensor whose storage is saved in a form that is not read");
     if (!names_only_a_storage(nested))
       return unsupported("is a tensor whose storage is saved with more than its bytes");
     SHW_TRY(ZipReader records,
-            read_before_zip(memory_source(name_, Bytes(nested.begin(), nested.end()))));
+            read_legacy_torch_file(memory_source(name_, Bytes(nested.begin(), nested.end()))));
     const ZipEntry* object = records.find("data.pkl");
     if (object == nullptr) return damaged("holds a storage without its object");
     const BytesView pickle = nested.subspan(object->header_offset, object->length);
@@ -247,10 +247,11 @@ class ArrayReading {
       if (!known) return unsupported("is a tensor of a dtype that is not read");
       array.dtype = *known;
     }
-    return with_view(std::move(array), arguments);
+    return with_array_view(std::move(array), arguments);
   }
 
-  Result<PickledArray> with_view(PickledArray array, std::span<const NodeId> arguments) const {
+  Result<PickledArray> with_array_view(PickledArray array,
+                                       std::span<const NodeId> arguments) const {
     const auto first = tree_.integer(arguments[1]);
     SHW_TRY(array.sizes, extents(arguments[2]));
     SHW_TRY(array.strides, extents(arguments[3]));

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "core/base/result.h"
-#include "core/formats/common/pickle.h"
+#include "core/formats/pickle/pickle.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
 

@@ -2,8 +2,8 @@
 
 #include <set>
 
-#include "core/formats/common/pickle_names.h"
 #include "core/formats/common/torch_item.h"
+#include "core/formats/pickle/pickle_names.h"
 
 namespace shw {
 namespace {

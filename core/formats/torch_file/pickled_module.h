@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/formats/common/pickle.h"
+#include "core/formats/pickle/pickle.h"
 
 namespace shw {
 

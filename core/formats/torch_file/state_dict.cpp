@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "core/formats/common/plain_pickle.h"
 #include "core/formats/common/tensor_subclass.h"
 #include "core/formats/common/torch_item.h"
+#include "core/formats/pickle/plain_pickle.h"
 #include "core/formats/torch_file/pickled_module.h"
 #include "core/formats/torch_file/state_keys.h"
 
@@ -94,12 +94,12 @@ std::optional<std::string> attributes_pickle(const PickleTree& tree, NodeId stat
   return out.size() > budget ? std::nullopt : std::optional(out + "u");
 }
 
-class Flattening {
+class StateDictFlattener {
  public:
   // Limits on names: a shared node is visited once per path, a pickle of some hundred bytes can
   // form 2^64 paths, and one long key can be in all of them.
-  Flattening(const PickleTree& tree, const std::string& file, const std::set<std::string>& whole,
-             IsTensorNode is_tensor = is_tensor_call)
+  StateDictFlattener(const PickleTree& tree, const std::string& file,
+                     const std::set<std::string>& whole, IsTensorNode is_tensor = is_tensor_call)
       : tree_(tree),
         file_(file),
         whole_(whole),
@@ -254,7 +254,8 @@ class Flattening {
     for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
       has_number = has_number || tree_.kind(items[i]) == NodeKind::kInt;
       if (is_word(tree_, items[i])) words.insert(*key_text(tree_, items[i]));
-      if (auto text = root_key_text(tree_, items[i]); text && is_rare_key(tree_, items[i]))
+      if (auto text = root_key_text(tree_, items[i]);
+          text && is_float_or_tuple_key(tree_, items[i]))
         words.insert(std::move(*text));
     }
     if (has_number) add_format_only_name("type of the whole-number keys");
@@ -265,7 +266,7 @@ class Flattening {
     if (forms_ == nullptr) return;
     if (tree_.kind(key) == NodeKind::kInt) forms_->numbers.insert(told_path_);
     if (is_word(tree_, key)) forms_->words.insert(told_path_);
-    if (!is_rare_key(tree_, key)) return;
+    if (!is_float_or_tuple_key(tree_, key)) return;
     if (auto opcodes = plain_pickle(tree_, key, plain_left_)) {
       plain_left_ -= opcodes->size();
       forms_->keys.emplace(told_path_, std::move(*opcodes));
@@ -315,7 +316,7 @@ class Flattening {
     bool all = true, has_rare = false;
     auto items = tree_.items(mapping);
     for (std::size_t i = 0; all && i + 1 < items.size(); i += 2) {
-      has_rare = has_rare || is_rare_key(tree_, items[i]);
+      has_rare = has_rare || is_float_or_tuple_key(tree_, items[i]);
       all = root_key_text(tree_, items[i]).has_value();
     }
     return have_text_[mapping] = all && (!has_rare || contains_tensor(mapping, depth));
@@ -416,13 +417,13 @@ class Flattening {
 Result<std::vector<StateEntry>> flatten_state_dict(const PickleTree& tree, const std::string& file,
                                                    const std::set<std::string>& whole,
                                                    IsTensorNode is_tensor) {
-  return Flattening(tree, file, whole, is_tensor).run();
+  return StateDictFlattener(tree, file, whole, is_tensor).run();
 }
 
 Result<StateForms> state_forms(const PickleTree& tree, const std::string& file,
                                const std::set<std::string>& whole) {
   StateForms forms;
-  SHW_CHECK(Flattening(tree, file, whole).run(&forms));
+  SHW_CHECK(StateDictFlattener(tree, file, whole).run(&forms));
   return forms;
 }
 

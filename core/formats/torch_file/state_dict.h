@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/formats/common/pickle.h"
 #include "core/formats/common/torch_item.h"
+#include "core/formats/pickle/pickle.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {

@@ -4,8 +4,8 @@
 #include <unordered_map>
 
 #include "core/formats/common/carried_pickle.h"
-#include "core/formats/common/pickle_writer.h"
 #include "core/formats/common/torch_archive.h"
+#include "core/formats/pickle/pickle_writer.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -159,8 +159,8 @@ class StatePickle {
   }
 
   Status object(std::uint32_t index) {
-    SHW_TRY(PlacedOpcodes placed,
-            placed_opcodes(plain_[index], out_.next_memo(), first_storage_[index]));
+    SHW_TRY(RenumberedOpcodes placed,
+            renumber_memo_entries(plain_[index], out_.next_memo(), first_storage_[index]));
     out_.raw(placed.opcodes);
     out_.skip_memo(placed.memo);
     return out_.flush_if_full();
@@ -296,7 +296,7 @@ class StatePickle {
   const StateTree& tree_;
   std::vector<std::string> storage_keys_;
   std::vector<std::uint32_t> first_storage_;  // index of each object's first storage
-  AroundHoles sink_;
+  HoleSkippingSink sink_;
   PickleWriter out_;
 };
 

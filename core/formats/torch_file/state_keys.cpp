@@ -65,11 +65,11 @@ std::optional<std::string> tuple_text(const PickleTree& tree, NodeId tuple) {
 
 }  // namespace
 
-bool is_rare_key(const PickleTree& tree, NodeId key) {
+bool is_float_or_tuple_key(const PickleTree& tree, NodeId key) {
   return tree.kind(key) == NodeKind::kFloat || tree.kind(key) == NodeKind::kTuple;
 }
 std::optional<std::string> root_key_text(const PickleTree& tree, NodeId key) {
-  return is_rare_key(tree, key) ? repr_text(tree, key) : key_text(tree, key);
+  return is_float_or_tuple_key(tree, key) ? repr_text(tree, key) : key_text(tree, key);
 }
 
 // Sorts places instead of building a table: a mapping may have millions of keys.

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/common/pickle_tree.h"
+#include "core/formats/pickle/pickle_tree.h"
 
 namespace shw {
 
@@ -13,7 +13,7 @@ namespace shw {
 std::optional<std::string> key_text(const PickleTree& tree, NodeId key);
 
 // Keys that get a name only at the root, where torch.distributed.checkpoint uses str(key).
-bool is_rare_key(const PickleTree& tree, NodeId key);
+bool is_float_or_tuple_key(const PickleTree& tree, NodeId key);
 // key_text, or repr() of a rare key.
 std::optional<std::string> root_key_text(const PickleTree& tree, NodeId key);
 

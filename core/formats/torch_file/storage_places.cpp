@@ -13,7 +13,7 @@
 namespace shw {
 namespace {
 
-enum class PlaceKind : std::uint8_t { kTorch, kBackend, kUnknown };
+enum class DeviceNameKind : std::uint8_t { kTorch, kBackend, kUnknown };
 
 // Devices that torch.serialization registers itself (2.6 to 2.15); if a device is missing on the
 // machine, torch's own error is clear. Names without a number are compared whole: "cpu:0" is
@@ -36,15 +36,15 @@ bool is_device_number(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-PlaceKind kind_of_place(std::string_view place) {
+DeviceNameKind device_name_kind(std::string_view place) {
   // torch only compares this prefix.
-  if (is_one_of(place, kWithoutNumber) || place.starts_with("mps")) return PlaceKind::kTorch;
+  if (is_one_of(place, kWithoutNumber) || place.starts_with("mps")) return DeviceNameKind::kTorch;
   const std::size_t colon = place.find(':');
   const std::string_view device = place.substr(0, colon);
   if (colon != std::string_view::npos && !is_device_number(place.substr(colon + 1)))
-    return PlaceKind::kUnknown;
-  if (is_one_of(device, kWithNumber)) return PlaceKind::kTorch;
-  return is_one_of(device, kBackends) ? PlaceKind::kBackend : PlaceKind::kUnknown;
+    return DeviceNameKind::kUnknown;
+  if (is_one_of(device, kWithNumber)) return DeviceNameKind::kTorch;
+  return is_one_of(device, kBackends) ? DeviceNameKind::kBackend : DeviceNameKind::kUnknown;
 }
 
 // The location text in a storage's persistent id, and its offset.
@@ -80,7 +80,7 @@ Finding finding_of(const Places& places, const std::string& path) {
   return finding;
 }
 
-Finding unknown_places(const Places& places, const std::string& path) {
+Finding unknown_devices_finding(const Places& places, const std::string& path) {
   Finding finding = finding_of(places, path);
   finding.severity = Severity::kWarning;
   finding.cause = fmt::format(
@@ -92,7 +92,7 @@ Finding unknown_places(const Places& places, const std::string& path) {
   return finding;
 }
 
-Finding places_of_backends(const Places& places, const std::string& path) {
+Finding backend_devices_finding(const Places& places, const std::string& path) {
   Finding finding = finding_of(places, path);
   finding.severity = Severity::kInfo;
   finding.cause = fmt::format(
@@ -104,20 +104,20 @@ Finding places_of_backends(const Places& places, const std::string& path) {
 
 }  // namespace
 
-std::vector<Finding> storage_place_findings(const PickleTree& tree, const std::string& path) {
+std::vector<Finding> storage_device_findings(const PickleTree& tree, const std::string& path) {
   Places unknown, backends;
   for (std::uint32_t i = 0; i < tree.node_count(); ++i) {
     auto place = place_in(tree, NodeId{i});
     if (!place) continue;
-    const PlaceKind kind = kind_of_place(place->first);
-    if (kind == PlaceKind::kTorch) continue;
-    Places& places = kind == PlaceKind::kUnknown ? unknown : backends;
+    const DeviceNameKind kind = device_name_kind(place->first);
+    if (kind == DeviceNameKind::kTorch) continue;
+    Places& places = kind == DeviceNameKind::kUnknown ? unknown : backends;
     if (places.storages.empty()) places.first_at = place->second;
     ++places.storages[place->first];
   }
   std::vector<Finding> findings;
-  if (!unknown.storages.empty()) findings.push_back(unknown_places(unknown, path));
-  if (!backends.storages.empty()) findings.push_back(places_of_backends(backends, path));
+  if (!unknown.storages.empty()) findings.push_back(unknown_devices_finding(unknown, path));
+  if (!backends.storages.empty()) findings.push_back(backend_devices_finding(backends, path));
   return findings;
 }
 

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/common/pickle.h"
+#include "core/formats/pickle/pickle.h"
 #include "core/model/finding.h"
 
 namespace shw {
 
 // One finding for devices unknown to torch itself, one for known backends outside of torch. The
 // data is intact in both cases and can be read here.
-std::vector<Finding> storage_place_findings(const PickleTree& tree, const std::string& path);
+std::vector<Finding> storage_device_findings(const PickleTree& tree, const std::string& path);
 
 }  // namespace shw

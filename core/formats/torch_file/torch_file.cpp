@@ -13,12 +13,12 @@
 #include "core/formats/common/filled_attribute.h"
 #include "core/formats/common/index_checks.h"
 #include "core/formats/common/part_names.h"
-#include "core/formats/common/pickle_safety.h"
-#include "core/formats/common/plain_pickle.h"
 #include "core/formats/common/torch_file_records.h"
 #include "core/formats/common/torch_item.h"
 #include "core/formats/joined_folders.h"
-#include "core/formats/one_file.h"
+#include "core/formats/pickle/pickle_safety.h"
+#include "core/formats/pickle/plain_pickle.h"
+#include "core/formats/single_file_directory.h"
 #include "core/formats/torch_file/module_findings.h"
 #include "core/formats/torch_file/open_state.h"
 #include "core/formats/torch_file/partial_tensors.h"
@@ -86,7 +86,7 @@ class TorchFileReader {
     }
     for (Finding& finding : unsafe_pickle_findings(tree_, path_, PickleOf::kPrograms))
       builder_.add_finding(std::move(finding));
-    for (Finding& finding : storage_place_findings(tree_, path_))
+    for (Finding& finding : storage_device_findings(tree_, path_))
       builder_.add_finding(std::move(finding));
     if (tree_.refused()) {
       Finding finding{.rule = "bad-record", .subjects = {path_}};
@@ -97,12 +97,13 @@ class TorchFileReader {
     if (unreadable_.empty()) {
       // torch.load creates every storage that the pickle names, even if no tensor uses it.
       if (auto all = check_storages(zip_, tree_); !all)
-        builder_.add_finding(bad_record(path_, "In " + path_ + ": " + all.error().message + ".",
-                                        all.error().place.offset.value_or(0)));
+        builder_.add_finding(bad_record_finding(path_,
+                                                "In " + path_ + ": " + all.error().message + ".",
+                                                all.error().place.offset.value_or(0)));
     }
     add_unreadable();
     if (auto finding = parts_.finding(path_)) builder_.add_finding(std::move(*finding));
-    add_stopping();
+    report_unloadable_tensors();
     add_untyped();
     add_repeated();
     return {};
@@ -266,7 +267,7 @@ class TorchFileReader {
   }
 
   // Reports tensors that torch.save writes but torch.load cannot create; their bytes are intact.
-  void add_stopping() {
+  void report_unloadable_tensors() {
     if (stopping_.empty()) return;
     Finding finding{.rule = "bad-record", .severity = Severity::kWarning};
     finding.cause = fmt::format(
@@ -283,7 +284,7 @@ class TorchFileReader {
   // fails to load ('UntypedStorage' object has no attribute 'dtype').
   void add_untyped() {
     if (untyped_.empty()) return;
-    Finding finding = bad_record(
+    Finding finding = bad_record_finding(
         path_,
         fmt::format("torch.load stops at {} in {}: a storage without a dtype of its own, in the "
                     "form of before torch 1.6, is what torch saves and cannot load. Its bytes are "
@@ -298,7 +299,7 @@ class TorchFileReader {
   // Reports repeated names: loaders read one file after the other and keep the last value.
   void add_repeated() {
     if (repeated_.empty()) return;
-    Finding finding = bad_record(
+    Finding finding = bad_record_finding(
         path_,
         fmt::format("{} in {} {} in a file before it too: the first was read here, and a "
                     "loader that takes file after file keeps the last.",
@@ -372,7 +373,7 @@ Result<TorchFiles> find_torch_files(const Directory& directory) {
   const DirectoryContents look(directory);
   SHW_TRY(auto alone, torch_file_in(look));
   SHW_TRY(auto several, alone || is_one_file(directory) ? Result<std::optional<TorchFileGroup>>({})
-                                                        : torch_several_in(look));
+                                                        : find_torch_file_group(look));
   if (several) {
     TorchFiles files{several->paths};
     files.several = std::move(several);
@@ -405,9 +406,9 @@ Status read_part(CheckpointBuilder& builder, const Directory& directory, const s
 
 // Unsupported data, such as the format before torch 1.6, is reported as not checked instead of
 // damage.
-Finding unread_part(const std::string& path, const Error& error) {
-  Finding finding = bad_record(path, "The file " + path + " cannot be read: " + error.message + ".",
-                               error.place.offset);
+Finding unread_part_finding(const std::string& path, const Error& error) {
+  Finding finding = bad_record_finding(
+      path, "The file " + path + " cannot be read: " + error.message + ".", error.place.offset);
   if (error.kind != ErrorKind::kUnsupported) return finding;
   finding.rule = "not-looked-at";
   finding.severity = Severity::kInfo;
@@ -441,7 +442,7 @@ OpenedCheckpoint open_prefixed(const std::shared_ptr<const Directory>& directory
     parts.push_back({std::move(opened), "", torch_stem(path) + "."});
   }
   SHW_TRY(auto joined, join_folders(directory, parts));
-  return CheckpointBuilder::with_finding(*joined, several_files_finding(several));
+  return CheckpointBuilder::with_finding(*joined, torch_file_group_finding(several));
 }
 
 }  // namespace
@@ -464,15 +465,16 @@ OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Pro
     Error& error = status.error();
     if (parts.paths.size() == 1 && !parts.index) return tl::unexpected<Error>(std::move(error));
     builder.file(path);
-    builder.add_finding(unread_part(path, error));
+    builder.add_finding(unread_part_finding(path, error));
     if (!read.first_error) read.first_error = std::move(error);
   }
   if (read.files.empty() && read.first_error)
     return tl::unexpected<Error>(std::move(*read.first_error));
   builder.set_provenance(std::move(read.provenance));
   if (parts.lack_index)
-    builder.add_finding(parts_without_index(parts.paths, kTorchIndexNames, Severity::kWarning));
-  if (parts.several) builder.add_finding(several_files_finding(*parts.several));
+    builder.add_finding(
+        parts_without_index_finding(parts.paths, kTorchIndexNames, Severity::kWarning));
+  if (parts.several) builder.add_finding(torch_file_group_finding(*parts.several));
   if (parts.index) add_index(builder, *directory, std::move(*parts.index), std::move(read.files));
   return builder.finish();
 }

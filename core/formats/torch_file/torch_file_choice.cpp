@@ -7,10 +7,10 @@
 
 #include "core/base/letter_case.h"
 #include "core/base/little_endian.h"
-#include "core/formats/common/before_zip.h"
+#include "core/formats/common/legacy_torch_file.h"
 #include "core/formats/common/magic.h"
-#include "core/formats/common/said_records.h"
 #include "core/formats/common/top_file.h"
+#include "core/formats/common/torch_archive_check.h"
 #include "core/formats/common/torch_item.h"
 #include "core/formats/common/trainer_names.h"
 #include "core/formats/torch_file/torch_index.h"
@@ -41,7 +41,7 @@ Result<bool> is_torch_archive(const DirectoryContents& look, const std::string& 
   constexpr std::uint64_t kLocalHeaderSize = 30;
   constexpr std::uint64_t kLongestName = 512;
   SHW_TRY(Bytes bytes, look.first_bytes(path, kLocalHeaderSize + kLongestName));
-  if (is_before_zip(bytes)) return true;
+  if (is_legacy_torch_file(bytes)) return true;
   if (bytes.size() < kLocalHeaderSize || load_little<std::uint32_t>(bytes) != kZipMagic)
     return false;
   std::size_t length = load_little<std::uint16_t>(bytes, 26);
@@ -50,7 +50,7 @@ Result<bool> is_torch_archive(const DirectoryContents& look, const std::string& 
   return is_first_record(name.substr(std::min(name.size(), name.find('/') + 1)));
 }
 
-FileRole named_torch_file(std::string_view file) {
+FileRole torch_file_role(std::string_view file) {
   if (file.ends_with(kTorchIndexSuffix)) return FileRole::kCheckpoint;
   constexpr auto kEndings = std::to_array<std::string_view>(
       {".pt", ".pth", ".th", ".bin", ".ckpt", ".pth.tar", ".pt.tar", ".pth.lora"});
@@ -70,7 +70,7 @@ Result<std::optional<std::string>> torch_file_in(const DirectoryContents& look) 
   std::vector<std::string> archives, named;
   for (const Entry& entry : entries) {
     const bool is_named = entries.size() == 1 || is_numbered_save(entry.path) ||
-                          named_torch_file(entry.path) != FileRole::kNothing;
+                          torch_file_role(entry.path) != FileRole::kNothing;
     if (!is_top_file(entry) || !is_named) continue;
     named.push_back(entry.path);
     SHW_TRY(bool is_archive, is_torch_archive(look, entry.path));

@@ -10,7 +10,7 @@
 namespace shw {
 
 // True for the usual suffixes: .pt, .pth, .bin, .ckpt, .pth.tar.
-FileRole named_torch_file(std::string_view file);
+FileRole torch_file_role(std::string_view file);
 // True for names without a suffix that end in a step, as programs for speech write: "g_00005000".
 bool is_numbered_save(std::string_view path);
 

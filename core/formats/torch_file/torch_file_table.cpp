@@ -15,15 +15,15 @@
 #include "core/formats/torch_file/torch_file_writer.h"
 #include "core/formats/torch_file/torch_index.h"
 #include "core/formats/torch_file/torch_several.h"
-#include "core/formats/unread.h"
+#include "core/formats/unsupported_formats.h"
 
 namespace shw {
 namespace {
 
 // True for a part of another format's checkpoint: a rank's file is not a whole model.
 bool is_unread(const Entry& entry) {
-  auto others = unread_formats();
-  return std::any_of(others.begin(), others.end(), [&](const UnreadFormat& other) {
+  auto others = unsupported_formats();
+  return std::any_of(others.begin(), others.end(), [&](const UnsupportedFormat& other) {
     return !other.is_adjacent_file &&
            other.matches(entry.path,
                          std::string_view(entry.path).substr(entry.path.rfind('/') + 1));
@@ -38,7 +38,7 @@ Result<bool> has_all_parts(const DirectoryContents& look, std::span<const Entry>
 }
 
 // The error if some parts are missing and no index lists their contents.
-std::optional<Error> lacking_parts(std::span<const Entry> entries) {
+std::optional<Error> missing_parts_error(std::span<const Entry> entries) {
   const TorchParts parts = torch_parts_among(entries);
   if (parts.missing.empty()) return std::nullopt;
   const std::size_t all = parts.files.size() + parts.missing.size();
@@ -71,7 +71,7 @@ Result<bool> has_torch_file(const DirectoryContents& look) {
   if (has_all) return true;
   if (std::any_of(entries.begin(), entries.end(), is_unread)) return false;
   SHW_TRY(auto file, torch_file_in(look));
-  return file ? true : has_torch_several(look);
+  return file ? true : has_torch_file_group(look);
 }
 
 // "0.weight" for the entry "0.weight.qdata".
@@ -118,8 +118,8 @@ constexpr FormatRow kTorchFileRow = {
     .sign = "torch.save file",
     .recognises = has_torch_file,
     .open = open_torch_file,
-    .named = named_torch_file,
-    .unfinished = lacking_parts,
+    .named = torch_file_role,
+    .unfinished = missing_parts_error,
     .names_are_common = true,
     .noted_additions = torch_only_names,
     .tensor_classes = classes_in_files,

@@ -11,16 +11,16 @@
 #include <unordered_set>
 
 #include "core/base/words.h"
-#include "core/formats/common/crc32.h"
-#include "core/formats/common/pickle.h"
 #include "core/formats/common/torch_archive.h"
 #include "core/formats/common/torch_file_records.h"
 #include "core/formats/library_names.h"
-#include "core/formats/part_homes.h"
+#include "core/formats/part_locations.h"
+#include "core/formats/pickle/pickle.h"
 #include "core/formats/plain_value.h"
 #include "core/formats/torch_file/open_state.h"
 #include "core/formats/torch_file/state_dict.h"
 #include "core/formats/torch_file/state_dict_pickle.h"
+#include "core/formats/zip/crc32.h"
 
 namespace shw {
 namespace {
@@ -155,9 +155,9 @@ Outputs without_tensors(const Outputs& all) {
 // One file for each part with tensors. Entries that are not tensors belong to no part; with such
 // entries there is only one file.
 std::vector<ModelFile> model_files(const Outputs& all) {
-  const PartHomes homes = part_homes(all);
+  const PartLocations homes = part_locations(all);
   if (homes.homes.size() == 1) return {{homes.homes.front().torch_file, all}};
-  if (!all.objects.empty()) return {{library_names(all.source).torch_file, all}};
+  if (!all.objects.empty()) return {{weight_file_names(all.source).torch_file, all}};
   const std::set<std::string> filled(all.filled.begin(), all.filled.end());
   std::vector<ModelFile> files;
   for (const PartLocation& home : homes.homes)
@@ -182,18 +182,18 @@ Result<TorchArchive> archive_of_model(const ModelFile& file, BytesView pickle) {
   const Outputs& outputs = file.outputs;
   const std::string name = file.path.substr(file.path.rfind('/') + 1);
   TorchArchive archive{.top = name.substr(0, name.rfind('.')),
-                       .pickle = hole_of(pickle.size(), crc32_of(pickle))};
+                       .pickle = hole_payload(pickle.size(), crc32_of(pickle))};
   if (!outputs.filled.empty())
     archive.more.emplace_back(kFilledRecord, outputs.filled_text(outputs.filled));
   SHW_TRY(std::set<std::string> whole, unflattened_entries(outputs, pickle));
-  if (!whole.empty()) archive.more.emplace_back(kWholeRecord, whole_record(whole));
+  if (!whole.empty()) archive.more.emplace_back(kWholeRecord, unflattened_names_record(whole));
   return archive;
 }
 
 void add_value_storages(const Outputs& outputs, TorchArchive& archive) {
   for (const OutputObject& object : outputs.objects) {
     for (const CarriedStorage& storage : object.storages)
-      archive.storages.push_back(hole_of(storage.length, storage.crc));
+      archive.storages.push_back(hole_payload(storage.length, storage.crc));
   }
 }
 
@@ -229,9 +229,9 @@ Status lay_out_file(const ModelFile& file, LaidOut& out) {
   SHW_TRY(Bytes pickle, pickle_state_dict(outputs, values, forms));
   SHW_TRY(TorchArchive archive, archive_of_model(file, pickle));
   for (const OutputTensor& tensor : outputs.tensors)
-    archive.storages.push_back(hole_of(*bytes_of(tensor, tensor.tiles[0]), 0));
+    archive.storages.push_back(hole_payload(*bytes_of(tensor, tensor.tiles[0]), 0));
   add_value_storages(outputs, archive);
-  AroundHoles around;
+  HoleSkippingSink around;
   SHW_CHECK(write_torch_archive(around, archive));
   out.files.push_back({file.path, around.position()});
   out.before.push_back({index, around.holes.front(), std::move(pickle)});
@@ -263,13 +263,13 @@ Result<std::vector<OutputBytes>> seal_model(const Outputs& outputs, const LaidOu
   SHW_TRY(TorchArchive archive, archive_of_model(files[file], laid_out.before[file].bytes));
   for (std::size_t i = 0; i < checksums.size(); ++i) {
     if (laid_out.made[i].file == file)
-      archive.storages.push_back(hole_of(laid_out.made[i].length, checksums[i]));
+      archive.storages.push_back(hole_payload(laid_out.made[i].length, checksums[i]));
   }
   add_value_storages(files[file].outputs, archive);
-  AroundHoles around;
+  HoleSkippingSink around;
   SHW_CHECK(write_torch_archive(around, archive));
   std::vector<OutputBytes> bytes;
-  for (AroundHoles::Part& part : around.parts)
+  for (HoleSkippingSink::Part& part : around.parts)
     bytes.push_back({file, part.offset, std::move(part.bytes)});
   return bytes;
 }

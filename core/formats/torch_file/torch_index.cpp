@@ -8,7 +8,7 @@
 #include "core/formats/common/part_names.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/trainer_names.h"
-#include "core/formats/one_file.h"
+#include "core/formats/single_file_directory.h"
 #include "core/formats/torch_file/open_state.h"
 #include "core/formats/torch_file/state_dict.h"
 
@@ -101,7 +101,7 @@ Result<std::optional<TorchIndex>> find_torch_index(const Directory& directory) {
   for (const Entry& entry : entries) {
     if (is_top_file(entry)) all.push_back(entry.path);
   }
-  index.files = named_files(all, index.map);
+  index.files = files_of_index(all, index.map);
   choose_torch_holders(directory, all, index);
   return index;
 }

@@ -6,10 +6,10 @@
 namespace shw {
 namespace {
 
-constexpr ItemReader kRecordReader{open_record, check_record, check_inlined_records, sums_of_record,
-                                   carry_inlined_records};
-constexpr ItemReader kBigRecordReader{open_big_record, check_record, check_inlined_records,
-                                      sums_of_record, carry_inlined_records};
+constexpr ItemReader kRecordReader{open_record, check_record, check_inlined_records,
+                                   record_checksums, carry_inlined_records};
+constexpr ItemReader kBigRecordReader{open_big_endian_record, check_record, check_inlined_records,
+                                      record_checksums, carry_inlined_records};
 
 }  // namespace
 

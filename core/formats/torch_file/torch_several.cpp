@@ -8,8 +8,8 @@
 #include "core/base/natural_order.h"
 #include "core/base/words.h"
 #include "core/formats/chosen_file.h"
+#include "core/formats/common/how_read_finding.h"
 #include "core/formats/common/newest_file.h"
-#include "core/formats/common/read_note.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/torch_item.h"
 #include "core/formats/common/trainer_names.h"
@@ -63,7 +63,7 @@ Result<std::vector<std::string>> torch_weights_in(const DirectoryContents& look)
   if (chosen_file(entries)) return weights;
   for (const Entry& entry : entries) {
     const bool is_named =
-        named_torch_file(entry.path) == FileRole::kAlone || is_numbered_save(entry.path);
+        torch_file_role(entry.path) == FileRole::kAlone || is_numbered_save(entry.path);
     if (!is_top_file(entry) || !is_named || trainer_file(entry.path) != TrainerFile::kNone)
       continue;
     SHW_TRY(bool is_archive, is_torch_archive(look, entry.path));
@@ -139,12 +139,12 @@ std::string torch_stem(const std::string& path) {
   return path.substr(0, path.rfind('.'));
 }
 
-Result<bool> has_torch_several(const DirectoryContents& look) {
+Result<bool> has_torch_file_group(const DirectoryContents& look) {
   SHW_TRY(auto weights, torch_weights_in(look));
   return weights.size() > 1;
 }
 
-Result<std::optional<TorchFileGroup>> torch_several_in(const DirectoryContents& look) {
+Result<std::optional<TorchFileGroup>> find_torch_file_group(const DirectoryContents& look) {
   SHW_TRY(auto weights, torch_weights_in(look));
   if (weights.size() < 2) return std::nullopt;
   const std::vector<Names> names = names_of_files(look.directory(), weights);
@@ -166,7 +166,7 @@ Result<std::optional<TorchFileGroup>> torch_several_in(const DirectoryContents& 
   return several;
 }
 
-Finding several_files_finding(const TorchFileGroup& several) {
+Finding torch_file_group_finding(const TorchFileGroup& several) {
   const std::string& first = several.paths.front();
   std::string cause;
   if (!several.aside.empty()) return newest_file_finding(several.paths, several.aside);

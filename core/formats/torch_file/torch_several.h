@@ -22,13 +22,13 @@ struct TorchFileGroup {
   std::vector<std::string> aside = {};  // other steps
 };
 // nullopt if there are fewer than two weight files. Unreadable files have no names.
-Result<std::optional<TorchFileGroup>> torch_several_in(const DirectoryContents& look);
+Result<std::optional<TorchFileGroup>> find_torch_file_group(const DirectoryContents& look);
 // True if there are several, checked by file names and first bytes without reading pickles.
-Result<bool> has_torch_several(const DirectoryContents& look);
+Result<bool> has_torch_file_group(const DirectoryContents& look);
 
 // The file's stem: "model" for "model.pt".
 std::string torch_stem(const std::string& path);
 // Finding about which of several files were opened, and why.
-Finding several_files_finding(const TorchFileGroup& several);
+Finding torch_file_group_finding(const TorchFileGroup& several);
 
 }  // namespace shw

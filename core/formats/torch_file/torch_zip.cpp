@@ -8,14 +8,14 @@
 #include "core/base/words.h"
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/magic.h"
-#include "core/formats/common/not_looked_at.h"
+#include "core/formats/common/not_examined_finding.h"
 #include "core/formats/common/top_file.h"
-#include "core/formats/common/zip_directory.h"
 #include "core/formats/joined_folders.h"
-#include "core/formats/one_file.h"
 #include "core/formats/open_nested.h"
+#include "core/formats/single_file_directory.h"
 #include "core/formats/torch_file/open_state.h"
 #include "core/formats/torch_file/torch_file_choice.h"
+#include "core/formats/zip/zip_directory.h"
 #include "core/model/builder.h"
 
 namespace shw {
@@ -38,7 +38,7 @@ std::vector<std::string> torch_files_in(const Directory& inside) {
   if (!entries) return files;
   const DirectoryContents look(inside);
   for (const Entry& entry : *entries) {
-    if (named_torch_file(entry.path) != FileRole::kAlone) continue;
+    if (torch_file_role(entry.path) != FileRole::kAlone) continue;
     auto is_archive = is_torch_archive(look, entry.path);
     if (is_archive && *is_archive && !is_saved_none(inside, entry.path))
       files.push_back(entry.path);

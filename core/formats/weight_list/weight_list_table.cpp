@@ -10,7 +10,7 @@
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/codecs.h"
-#include "core/formats/common/not_looked_at.h"
+#include "core/formats/common/not_examined_finding.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/weight_list/weight_list.h"
 #include "core/model/builder.h"
@@ -79,7 +79,7 @@ class WeightListOpening {
     for (const auto& [alias, name] : list.aliases) {
       const auto named = by_name.find(name);
       if (named == by_name.end()) {
-        builder_.add_finding(bad_record(
+        builder_.add_finding(bad_record_finding(
             path_, fmt::format("{} names {} as another name of {}, which it does not hold.", path_,
                                alias, name)));
         continue;
@@ -119,11 +119,11 @@ class WeightListOpening {
                                 : std::nullopt;
     if (bytes != array.length) {
       builder_.add_unclaimed_record({name, std::nullopt, {file_, 0, 0}});
-      builder_.add_finding(
-          bad_record(name,
-                     fmt::format("{} in {} says that it is {} of {}, and {} bytes are there.", name,
-                                 path_, to_text(array.sizes), shw::name(array.dtype), array.length),
-                     array.offset));
+      builder_.add_finding(bad_record_finding(
+          name,
+          fmt::format("{} in {} says that it is {} of {}, and {} bytes are there.", name, path_,
+                      to_text(array.sizes), shw::name(array.dtype), array.length),
+          array.offset));
       return;
     }
     builder_.add_tensor(name, array.dtype, array.sizes);
@@ -219,7 +219,7 @@ std::optional<Error> several_openvino(std::span<const Entry> entries) {
                {},
                "Open one by its .xml."};
 }
-FileRole named_openvino(std::string_view file) {
+FileRole openvino_file_role(std::string_view file) {
   const bool is_layers = file.starts_with("openvino_") || file == "model.xml";
   return is_layers && file.ends_with(kXml) ? FileRole::kCheckpoint : FileRole::kNothing;
 }
@@ -246,7 +246,7 @@ constexpr FormatRow kOpenvinoRow = {
     .sign = "openvino_model.xml",
     .recognises = has_openvino,
     .open = open_openvino,
-    .named = named_openvino,
+    .named = openvino_file_role,
     .companion = openvino_elements,
     .unfinished = several_openvino,
     .names_are_common = true,

@@ -49,7 +49,7 @@ std::string note_text(const std::vector<Entry>& files) {
   return "shardwright upload of " + hash.text() + "\n";
 }
 
-Error not_free(const RemotePlace& place, bool has_note) {
+Error target_not_empty_error(const RemotePlace& place, bool has_note) {
   if (has_note)
     return {ErrorKind::kUsage,
             "holds a part of another upload, or of this one before its folder changed",
@@ -68,9 +68,9 @@ Status check_is_free(const RemotePlace& place, BucketAccess& access) {
   SHW_TRY(const BucketPage page, list_page(access, place, {above(place)}));
   if (page.objects.empty()) return {};
   const std::string note = above(place) + std::string(kUploadNote);
-  return tl::unexpected<Error>(
-      not_free(place, std::any_of(page.objects.begin(), page.objects.end(),
-                                  [&](const BucketObject& one) { return one.key == note; })));
+  return tl::unexpected<Error>(target_not_empty_error(
+      place, std::any_of(page.objects.begin(), page.objects.end(),
+                         [&](const BucketObject& one) { return one.key == note; })));
 }
 
 class BucketUpload {
@@ -131,9 +131,9 @@ class BucketUpload {
       return there;
     }
     if (there.erase(above_ + std::string(kUploadNote)) == 0)
-      return tl::unexpected<Error>(not_free(place_, false));
+      return tl::unexpected<Error>(target_not_empty_error(place_, false));
     SHW_TRY(const HttpAnswer kept, ask(request_for("GET", std::string(kUploadNote), {})));
-    if (text_of(kept) != note) return tl::unexpected<Error>(not_free(place_, true));
+    if (text_of(kept) != note) return tl::unexpected<Error>(target_not_empty_error(place_, true));
     SHW_CHECK(check_are_ours(there, files));
     for (const Entry& file : files) {
       if (file.size > kPartBytes && !there.contains(above_ + file.path)) drop_parts(file.path);

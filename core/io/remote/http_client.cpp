@@ -72,12 +72,12 @@ CurlSessions& curl_sessions() {
 
 using Clock = std::chrono::steady_clock;
 
-bool is_worth_another_try(int curl_code) {
+bool is_transient_error(int curl_code) {
   constexpr int kPassing[] = {6, 7, 16, 18, 28, 35, 52, 55, 56, 92};
   return std::find(std::begin(kPassing), std::end(kPassing), curl_code) != std::end(kPassing);
 }
 
-bool is_busy(long status) {
+bool is_retryable_status(long status) {
   return status == 408 || status == 429 || status == 500 || (status >= 502 && status <= 504);
 }
 
@@ -165,18 +165,18 @@ class HttpBatch {
       HttpTransfer& transfer = **found;
       transfer.read_status(session_.curl);
       leave(transfer);
-      SHW_CHECK(settle(transfer, code));
+      SHW_CHECK(finish_or_retry(transfer, code));
     }
     return {};
   }
 
   // Finishes the transfer, schedules another try, or returns an error.
-  Status settle(HttpTransfer& transfer, int code) {
+  Status finish_or_retry(HttpTransfer& transfer, int code) {
     HttpAnswer& answer = *transfer.answer;
     if (auto lie = transfer.lie(); !lie) return lie;
     const bool cut = code == 0 && transfer.is_short();
-    if (code == 0 && !cut && !is_busy(answer.status)) return {};
-    const bool again = cut || is_busy(answer.status) || is_worth_another_try(code);
+    if (code == 0 && !cut && !is_retryable_status(answer.status)) return {};
+    const bool again = cut || is_retryable_status(answer.status) || is_transient_error(code);
     if (again && ++transfer.tries < kMostTries) {
       waiting_.push_back({&transfer, Clock::now() + pause_before(transfer.tries, answer)});
       return {};
@@ -193,7 +193,7 @@ class HttpBatch {
 };
 
 // Extracts "NoSuchKey" from <Code>NoSuchKey</Code> in an error body of S3.
-std::string code_in(BytesView body) {
+std::string s3_error_code(BytesView body) {
   const std::string text(reinterpret_cast<const char*>(body.data()), body.size());
   const std::size_t begin = text.find("<Code>");
   const std::size_t end = text.find("</Code>", begin);
@@ -249,9 +249,10 @@ Result<HttpAnswer> http_fetch(HttpRequest request) {
 }
 
 Error http_error(const HttpRequest& request, const HttpAnswer& answer, const std::string& advice) {
-  const std::string code = code_in(answer.body);
-  const std::string tried =
-      is_busy(answer.status) ? fmt::format(", {} times in a row", kMostTries) : std::string();
+  const std::string code = s3_error_code(answer.body);
+  const std::string tried = is_retryable_status(answer.status)
+                                ? fmt::format(", {} times in a row", kMostTries)
+                                : std::string();
   return {ErrorKind::kIo,
           fmt::format("the server answers {}{}{}", status_words(answer.status),
                       code.empty() ? "" : " (" + code + ")", tried),

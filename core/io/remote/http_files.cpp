@@ -90,7 +90,7 @@ class HttpFiles final : public RemoteFiles {
   Status read(std::span<const RemoteRange> ranges) override { return ranges_.read(ranges); }
 
   Result<std::vector<RemoteFile>> list(std::size_t limit) override {
-    SHW_CHECK(learn_what_missing_is());
+    SHW_CHECK(probe_missing_file_answer());
     std::vector<std::string> names(kUsualNames.begin(), kUsualNames.end());
     if (!named_.empty() && std::find(names.begin(), names.end(), named_) == names.end())
       names.push_back(named_);
@@ -128,7 +128,7 @@ class HttpFiles final : public RemoteFiles {
  private:
   // Learns how the server answers for a missing file: some servers send 403, some send a page for
   // every name.
-  Status learn_what_missing_is() {
+  Status probe_missing_file_answer() {
     HttpRequest request = head_request(place_, ".shardwright-is-not-there");
     SHW_TRY(const HttpAnswer answer, http_fetch(request));
     missing_status_ = answer.status;

@@ -6,7 +6,7 @@
 namespace shw {
 namespace {
 
-tl::unexpected<Error> has_changed(const RemoteFile& file, const std::string& how) {
+tl::unexpected<Error> file_changed_error(const RemoteFile& file, const std::string& how) {
   return fail(ErrorKind::kDamaged, "changed while it was read: " + how, {file.path},
               "Wait until the checkpoint is written, then start again.");
 }
@@ -28,23 +28,23 @@ Status HttpRanges::remember(const RemoteFile& file, const HttpAnswer& answer) {
   const Version& before = known->second;
   if (!before.etag.empty() && !now.etag.empty()) {
     if (before.etag == now.etag) return {};
-    return has_changed(file, "its ETag was " + before.etag + " and is " + now.etag);
+    return file_changed_error(file, "its ETag was " + before.etag + " and is " + now.etag);
   }
   if (before.modified == now.modified || before.modified.empty() || now.modified.empty()) return {};
-  return has_changed(file, "it was of " + before.modified + " and is of " + now.modified);
+  return file_changed_error(file, "it was of " + before.modified + " and is of " + now.modified);
 }
 
 Status HttpRanges::judge(const HttpRequest& request, const RemoteFile& file,
                          const HttpAnswer& answer) {
-  if (answer.status == 412) return has_changed(file, "another version is there now");
+  if (answer.status == 412) return file_changed_error(file, "another version is there now");
   if (answer.status == 416)
-    return has_changed(file,
-                       fmt::format("it ends before byte {}", *request.offset + request.out.size()));
+    return file_changed_error(
+        file, fmt::format("it ends before byte {}", *request.offset + request.out.size()));
   if (answer.status != 206 && answer.status != 200)
     return tl::unexpected<Error>(http_error(request, answer, advice_));
   const std::uint64_t size = answer.total.value_or(file.size);
   if (size != file.size)
-    return has_changed(file, fmt::format("it had {} bytes and has {}", file.size, size));
+    return file_changed_error(file, fmt::format("it had {} bytes and has {}", file.size, size));
   return remember(file, answer);
 }
 

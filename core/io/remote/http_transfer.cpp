@@ -154,7 +154,7 @@ std::size_t HttpTransfer::receive_body(char* data, std::size_t size, std::size_t
                                        void* self) {
   auto& transfer = *static_cast<HttpTransfer*>(self);
   const BytesView bytes(reinterpret_cast<const std::byte*>(data), size * count);
-  count_travelled(bytes.size());
+  count_received_bytes(bytes.size());
   return transfer.keep(bytes) ? bytes.size() : 0;
 }
 
@@ -193,7 +193,7 @@ std::size_t HttpTransfer::send_body(char* data, std::size_t size, std::size_t co
   const std::size_t length = std::min(left.size(), size * count);
   if (length != 0) std::memcpy(data, left.data(), length);
   transfer.sent_ += length;
-  count_travelled(length);
+  count_received_bytes(length);
   return length;
 }
 

@@ -122,7 +122,7 @@ class HubFiles final : public RemoteFiles {
     return parse_json<Json>(text).tree;
   }
 
-  tl::unexpected<Error> no_listing() const {
+  tl::unexpected<Error> no_listing_error() const {
     return fail(ErrorKind::kDamaged, "the hub answers with something that is not a listing",
                 {place_.shown}, "Look whether HF_ENDPOINT leads to a hub.");
   }
@@ -131,22 +131,22 @@ class HubFiles final : public RemoteFiles {
     const std::string revision = place_.revision.empty() ? "main" : place_.revision;
     SHW_TRY(const HttpAnswer answer, ask(api_url("revision/" + percent_encoded(revision, false))));
     const Json tree = tree_of(answer);
-    if (!tree.is_object()) return no_listing();
+    if (!tree.is_object()) return no_listing_error();
     commit_ = text_member(tree, "sha");
-    if (!is_commit(commit_)) return no_listing();
+    if (!is_commit(commit_)) return no_listing_error();
     return {};
   }
 
   Status read_page(const HttpAnswer& answer, std::size_t limit, std::vector<RemoteFile>& files) {
     const Json tree = tree_of(answer);
-    if (!tree.is_array()) return no_listing();
+    if (!tree.is_array()) return no_listing_error();
     const std::string above = place_.path.empty() ? "" : place_.path + "/";
     for (const Json& entry : tree) {
-      if (!entry.is_object()) return no_listing();
+      if (!entry.is_object()) return no_listing_error();
       std::string path = text_member(entry, "path");
       const auto size = entry.find("size");
       if (text_member(entry, "type") != "file" || !path.starts_with(above)) continue;
-      if (size == entry.end() || !size->is_number_unsigned()) return no_listing();
+      if (size == entry.end() || !size->is_number_unsigned()) return no_listing_error();
       if (files.size() == limit)
         return fail(ErrorKind::kUnsupported, "holds too many files", {place_.shown});
       RemoteFile file{path.substr(above.size()), size->get<std::uint64_t>()};

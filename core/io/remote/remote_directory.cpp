@@ -10,7 +10,7 @@
 #include <optional>
 #include <set>
 
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/io/remote/block_cache.h"
 #include "core/io/remote/blocks_in_flight.h"
 
@@ -98,7 +98,7 @@ void fetch_runs(RemoteState& state, std::span<const BlockRun> runs) {
 // continues where its last read ended.
 class ReadAhead {
  public:
-  std::uint64_t beyond(std::uint64_t begin, std::uint64_t end) {
+  std::uint64_t bytes_to_read_ahead(std::uint64_t begin, std::uint64_t end) {
     std::lock_guard lock(guard_);
     for (Stream& stream : streams_) {
       if (stream.next != begin || begin == 0) continue;
@@ -119,7 +119,7 @@ class ReadAhead {
   std::size_t oldest_ = 0;
 };
 
-std::string head_kind(const std::string& path) {
+std::string prefetch_group(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::size_t dot = path.rfind('.');
   return path.substr(0, slash == path.npos ? 0 : slash + 1) + "*" +
@@ -193,21 +193,21 @@ class RemoteSource final : public ByteSource {
   void fetch_heads() const {
     std::lock_guard one_at_a_time(state_->heads_guard);
     if (remote_blocks().find(known_.id, 0) != nullptr) return;
-    const std::string kind = head_kind(name_);
+    const std::string kind = prefetch_group(name_);
     if (state_->heads_of.insert(kind).second) return;
     std::vector<BlockRun> runs;
-    for (const KnownFile* known : files_from_here(kind)) runs.push_back({known, 0, 1});
+    for (const KnownFile* known : files_of_group_from_here(kind)) runs.push_back({known, 0, 1});
     fetch_runs(*state_, runs);
   }
 
-  std::vector<const KnownFile*> files_from_here(const std::string& kind) const {
+  std::vector<const KnownFile*> files_of_group_from_here(const std::string& kind) const {
     std::vector<const KnownFile*> files;
     std::lock_guard lock(state_->guard);
     for (auto at = state_->known.find(name_);
          at != state_->known.end() && files.size() < kHeadsAtOnce; ++at) {
       const KnownFile& known = at->second;
       if (known.file.kind != EntryKind::kFile || known.file.size == 0) continue;
-      if (head_kind(at->first) == kind && remote_blocks().find(known.id, 0) == nullptr)
+      if (prefetch_group(at->first) == kind && remote_blocks().find(known.id, 0) == nullptr)
         files.push_back(&known);
     }
     return files;

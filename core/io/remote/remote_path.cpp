@@ -95,8 +95,8 @@ std::string trimmed_slashes(std::string_view text) {
   return std::string(text);
 }
 
-tl::unexpected<Error> bad_remote(const std::string& shown, const std::string& why,
-                                 const std::string& advice) {
+tl::unexpected<Error> invalid_remote_path_error(const std::string& shown, const std::string& why,
+                                                const std::string& advice) {
   return fail(ErrorKind::kUsage, why, {shown}, advice);
 }
 
@@ -113,8 +113,8 @@ bool is_plain_host(std::string_view host) {
 bool has_query(std::string_view text) {
   return text.find('?') != text.npos;
 }
-tl::unexpected<Error> query_refused(const RemotePlace& place) {
-  return bad_remote(
+tl::unexpected<Error> query_refused_error(const RemotePlace& place) {
+  return invalid_remote_path_error(
       place.shown, "a path of " + place.scheme + ":// has no \"?\"",
       "A signed URL begins with https://. Tokens and keys come from the environment.");
 }
@@ -135,7 +135,8 @@ Status parse_http(std::string_view rest, RemotePlace& place) {
   place.path = trimmed_slashes(rest.substr(slash));
   place.shown = joined_remote(place.scheme + "://" + place.host, place.path);
   if (is_plain_host(place.host)) return {};
-  return bad_remote(place.shown, "the URL names no host", "Write it as https://HOST/PATH.");
+  return invalid_remote_path_error(place.shown, "the URL names no host",
+                                   "Write it as https://HOST/PATH.");
 }
 
 Status parse_hub(std::string_view rest, RemotePlace& place) {
@@ -151,12 +152,12 @@ Status parse_hub(std::string_view rest, RemotePlace& place) {
   }
   place.host = repository;
   if (second != text.npos) place.path = text.substr(second + 1);
-  if (has_query(text)) return query_refused(place);
+  if (has_query(text)) return query_refused_error(place);
   if (first != text.npos && first > 0 && is_safe_relative_path(place.host) &&
       place.host.find('/') < place.host.size() - 1)
     return {};
-  return bad_remote(place.shown, "the hub has no repository of that form",
-                    "Write it as hf://OWNER/REPO or hf://OWNER/REPO@REVISION.");
+  return invalid_remote_path_error(place.shown, "the hub has no repository of that form",
+                                   "Write it as hf://OWNER/REPO or hf://OWNER/REPO@REVISION.");
 }
 
 Status parse_bucket(std::string_view rest, RemotePlace& place) {
@@ -165,11 +166,11 @@ Status parse_bucket(std::string_view rest, RemotePlace& place) {
   const std::size_t slash = std::min(text.find('/'), text.size());
   place.host = text.substr(0, slash);
   place.path = trimmed_slashes(std::string_view(text).substr(slash));
-  if (has_query(text)) return query_refused(place);
+  if (has_query(text)) return query_refused_error(place);
   const bool plain = is_plain_host(place.host) && place.host.find(':') == text.npos;
   if (plain && (place.path.empty() || is_safe_relative_path(place.path))) return {};
-  return bad_remote(place.shown, "names no bucket and prefix",
-                    "Write it as " + place.scheme + "://BUCKET/PREFIX.");
+  return invalid_remote_path_error(place.shown, "names no bucket and prefix",
+                                   "Write it as " + place.scheme + "://BUCKET/PREFIX.");
 }
 
 Status parse_ssh(std::string_view rest, RemotePlace& place) {
@@ -199,9 +200,10 @@ Status parse_ssh(std::string_view rest, RemotePlace& place) {
   if (is_plain_host(place.host) && plain_port && plain_user && !place.path.empty() &&
       place.path.find('\0') == std::string::npos)
     return {};
-  return bad_remote(place.shown, "names no host and path",
-                    "Write it as ssh://USER@HOST/PATH or HOST:/PATH. Keys and passwords are the "
-                    "business of ssh and its config.");
+  return invalid_remote_path_error(
+      place.shown, "names no host and path",
+      "Write it as ssh://USER@HOST/PATH or HOST:/PATH. Keys and passwords are the "
+      "business of ssh and its config.");
 }
 
 // Replaces what only a URL of HTTP may carry, a password and a signature, by dots. The result is
@@ -267,7 +269,7 @@ Result<RemotePlace> parse_remote(const std::string& path) {
 }
 
 std::string without_secrets(const std::string& path) {
-  if (auto asked = path_suffix(path)) {
+  if (auto asked = parse_computed_suffix(path)) {
     asked->before = without_secrets(asked->before);
     for (std::string& other : asked->others) other = without_secrets(other);
     return to_path(*asked);

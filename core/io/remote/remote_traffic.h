@@ -16,7 +16,7 @@ inline RemoteTraffic remote_traffic;
 inline void count_request() {
   remote_traffic.requests.fetch_add(1, std::memory_order_relaxed);
 }
-inline void count_travelled(std::uint64_t bytes) {
+inline void count_received_bytes(std::uint64_t bytes) {
   remote_traffic.bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 

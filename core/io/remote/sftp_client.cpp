@@ -45,7 +45,7 @@ tl::unexpected<Error> SftpClient::broken(const std::string& why) const {
 Result<std::shared_ptr<SftpClient>> SftpClient::connect(const RemotePlace& place) {
   std::vector<std::string> options = {"-s"};
   if (compresses_ssh.load()) options.emplace_back("-C");
-  std::vector<std::string> words = ssh_words(place, options);
+  std::vector<std::string> words = ssh_arguments(place, options);
   words.emplace_back("sftp");
   SHW_TRY(SshProcess process, SshProcess::start(words));
   std::shared_ptr<SftpClient> client(new SftpClient(std::move(process), place.host));
@@ -88,7 +88,7 @@ Status SftpClient::receive(std::span<std::byte> out, int seconds) {
     const ssize_t got = ::read(process_.from(), out.data(), out.size());
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got <= 0) return broken("ssh has ended before the host answered");
-    count_travelled(static_cast<std::uint64_t>(got));
+    count_received_bytes(static_cast<std::uint64_t>(got));
     out = out.subspan(static_cast<std::size_t>(got));
     waited = 0;
   }

@@ -6,7 +6,7 @@
 #include <map>
 #include <mutex>
 
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/io/remote/sftp_client.h"
 
 namespace shw {

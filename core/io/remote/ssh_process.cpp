@@ -91,15 +91,15 @@ int exit_code_of(pid_t pid) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-tl::unexpected<Error> cannot_start(const std::string& program, int code) {
+tl::unexpected<Error> cannot_start_error(const std::string& program, int code) {
   return fail(ErrorKind::kIo, "cannot start " + program + ": " + std::strerror(code), {},
               "Install the client of OpenSSH (Debian and Ubuntu: openssh-client).");
 }
 
 }  // namespace
 
-std::vector<std::string> ssh_words(const RemotePlace& place,
-                                   const std::vector<std::string>& options) {
+std::vector<std::string> ssh_arguments(const RemotePlace& place,
+                                       const std::vector<std::string>& options) {
   std::vector<std::string> words = split_at_spaces(environment_text("SHARDWRIGHT_SSH"));
   if (words.empty()) words = {"ssh"};
   words.insert(words.end(), {"-x", "-a"});
@@ -129,13 +129,13 @@ Result<SshProcess> SshProcess::start(const std::vector<std::string>& words, bool
   ::close(to.write);
   ::close(from.read);
   if (reads_errors) ::close(errors.read);
-  return cannot_start(words[0], code);
+  return cannot_start_error(words[0], code);
 }
 
 Result<int> run_ssh(const std::vector<std::string>& words) {
   pid_t pid = 0;
   const int code = spawn_with(words, {}, pid);
-  if (code != 0) return cannot_start(words[0], code);
+  if (code != 0) return cannot_start_error(words[0], code);
   return exit_code_of(pid);
 }
 

@@ -20,8 +20,8 @@ inline std::atomic<bool> compresses_ssh{false};
 
 // The command `ssh [options] -- HOST`, or SHARDWRIGHT_SSH in place of `ssh`, without a remote
 // command.
-std::vector<std::string> ssh_words(const RemotePlace& place,
-                                   const std::vector<std::string>& options);
+std::vector<std::string> ssh_arguments(const RemotePlace& place,
+                                       const std::vector<std::string>& options);
 
 // Runs the command with this program's stdin, stdout and stderr; returns its exit code.
 Result<int> run_ssh(const std::vector<std::string>& words);

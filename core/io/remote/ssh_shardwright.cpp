@@ -47,7 +47,7 @@ std::string path_on_remote(const RemotePlace& place) {
 
 // Runs the command as a child that obeys signals named on stdin, and ends with stdin: sshd does
 // not end a command without a terminal when the connection is lost.
-std::string controlled(const std::string& command) {
+std::string with_signal_control(const std::string& command) {
   return "exec sh -c " +
          quoted_for_shell("exec 3<&0\n" + command +
                           " </dev/null 3<&- & job=$!\n"
@@ -106,7 +106,7 @@ void send_line(int fd, std::string_view line) {
   }
 }
 
-tl::unexpected<Error> connection_lost(const RemotePlace& place, const std::string& message) {
+tl::unexpected<Error> connection_lost_error(const RemotePlace& place, const std::string& message) {
   return fail(ErrorKind::kIo,
               "the connection of ssh has ended" + (message.empty() ? "" : ": " + message),
               {place.shown}, "Try `ssh " + place.host + " true`: it must work without a question.");
@@ -125,7 +125,7 @@ bool is_on_machine(const std::string& path, const RemotePlace& place) {
 }
 
 Result<RemoteShardwright> find_shardwright(const RemotePlace& place) {
-  std::vector<std::string> words = ssh_words(place, {"-n", "-T"});
+  std::vector<std::string> words = ssh_arguments(place, {"-n", "-T"});
   words.emplace_back("shardwright --version --json 2>/dev/null");
   SHW_TRY(SshProcess process, SshProcess::start(words));
   std::string out;
@@ -150,7 +150,7 @@ Result<RemoteShardwright> find_shardwright(const RemotePlace& place) {
   return found;
 }
 
-std::string why_not_used(const RemoteShardwright& found) {
+std::string version_mismatch_text(const RemoteShardwright& found) {
   if (!found.is_installed) return "is not installed over there";
   const std::string that = found.version.empty() ? "another version"
                            : found.version == kProgramVersion
@@ -175,8 +175,9 @@ std::string shardwright_command(std::span<const std::string> words, const Remote
 
 Result<RemoteAnswer> run_shardwright(std::span<const std::string> words, const RemotePlace& place,
                                      Progress* progress) {
-  std::vector<std::string> run = ssh_words(place, {"-T"});
-  run.push_back(controlled("env SHARDWRIGHT_PROGRESS=json " + shardwright_command(words, place)));
+  std::vector<std::string> run = ssh_arguments(place, {"-T"});
+  run.push_back(
+      with_signal_control("env SHARDWRIGHT_PROGRESS=json " + shardwright_command(words, place)));
   SHW_TRY(SshProcess process, SshProcess::start(run, true));
   RemoteAnswer answer;
   ErrorLines errors(progress);
@@ -199,7 +200,7 @@ Result<RemoteAnswer> run_shardwright(std::span<const std::string> words, const R
   }
   answer.code = process.finish();
   answer.message = errors.last();
-  if (answer.code == kSshFailed) return connection_lost(place, answer.message);
+  if (answer.code == kSshFailed) return connection_lost_error(place, answer.message);
   return answer;
 }
 

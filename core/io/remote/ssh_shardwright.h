@@ -23,9 +23,9 @@ struct RemoteShardwright {
 };
 // Costs a login.
 Result<RemoteShardwright> find_shardwright(const RemotePlace& place);
-// "is not installed over there", "over there is of version 0.0.9, and this one of 0.1.0"; for one
-// that is not the same.
-std::string why_not_used(const RemoteShardwright& found);
+// Why the remote shardwright cannot be used: "is not installed over there", "over there is version
+// 0.0.9, and this one is version 0.1.0".
+std::string version_mismatch_text(const RemoteShardwright& found);
 
 // "shardwright WORDS..." for the shell of that machine: paths of the machine become local ones.
 std::string shardwright_command(std::span<const std::string> words, const RemotePlace& place);

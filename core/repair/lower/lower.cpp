@@ -200,7 +200,7 @@ Result<PlannedTensor> lower(const Checkpoint& checkpoint, const Diagnosis& diagn
   struct Lower {
     const Checkpoint& checkpoint;
     Result<PlannedTensor> operator()(const AxisMoved& d) { return lower_axis_moved(checkpoint, d); }
-    Result<PlannedTensor> operator()(const Relabelled& d) {
+    Result<PlannedTensor> operator()(const WrongBoxes& d) {
       return lower_relabelled(checkpoint, d);
     }
     Result<PlannedTensor> operator()(const PartlyLost& d) {
@@ -209,11 +209,15 @@ Result<PlannedTensor> lower(const Checkpoint& checkpoint, const Diagnosis& diagn
     Result<PlannedTensor> operator()(const BlocksPermuted& d) {
       return lower_blocks_permuted(checkpoint, d);
     }
-    Result<PlannedTensor> operator()(const RestoredFromSide& d) {
+    Result<PlannedTensor> operator()(const RestoredFromRankFiles& d) {
       return lower_restored_from_side(checkpoint, d);
     }
-    Result<PlannedTensor> operator()(const Repointed& d) { return lower_repointed(checkpoint, d); }
-    Result<PlannedTensor> operator()(const Relisted& d) { return lower_relisted(checkpoint, d); }
+    Result<PlannedTensor> operator()(const WrongItemRecords& d) {
+      return lower_repointed(checkpoint, d);
+    }
+    Result<PlannedTensor> operator()(const UnlistedChunks& d) {
+      return lower_relisted(checkpoint, d);
+    }
     Result<PlannedTensor> operator()(const Transposed& d) {
       return lower_transposed(checkpoint, d);
     }
@@ -223,7 +227,7 @@ Result<PlannedTensor> lower(const Checkpoint& checkpoint, const Diagnosis& diagn
   planned.chunks.shrink_to_fit();
   SHW_CHECK(prove_planned(checkpoint, planned));
   bool only_moves = std::holds_alternative<AxisMoved>(diagnosis) ||
-                    std::holds_alternative<Relabelled>(diagnosis) ||
+                    std::holds_alternative<WrongBoxes>(diagnosis) ||
                     std::holds_alternative<BlocksPermuted>(diagnosis) ||
                     std::holds_alternative<Transposed>(diagnosis) ||
                     std::holds_alternative<Renamed>(diagnosis);

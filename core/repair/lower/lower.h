@@ -15,14 +15,15 @@ namespace shw {
 Result<PlannedTensor> lower(const Checkpoint& checkpoint, const Diagnosis& diagnosis);
 
 Result<PlannedTensor> lower_axis_moved(const Checkpoint& checkpoint, const AxisMoved& diagnosis);
-Result<PlannedTensor> lower_relabelled(const Checkpoint& checkpoint, const Relabelled& diagnosis);
+Result<PlannedTensor> lower_relabelled(const Checkpoint& checkpoint, const WrongBoxes& diagnosis);
 Result<PlannedTensor> lower_partly_lost(const Checkpoint& checkpoint, const PartlyLost& diagnosis);
 Result<PlannedTensor> lower_blocks_permuted(const Checkpoint& checkpoint,
                                             const BlocksPermuted& diagnosis);
 Result<PlannedTensor> lower_restored_from_side(const Checkpoint& checkpoint,
-                                               const RestoredFromSide& diagnosis);
-Result<PlannedTensor> lower_repointed(const Checkpoint& checkpoint, const Repointed& diagnosis);
-Result<PlannedTensor> lower_relisted(const Checkpoint& checkpoint, const Relisted& diagnosis);
+                                               const RestoredFromRankFiles& diagnosis);
+Result<PlannedTensor> lower_repointed(const Checkpoint& checkpoint,
+                                      const WrongItemRecords& diagnosis);
+Result<PlannedTensor> lower_relisted(const Checkpoint& checkpoint, const UnlistedChunks& diagnosis);
 Result<PlannedTensor> lower_transposed(const Checkpoint& checkpoint, const Transposed& diagnosis);
 Result<PlannedTensor> lower_renamed(const Checkpoint& checkpoint, const Renamed& diagnosis);
 
@@ -43,7 +44,7 @@ Status prove_used_once(const Checkpoint& checkpoint, const PlannedTensor& planne
 // its own elements are used by other tensors, each once.
 Status prove_exchanged(const Checkpoint& checkpoint, const Plan& plan);
 // Number of elements in padding rows at the end that the plan leaves out.
-std::int64_t padding_left_out(const Checkpoint& checkpoint, const PlannedTensor& planned);
+std::int64_t count_dropped_padding(const Checkpoint& checkpoint, const PlannedTensor& planned);
 
 // True if every new chunk is an old item as it is, so that no byte of the tensor is read.
 bool is_pure_relabel(const PlannedTensor& planned);

@@ -16,7 +16,7 @@ struct Permutation {
   std::vector<std::int64_t> to_truth;        // block on disk -> true block
 };
 
-Result<Permutation> read_permutation(const Checkpoint& checkpoint, const BlocksPermuted& given) {
+Result<Permutation> check_permutation(const Checkpoint& checkpoint, const BlocksPermuted& given) {
   auto refuse = [&](const std::string& why) { return cannot_lower(checkpoint, given.tensor, why); };
   ExtentsView shape = checkpoint.shape(given.tensor);
   auto blocks = static_cast<std::int64_t>(given.order.size());
@@ -29,8 +29,8 @@ Result<Permutation> read_permutation(const Checkpoint& checkpoint, const BlocksP
 }
 
 // New position of rows [begin, end) if they stay together, otherwise -1.
-std::int64_t destination_of(const std::vector<std::int64_t>& map, std::int64_t block,
-                            std::int64_t begin, std::int64_t end) {
+std::int64_t row_destination(const std::vector<std::int64_t>& map, std::int64_t block,
+                             std::int64_t begin, std::int64_t end) {
   std::int64_t first = begin / block, last = (end - 1) / block;
   for (std::int64_t b = first; b < last; ++b) {
     auto i = static_cast<std::size_t>(b);
@@ -45,7 +45,7 @@ bool relabel_all(const Checkpoint& checkpoint, const BlocksPermuted& given,
     Box box = box_of(checkpoint, chunk);
     std::int64_t begin = box.offsets[given.dim], end = begin + box.sizes[given.dim];
     std::int64_t to =
-        is_empty(box) ? begin : destination_of(permutation.to_truth, given.block, begin, end);
+        is_empty(box) ? begin : row_destination(permutation.to_truth, given.block, begin, end);
     if (to < 0) {
       planned.chunks.clear();
       return false;
@@ -88,10 +88,10 @@ PlannedChunk put_together(const Checkpoint& checkpoint, const Permutation& permu
   while (row < end) {
     // Longest run of rows that are adjacent on disk.
     std::int64_t stop = std::min(end, (row / permutation.block + 1) * permutation.block);
-    std::int64_t from = destination_of(permutation.to_disk, permutation.block, row, stop);
+    std::int64_t from = row_destination(permutation.to_disk, permutation.block, row, stop);
     while (stop < end) {
       std::int64_t next = std::min(end, stop + permutation.block);
-      if (destination_of(permutation.to_disk, permutation.block, row, next) != from) break;
+      if (row_destination(permutation.to_disk, permutation.block, row, next) != from) break;
       stop = next;
     }
     Box wanted = made.box;
@@ -115,7 +115,7 @@ PlannedChunk put_together(const Checkpoint& checkpoint, const Permutation& permu
 
 Result<PlannedTensor> lower_blocks_permuted(const Checkpoint& checkpoint,
                                             const BlocksPermuted& given) {
-  SHW_TRY(Permutation permutation, read_permutation(checkpoint, given));
+  SHW_TRY(Permutation permutation, check_permutation(checkpoint, given));
   PlannedTensor planned;
   planned.tensor = given.tensor;
   planned.shape = copy_of(checkpoint.shape(given.tensor));

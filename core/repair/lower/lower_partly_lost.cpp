@@ -29,8 +29,8 @@ bool is_whole_item(const Checkpoint& checkpoint, const RetainedChunk& retained_c
   return header && header->sizes == retained_chunk.source.sizes;
 }
 
-PlannedChunk place_survivor(const Checkpoint& checkpoint, TensorId tensor,
-                            const RetainedChunk& retained_chunk) {
+PlannedChunk plan_retained_chunk(const Checkpoint& checkpoint, TensorId tensor,
+                                 const RetainedChunk& retained_chunk) {
   PlannedChunk chunk;
   chunk.box = Box{retained_chunk.at, retained_chunk.source.sizes};
   chunk.writer = checkpoint.writer(retained_chunk.chunk).value_or(0);
@@ -59,7 +59,7 @@ Result<PlannedTensor> lower_partly_lost(const Checkpoint& checkpoint, const Part
     if (!is_inside(retained_chunk.at, retained_chunk.source.sizes, diagnosis.expected))
       return cannot_lower(checkpoint, diagnosis.tensor, "a survivor is outside the true tensor");
     if (is_empty(retained_chunk.source)) continue;  // this rank owns nothing of the tensor
-    const PlannedChunk placed = place_survivor(checkpoint, diagnosis.tensor, retained_chunk);
+    const PlannedChunk placed = plan_retained_chunk(checkpoint, diagnosis.tensor, retained_chunk);
     planned.chunks.push_back(placed);
     kept.push_back(placed.box);
   }

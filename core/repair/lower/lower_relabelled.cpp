@@ -3,7 +3,7 @@
 
 namespace shw {
 
-Result<PlannedTensor> lower_relabelled(const Checkpoint& checkpoint, const Relabelled& diagnosis) {
+Result<PlannedTensor> lower_relabelled(const Checkpoint& checkpoint, const WrongBoxes& diagnosis) {
   auto chunks = checkpoint.chunks(diagnosis.tensor);
   if (diagnosis.boxes.size() != chunks.size())
     return cannot_lower(checkpoint, diagnosis.tensor, "not every chunk has a new box");

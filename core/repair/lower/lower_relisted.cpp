@@ -4,7 +4,8 @@
 
 namespace shw {
 
-Result<PlannedTensor> lower_relisted(const Checkpoint& checkpoint, const Relisted& diagnosis) {
+Result<PlannedTensor> lower_relisted(const Checkpoint& checkpoint,
+                                     const UnlistedChunks& diagnosis) {
   if (diagnosis.tiles.empty())
     return cannot_lower(checkpoint, diagnosis.tensor, "there is no tile to list again");
   PlannedTensor planned;
@@ -18,7 +19,7 @@ Result<PlannedTensor> lower_relisted(const Checkpoint& checkpoint, const Reliste
     chunk.writer = checkpoint.writer(id).value_or(0);
     planned.chunks.push_back(std::move(chunk));
   }
-  for (const RelistedChunk& tile : diagnosis.tiles) {
+  for (const UnlistedChunk& tile : diagnosis.tiles) {
     if (index_of(tile.file) >= checkpoint.files().size())
       return cannot_lower(checkpoint, diagnosis.tensor, "a tile's bytes are in no file of it");
     PlannedChunk chunk;

@@ -6,12 +6,13 @@
 
 namespace shw {
 
-Result<PlannedTensor> lower_repointed(const Checkpoint& checkpoint, const Repointed& diagnosis) {
+Result<PlannedTensor> lower_repointed(const Checkpoint& checkpoint,
+                                      const WrongItemRecords& diagnosis) {
   PlannedTensor planned;
   planned.tensor = diagnosis.tensor;
   planned.shape = copy_of(checkpoint.shape(diagnosis.tensor));
-  std::map<ChunkId, const NewPlace*> places;
-  for (const NewPlace& place : diagnosis.places) {
+  std::map<ChunkId, const CorrectItemPlace*> places;
+  for (const CorrectItemPlace& place : diagnosis.places) {
     if (index_of(place.file) >= checkpoint.files().size())
       return cannot_lower(checkpoint, diagnosis.tensor, "a new place is in no file of it");
     places.emplace(place.chunk, &place);
@@ -25,7 +26,7 @@ Result<PlannedTensor> lower_repointed(const Checkpoint& checkpoint, const Repoin
     chunk.item = id;
     chunk.writer = checkpoint.writer(id).value_or(0);
     if (auto found = places.find(id); found != places.end()) {
-      const NewPlace& place = *found->second;
+      const CorrectItemPlace& place = *found->second;
       chunk.external = {{checkpoint.file(place.file).path, place.offset, place.length,
                          checkpoint.dtype(diagnosis.tensor), chunk.box.sizes, chunk.box.offsets}};
       ++placed;

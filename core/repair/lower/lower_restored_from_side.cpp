@@ -8,7 +8,7 @@ namespace shw {
 namespace {
 
 // Rank from the last number in the file name: "optimizer_rank_3.pt" is rank 3.
-std::uint32_t rank_in(const std::string& file) {
+std::uint32_t rank_of_file_name(const std::string& file) {
   std::size_t end = file.find_last_of("0123456789");
   if (end == std::string::npos) return 0;
   std::size_t begin = end;
@@ -21,7 +21,7 @@ std::uint32_t rank_in(const std::string& file) {
 }  // namespace
 
 Result<PlannedTensor> lower_restored_from_side(const Checkpoint& checkpoint,
-                                               const RestoredFromSide& diagnosis) {
+                                               const RestoredFromRankFiles& diagnosis) {
   PlannedTensor planned;
   planned.tensor = diagnosis.tensor;
   planned.shape = diagnosis.expected;
@@ -33,7 +33,7 @@ Result<PlannedTensor> lower_restored_from_side(const Checkpoint& checkpoint,
     chunk.box = Box{piece.at, piece.sizes};
     chunk.external.push_back(piece);
     chunk.external.back().at.assign(piece.at.size(), 0);
-    chunk.writer = rank_in(piece.file);
+    chunk.writer = rank_of_file_name(piece.file);
     planned.chunks.push_back(std::move(chunk));
   }
   return planned;

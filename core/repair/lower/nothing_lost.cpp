@@ -14,15 +14,15 @@ namespace shw {
 namespace {
 
 // Boxes that the plan uses of one chunk of the checkpoint.
-struct Used {
+struct UsedBoxes {
   std::vector<Box> boxes;
   bool as_item = false;
 };
-std::map<std::uint32_t, Used> used_chunks(const PlannedTensor& planned) {
-  std::map<std::uint32_t, Used> used;
+std::map<std::uint32_t, UsedBoxes> used_chunks(const PlannedTensor& planned) {
+  std::map<std::uint32_t, UsedBoxes> used;
   for (const PlannedChunk& chunk : planned.chunks) {
     if (chunk.item) {
-      Used& one = used[static_cast<std::uint32_t>(*chunk.item)];
+      UsedBoxes& one = used[static_cast<std::uint32_t>(*chunk.item)];
       one.boxes.push_back(whole(chunk.box.sizes));
       one.as_item = true;
     }
@@ -67,7 +67,7 @@ Status prove_bijection(const Checkpoint& checkpoint, const PlannedTensor& planne
     }
     // A relabel may also correct the size. The item's own size then counts; check_item() verified
     // it.
-    const Used& one = found->second;
+    const UsedBoxes& one = found->second;
     bool as_item = one.as_item && one.boxes.size() == 1 && one.boxes.front().sizes != sizes;
     if (!as_item && !tiles_exactly(one.boxes, sizes))
       return cannot_lower(checkpoint, planned.tensor, "an element would be used twice or not");
@@ -167,7 +167,7 @@ Status prove_exchanged(const Checkpoint& checkpoint, const Plan& plan) {
   return {};
 }
 
-std::int64_t padding_left_out(const Checkpoint& checkpoint, const PlannedTensor& planned) {
+std::int64_t count_dropped_padding(const Checkpoint& checkpoint, const PlannedTensor& planned) {
   if (planned.lost_elements != 0 || !prove_only_trailing_rows_dropped(checkpoint, planned))
     return 0;
   return volume(checkpoint.shape(planned.tensor)).value_or(0) - volume(planned.shape).value_or(0);

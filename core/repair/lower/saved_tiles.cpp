@@ -5,7 +5,7 @@
 
 namespace shw {
 
-std::optional<std::vector<Box>> holes_of(const Checkpoint& checkpoint, TensorId tensor) {
+std::optional<std::vector<Box>> saved_holes_of(const Checkpoint& checkpoint, TensorId tensor) {
   if (!check_chunks_are_boxes(checkpoint, tensor)) return std::nullopt;
   auto boxes = chunk_boxes(checkpoint, tensor);
   if (tiles_exactly(boxes, checkpoint.shape(tensor))) return std::vector<Box>{};

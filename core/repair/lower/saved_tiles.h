@@ -9,6 +9,6 @@
 namespace shw {
 
 // Boxes that no tile of a tensor covers; nullopt if a tile is not inside the tensor.
-std::optional<std::vector<Box>> holes_of(const Checkpoint& checkpoint, TensorId tensor);
+std::optional<std::vector<Box>> saved_holes_of(const Checkpoint& checkpoint, TensorId tensor);
 
 }  // namespace shw

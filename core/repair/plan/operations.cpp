@@ -18,7 +18,8 @@ std::string count(std::int64_t amount, std::string_view noun) {
 }
 
 // ": [288, 8192, 640] becomes [288, 4096, 1280]", for the first tensor where they differ.
-std::string shapes(const Checkpoint& checkpoint, const PlannedTensor& tensor, std::size_t tensors) {
+std::string shape_change_text(const Checkpoint& checkpoint, const PlannedTensor& tensor,
+                              std::size_t tensors) {
   ExtentsView before = checkpoint.shape(tensor.tensor);
   std::string text = same(before, tensor.shape)
                          ? to_text(before) + " stays"
@@ -78,7 +79,7 @@ void add_relabel(const Checkpoint& checkpoint, const Finding& finding, const Ten
   plan.operations.push_back(
       operation(checkpoint, OperationKind::kRelabel, finding, group,
                 "relabel " + count(tiles, "tile") +
-                    shapes(checkpoint, *group.tensors.front(), group.tensors.size())));
+                    shape_change_text(checkpoint, *group.tensors.front(), group.tensors.size())));
 }
 
 void add_repoint(const Checkpoint& checkpoint, const Finding& finding, const TensorGroup& group,
@@ -108,9 +109,10 @@ void add_move(const Checkpoint& checkpoint, OperationKind kind, const char* verb
   if (group.tensors.empty() || group.sum(kept_tiles) == 0) return;
   std::uint64_t bytes = 0;
   for (const PlannedTensor* tensor : group.tensors) bytes += bytes_moved(checkpoint, *tensor);
-  Operation made = operation(checkpoint, kind, finding, group,
-                             std::string(verb) + " " + count(group.sum(kept_tiles), "tile") +
-                                 shapes(checkpoint, *group.tensors.front(), group.tensors.size()));
+  Operation made =
+      operation(checkpoint, kind, finding, group,
+                std::string(verb) + " " + count(group.sum(kept_tiles), "tile") +
+                    shape_change_text(checkpoint, *group.tensors.front(), group.tensors.size()));
   made.bytes_moved = bytes;
   plan.operations.push_back(std::move(made));
 }
@@ -198,11 +200,11 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
       renamed.tensors.push_back(&tensor);
       continue;
     }
-    if (asked != nullptr && std::holds_alternative<Repointed>(*asked)) {
+    if (asked != nullptr && std::holds_alternative<WrongItemRecords>(*asked)) {
       repointed.tensors.push_back(&tensor);
       continue;
     }
-    if (asked != nullptr && std::holds_alternative<Relisted>(*asked)) {
+    if (asked != nullptr && std::holds_alternative<UnlistedChunks>(*asked)) {
       relisted.tensors.push_back(&tensor);
       continue;
     }
@@ -211,8 +213,7 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
       continue;
     }
     bool survivors_move = !is_pure_relabel(tensor) && tensor.lost_elements != 0;
-    // A permutation on tile boundaries moves no bytes, but counts as a permutation:
-    // new_metadata.cpp depends on that.
+    // A permutation of whole tiles moves no bytes but still counts as a permutation.
     TensorGroup& group = blocks                    ? permuted
                          : is_pure_relabel(tensor) ? relabelled
                          : is_from_side(tensor)    ? from_side

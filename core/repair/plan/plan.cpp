@@ -11,10 +11,10 @@
 #include "core/base/cancellable_range.h"
 #include "core/facts/values/added_tensor.h"
 #include "core/repair/lower/lower.h"
+#include "core/repair/plan/check_names.h"
 #include "core/repair/plan/entries.h"
 #include "core/repair/plan/operations.h"
 #include "core/repair/plan/planned_states.h"
-#include "core/repair/plan/renamed.h"
 #include "core/rules/rules.h"
 #include "core/spec/spec_from_checkpoint.h"
 #include "core/tensor/cast.h"
@@ -185,7 +185,7 @@ std::set<TensorId> subjects_as_tensors(const Checkpoint& c, const std::vector<Fi
 
 // Plans the finding's diagnoses, except for tensors that an earlier finding explains. An optimizer
 // moment that follows a damaged moment of the same parameter, and has a finding of its own, is
-// planned by that finding: it knows where the rows belong (resolve_moments).
+// planned by that finding: it knows where the rows belong (keep_rows_of_all_moments).
 void plan_finding(Draft& draft, const Finding& finding, std::vector<std::size_t>& made) {
   if (!finding.diagnoses.empty() && std::holds_alternative<Renamed>(finding.diagnoses.front()))
     return plan_renames(draft, finding, made);
@@ -227,7 +227,7 @@ PlannedByFinding plan_findings(Draft& draft, const CheckReport& report) {
 }
 
 // Plans everything except states that cannot be placed together with the other planned tensors.
-PlannedByFinding plan_compatible(Draft& draft, const CheckReport& report) {
+PlannedByFinding plan_except_conflicting_states(Draft& draft, const CheckReport& report) {
   PlannedByFinding made = plan_findings(draft, report);
   draft.refused = states_of_moved_parameters(draft.checkpoint, draft.options.spec.get(),
                                              draft.diagnoses, draft.progress);
@@ -251,10 +251,11 @@ std::optional<std::size_t> first_lossy_finding(const Draft& draft, const Planned
 }
 
 // Keeps only rows that all moments of a parameter still have: two findings may each have lost rows.
-void resolve_moments(Draft& draft, const CheckReport& report, PlannedByFinding& made) {
+void keep_rows_of_all_moments(Draft& draft, const CheckReport& report, PlannedByFinding& made) {
   auto with = first_lossy_finding(draft, made);  // moments without a finding are reported with it
   if (!with) return;
-  for (const PartlyLost& part : common_moments(draft.checkpoint, draft.diagnoses, draft.named)) {
+  for (const PartlyLost& part :
+       plan_common_moment_rows(draft.checkpoint, draft.diagnoses, draft.named)) {
     auto planned = plan_tensor(draft, part);
     if (!planned) {
       add_undecided_finding(draft.plan, report.findings[*with],
@@ -274,8 +275,8 @@ void resolve_moments(Draft& draft, const CheckReport& report, PlannedByFinding& 
 }
 
 // The tensor of the other checkpoint that can fill this one: same name and shape, without holes.
-std::optional<TensorId> filling(const Draft& draft, const NameMap& names,
-                                const PlannedTensor& planned) {
+std::optional<TensorId> fill_source_tensor(const Draft& draft, const NameMap& names,
+                                           const PlannedTensor& planned) {
   const Checkpoint& source = *draft.options.fill_source;
   auto other = names.in_reference[index_of(planned.tensor)];
   // Found by its current name: for a renamed tensor that is another layer.
@@ -297,7 +298,8 @@ void choose_fills(Draft& draft) {
   if (draft.options.fill != FillChoice::kReference || draft.options.fill_source == nullptr) return;
   NameMap names = match_names(draft.checkpoint, *draft.options.fill_source, draft.progress);
   for (PlannedTensor& planned : cancellable_range(draft.plan.tensors, draft.progress)) {
-    auto other = planned.lost_elements == 0 ? std::nullopt : filling(draft, names, planned);
+    auto other =
+        planned.lost_elements == 0 ? std::nullopt : fill_source_tensor(draft, names, planned);
     if (!other) continue;
     planned.fill = Fill::kReference;
     planned.fill_from = draft.options.fill_source->fqn(*other);
@@ -329,7 +331,7 @@ void resolve_fills(Draft& draft) {
 }
 
 // True if a chunk gets another size than recorded, or the tensor uses none of its old items.
-bool mends_payload_shape(const Draft& draft, const PlannedTensor& planned) {
+bool changes_chunk_shapes(const Draft& draft, const PlannedTensor& planned) {
   bool uses_old =
       std::any_of(planned.chunks.begin(), planned.chunks.end(),
                   [](const PlannedChunk& chunk) { return chunk.item || !chunk.pieces.empty(); });
@@ -340,10 +342,11 @@ bool mends_payload_shape(const Draft& draft, const PlannedTensor& planned) {
   });
 }
 
-// A step that adds the number which a finding says. Steps come after all operations: a tensor that
-// one of these changes is not added to. No step is taken of what stays broken.
+// Adds a step that adds the finding's number to its subjects. Steps run after all operations, so a
+// subject that an operation changes, or that another finding blocks, makes the finding undecided
+// instead.
 void add_sums(Draft& draft, const Finding& finding) {
-  const int value = added_by_remedy(finding);
+  const int value = addend_of_remedy(finding);
   if (value == 0) return;
   if (!draft.plan.undecided.empty() && draft.plan.steps.empty())
     return add_undecided_finding(draft.plan, finding, "other findings cannot be mended next to it");
@@ -375,7 +378,7 @@ bool is_repaired_by_metadata(const Draft& draft, const Finding& finding) {
                         : draft.planned.end();
     if (found == draft.planned.end()) return false;
     return by == RepairedBy::kTiles ||
-           mends_payload_shape(draft, draft.plan.tensors[found->second]);
+           changes_chunk_shapes(draft, draft.plan.tensors[found->second]);
   });
 }
 
@@ -395,8 +398,8 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
   Plan& plan = draft.plan;
   if (checkpoint.directory() != nullptr) plan.checkpoint = checkpoint.directory()->name();
 
-  PlannedByFinding made = plan_compatible(draft, report);
-  resolve_moments(draft, report, made);
+  PlannedByFinding made = plan_except_conflicting_states(draft, report);
+  keep_rows_of_all_moments(draft, report, made);
   choose_fills(draft);
   resolve_fills(draft);
   if (is_cancelled(progress)) return cancelled_error();
@@ -416,7 +419,7 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
     if (is_cancelled(progress)) return cancelled_error();
     bool above_info = finding.severity != Severity::kInfo;
     bool is_planned = !finding.diagnoses.empty() || !finding.entries.empty() ||
-                      is_repaired_by_rewriting(finding) || added_by_remedy(finding) != 0;
+                      is_repaired_by_rewriting(finding) || addend_of_remedy(finding) != 0;
     if (above_info && !is_planned && !is_repaired_by_metadata(draft, finding))
       add_undecided_finding(plan, finding,
                             report.lacks_diagnoses && finding.remedy ? kFoundOverThere : "");

@@ -56,7 +56,7 @@ Json json_of(const std::vector<ExternalPiece>& pieces) {
                     {"sizes", side.sizes},
                     {"at", side.at}});
   }
-  write_names_as_text(list);
+  escape_texts(list);
   return list;
 }
 
@@ -99,7 +99,7 @@ Json json_without_chunks(const Checkpoint& checkpoint, const PlannedTensor& tens
   }
   if (!tensor.fqn.empty()) out["new_fqn"] = tensor.fqn;
   out["chunks"] = Json::array();
-  write_names_as_text(out);
+  escape_texts(out);
   return out;
 }
 
@@ -124,8 +124,8 @@ std::size_t place_of_tensors(std::string_view text, int indent) {
 
 // Inserts the tensors into the empty list one by one: a JSON tree of millions of chunks would take
 // gigabytes.
-std::string with_tensors(std::string text, const Checkpoint& checkpoint, const Plan& plan,
-                         int indent) {
+std::string insert_tensors(std::string text, const Checkpoint& checkpoint, const Plan& plan,
+                           int indent) {
   if (plan.tensors.empty()) return text;
   const std::string margin(3 * static_cast<std::size_t>(indent), ' ');
   const std::size_t at = place_of_tensors(text, indent);
@@ -291,7 +291,7 @@ Json json_of_repair_step(const Operation& operation) {
 }
 
 // The target: what findings ask for, without the chunks of tensors, then the output format.
-Json target_of(const Checkpoint* checkpoint, const Plan& plan) {
+Json target_json_of(const Checkpoint* checkpoint, const Plan& plan) {
   Json out = Json::object();
   if (!plan.format.empty()) out["format"] = plan.format;
   if (plan.shard_bytes != 0) out["shard_bytes"] = plan.shard_bytes;
@@ -327,7 +327,7 @@ std::vector<PlanInput> inputs_of(const Plan& plan) {
 }
 
 // The plan without its tensors and its hash. `checkpoint` is null for a plan of steps only.
-Json frame_of(const Checkpoint* checkpoint, const Plan& plan) {
+Json plan_json_without_tensors(const Checkpoint* checkpoint, const Plan& plan) {
   Json out = {{"schema", kJsonSchema},
               {"plan", kPlanVersion},
               {"checkpoint", plan.checkpoint},
@@ -339,10 +339,10 @@ Json frame_of(const Checkpoint* checkpoint, const Plan& plan) {
   for (const Operation& operation : plan.operations)
     out["steps"].push_back(json_of_repair_step(operation));
   for (const Step& step : plan.steps) out["steps"].push_back(json_of_step(step));
-  Json target = target_of(checkpoint, plan);
+  Json target = target_json_of(checkpoint, plan);
   if (!target.empty()) out["target"] = std::move(target);
   if (!plan.of_other_ranks.empty()) out["of_other_ranks"] = plan.of_other_ranks;
-  write_names_as_text(out);
+  escape_texts(out);
   out["undecided"] = Json::array();
   for (const Finding& finding : plan.undecided) out["undecided"].push_back(json_of(finding));
   return out;
@@ -351,14 +351,14 @@ Json frame_of(const Checkpoint* checkpoint, const Plan& plan) {
 }  // namespace
 
 std::string plan_hash(const Checkpoint& checkpoint, const Plan& plan) {
-  return hash_of_plan(frame_of(&checkpoint, plan), checkpoint, plan);
+  return hash_of_plan(plan_json_without_tensors(&checkpoint, plan), checkpoint, plan);
 }
 
 std::string plan_text(const Checkpoint& checkpoint, const Plan& plan, int indent) {
-  Json out = frame_of(&checkpoint, plan);
+  Json out = plan_json_without_tensors(&checkpoint, plan);
   if (indent < 0) return text_in_one_line(std::move(out), checkpoint, plan);
   out["hash"] = hash_of_plan(out, checkpoint, plan);
-  return with_tensors(dump_replacing_invalid_utf8(out, indent), checkpoint, plan, indent);
+  return insert_tensors(dump_replacing_invalid_utf8(out, indent), checkpoint, plan, indent);
 }
 
 std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan) {
@@ -367,12 +367,12 @@ std::string plan_to_json(const Checkpoint& checkpoint, const Plan& plan) {
 
 std::string plan_hash(const Plan& plan) {
   assert(!plan.repairs());
-  return begin_plan_hash(frame_of(nullptr, plan)).text();
+  return begin_plan_hash(plan_json_without_tensors(nullptr, plan)).text();
 }
 
 std::string plan_to_json(const Plan& plan) {
   assert(!plan.repairs());
-  Json out = frame_of(nullptr, plan);
+  Json out = plan_json_without_tensors(nullptr, plan);
   out["hash"] = begin_plan_hash(out).text();
   return dump_replacing_invalid_utf8(out, 1);
 }

@@ -12,12 +12,12 @@
 #include "core/formats/open.h"
 #include "core/repair/lower/item_place.h"
 #include "core/repair/lower/lower.h"
+#include "core/repair/plan/check_names.h"
 #include "core/repair/plan/entries.h"
 #include "core/repair/plan/json.h"
 #include "core/repair/plan/operations.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/plan/plan_fingerprint.h"
-#include "core/repair/plan/renamed.h"
 #include "core/transform/json.h"
 
 namespace shw {
@@ -402,8 +402,8 @@ Status check_version(EditedJson& in, const Json& json, const std::string& source
 }
 
 // Reads everything that needs no checkpoint.
-Status read_frame(EditedJson& in, const Json& json, const std::string& source,
-                  const std::string& folder, Plan& plan) {
+Status read_plan_without_tensors(EditedJson& in, const Json& json, const std::string& source,
+                                 const std::string& folder, Plan& plan) {
   SHW_CHECK(check_version(in, json, source));
   in.only(json, {"schema", "plan", "checkpoint", "fingerprint", "lossless", "inputs", "steps",
                  "target", "of_other_ranks", "undecided", "hash", "explain", "path", "tool",
@@ -446,7 +446,7 @@ Result<Plan> read_plan_json(const Checkpoint* checkpoint, std::string_view json,
   if (!tensors.twice.empty()) reader.complain("\"" + tensors.twice + "\" is there twice");
   Plan plan;
   SHW_CHECK(reader.status());
-  SHW_CHECK(read_frame(reader, parsed, source, folder, plan));
+  SHW_CHECK(read_plan_without_tensors(reader, parsed, source, folder, plan));
   SHW_CHECK(reader.status());
   static const Json kNothing = Json::object();
   const Json& target = EditedJson::has(parsed, "target") ? parsed["target"] : kNothing;

@@ -1,7 +1,5 @@
-// The one kind of plan. A finding's repair is stored twice: as operations that say what each one
-// changes and loses, and as what every new chunk is made of. The user's steps and the output format
-// follow. A plan is plain data: it can be printed, reviewed, edited, saved as JSON and read back
-// (plan_json.cpp has the grammar).
+// A plan stores each repair twice: as operations that say what changes and what is lost, and as the
+// source of every new chunk. Then come the user's steps and the output format.
 #pragma once
 
 #include <cstdint>

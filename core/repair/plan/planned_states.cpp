@@ -33,7 +33,7 @@ bool moves_inside_chunks(const Checkpoint& c, const Diagnosis& diagnosis) {
 
 // True if the retained chunks of the state are where the relabelled parameter's chunks of the same
 // rank go. For a rank that wrote nothing of the parameter, the layout must tell the place.
-bool follow_moved_chunks(const Checkpoint& c, const Relabelled& parameter, const PartlyLost& state,
+bool follow_moved_chunks(const Checkpoint& c, const WrongBoxes& parameter, const PartlyLost& state,
                          bool has_layout) {
   return std::all_of(
       state.retained_chunks.begin(), state.retained_chunks.end(),
@@ -63,7 +63,7 @@ std::string why_not(const Checkpoint& c, const Spec* spec, const PartlyLost& sta
   // A reference without mesh and placements does not tell which rank has which rows.
   const bool has_layout = entry != nullptr && entry->shape == state.expected && entry->mesh &&
                           !entry->placements.empty();
-  const auto* moved = std::get_if<Relabelled>(&parameter);
+  const auto* moved = std::get_if<WrongBoxes>(&parameter);
   if (moved != nullptr ? follow_moved_chunks(c, *moved, state, has_layout) : has_layout) return {};
   // Parameter and state are placed by the same rule for ranks.
   const auto* part = std::get_if<PartlyLost>(&parameter);
@@ -74,7 +74,8 @@ std::string why_not(const Checkpoint& c, const Spec* spec, const PartlyLost& sta
 }
 
 // New boxes of the chunks that `writer` wrote of a tensor that is relabelled.
-std::vector<Box> boxes_by(const Checkpoint& c, const Relabelled& moved, std::uint32_t writer) {
+std::vector<Box> new_boxes_of_writer(const Checkpoint& c, const WrongBoxes& moved,
+                                     std::uint32_t writer) {
   std::vector<Box> boxes;
   std::size_t at = 0;
   for (ChunkId chunk : c.chunks(moved.tensor)) {
@@ -85,7 +86,7 @@ std::vector<Box> boxes_by(const Checkpoint& c, const Relabelled& moved, std::uin
   return boxes;
 }
 
-bool moves_anything(const Checkpoint& c, const Relabelled& moved) {
+bool changes_any_box(const Checkpoint& c, const WrongBoxes& moved) {
   std::size_t at = 0;
   for (ChunkId chunk : c.chunks(moved.tensor)) {
     if (at == moved.boxes.size()) return false;
@@ -97,13 +98,14 @@ bool moves_anything(const Checkpoint& c, const Relabelled& moved) {
 // True unless another state of the parameter moves to other rows. That state's wrong places come
 // from the same writer as the parameter's, by which this state was placed, so each rank must have
 // the same rows of both.
-bool has_rows_of(const Checkpoint& c, const PartlyLost& state, const Relabelled& moved) {
-  if (!same(moved.expected, state.expected) || !moves_anything(c, moved)) return true;
+bool agrees_with_moved_state(const Checkpoint& c, const PartlyLost& state,
+                             const WrongBoxes& moved) {
+  if (!same(moved.expected, state.expected) || !changes_any_box(c, moved)) return true;
   return std::all_of(state.retained_chunks.begin(), state.retained_chunks.end(),
                      [&](const RetainedChunk& retained_chunk) {
                        const auto writer = c.writer(retained_chunk.chunk);
                        const std::vector<Box> boxes =
-                           writer ? boxes_by(c, moved, *writer) : std::vector<Box>{};
+                           writer ? new_boxes_of_writer(c, moved, *writer) : std::vector<Box>{};
                        return std::any_of(boxes.begin(), boxes.end(), [&](const Box& box) {
                          return intersect(box, {retained_chunk.at, retained_chunk.source.sizes}) ==
                                 Box{retained_chunk.at, retained_chunk.source.sizes};
@@ -111,12 +113,12 @@ bool has_rows_of(const Checkpoint& c, const PartlyLost& state, const Relabelled&
                      });
 }
 
-using Siblings = std::map<TensorId, std::vector<const Relabelled*>>;  // by parameter
+using Siblings = std::map<TensorId, std::vector<const WrongBoxes*>>;  // by parameter
 
 Siblings moved_states(const std::vector<OptimizerState>& states, const Planned& planned) {
   Siblings siblings;
   for (const OptimizerState& state : states) {
-    const auto* moved = diagnosis_of<Relabelled>(planned, state.state);
+    const auto* moved = diagnosis_of<WrongBoxes>(planned, state.state);
     if (moved != nullptr && state.parameter) siblings[*state.parameter].push_back(moved);
   }
   return siblings;
@@ -126,8 +128,8 @@ std::string placement_reason(const Checkpoint& c, const PartlyLost& state, Tenso
                              const Siblings& siblings) {
   auto found = siblings.find(parameter);
   if (found == siblings.end()) return {};
-  for (const Relabelled* moved : found->second) {
-    if (has_rows_of(c, state, *moved)) continue;
+  for (const WrongBoxes* moved : found->second) {
+    if (agrees_with_moved_state(c, state, *moved)) continue;
     return "this repair moves " + std::string(c.fqn(moved->tensor)) +
            ", another state of its parameter, and the rows that its writer holds of that one are "
            "not those where the state would be put: where the chunks of the parameter are does not "
@@ -137,7 +139,8 @@ std::string placement_reason(const Checkpoint& c, const PartlyLost& state, Tenso
 }
 
 // The permuted blocks as retained chunks, if no chunk spans two blocks.
-std::optional<PartlyLost> blocks_as_survivors(const Checkpoint& c, const BlocksPermuted& blocks) {
+std::optional<PartlyLost> blocks_as_retained_chunks(const Checkpoint& c,
+                                                    const BlocksPermuted& blocks) {
   PartlyLost part{blocks.tensor, copy_of(c.shape(blocks.tensor)), {}, {}};
   std::vector<std::int64_t> place(blocks.order.size(), -1);
   for (std::size_t to = 0; to < place.size(); ++to) {
@@ -161,11 +164,11 @@ std::optional<PartlyLost> blocks_as_survivors(const Checkpoint& c, const BlocksP
 }
 
 // A diagnosis that moves chunks without losing elements, expressed as retained chunks.
-std::optional<PartlyLost> as_survivors(const Checkpoint& c, const Diagnosis& diagnosis) {
+std::optional<PartlyLost> as_retained_chunks(const Checkpoint& c, const Diagnosis& diagnosis) {
   if (const auto* part = std::get_if<PartlyLost>(&diagnosis)) return *part;
   if (const auto* blocks = std::get_if<BlocksPermuted>(&diagnosis))
-    return blocks_as_survivors(c, *blocks);
-  const auto* moved = std::get_if<Relabelled>(&diagnosis);
+    return blocks_as_retained_chunks(c, *blocks);
+  const auto* moved = std::get_if<WrongBoxes>(&diagnosis);
   if (moved == nullptr) return std::nullopt;
   PartlyLost part{moved->tensor, moved->expected, {}, {}};
   std::size_t at = 0;
@@ -202,8 +205,9 @@ std::map<TensorId, std::string> states_of_moved_parameters(const Checkpoint& che
   return out;
 }
 
-std::vector<PartlyLost> common_moments(const Checkpoint& checkpoint, const Planned& planned,
-                                       const std::set<TensorId>& named) {
+std::vector<PartlyLost> plan_common_moment_rows(const Checkpoint& checkpoint,
+                                                const Planned& planned,
+                                                const std::set<TensorId>& named) {
   std::vector<PartlyLost> parts;
   std::vector<std::size_t> moments;
   std::vector<std::int64_t> kept;
@@ -211,7 +215,7 @@ std::vector<PartlyLost> common_moments(const Checkpoint& checkpoint, const Plann
   for (const auto& [tensor, diagnosis] : planned) {
     auto path = parse_state_fqn(checkpoint.fqn(tensor));
     if (!path || role_of_kind(path->kind) != StateRole::kMoment) continue;
-    auto part = as_survivors(checkpoint, *diagnosis);
+    auto part = as_retained_chunks(checkpoint, *diagnosis);
     if (!part) continue;
     LostCount loss = loss_of(*part);
     any_lost = any_lost || loss.lost != 0;

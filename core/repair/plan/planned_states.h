@@ -23,11 +23,11 @@ std::map<TensorId, std::string> states_of_moved_parameters(
     const Checkpoint& checkpoint, const Spec* spec,
     const std::map<TensorId, const Diagnosis*>& planned, const Progress* progress);
 
-// Applies keep_common_moments (survivors.h) across all findings: returns tensors that must be
-// planned differently than their own finding asks, and moments without a finding. `named`: tensors
-// that a finding says how to repair.
-std::vector<PartlyLost> common_moments(const Checkpoint& checkpoint,
-                                       const std::map<TensorId, const Diagnosis*>& planned,
-                                       const std::set<TensorId>& named);
+// Keeps, over all findings together, only rows that every moment of a parameter still has
+// (keep_common_moments(), retained_chunks.h). Returns tensors to plan differently than their own
+// finding asks, and moments without a finding. `named`: tensors that a finding says how to repair.
+std::vector<PartlyLost> plan_common_moment_rows(const Checkpoint& checkpoint,
+                                                const std::map<TensorId, const Diagnosis*>& planned,
+                                                const std::set<TensorId>& named);
 
 }  // namespace shw

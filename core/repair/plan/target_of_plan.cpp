@@ -72,7 +72,7 @@ Result<const Format*> format_to_write(const std::string& name) {
               "formats that are written: " + written);
 }
 
-Status write_as(const std::string& format, std::uint64_t shard_bytes, Plan& plan) {
+Status set_output_format(const std::string& format, std::uint64_t shard_bytes, Plan& plan) {
   SHW_TRY(const Format* written, format_to_write(format));
   plan.format = written->name;
   plan.shard_bytes = shard_bytes;

@@ -35,12 +35,12 @@ class RepairedTensors {
     tensor.shape = planned.shape;
     SHW_TRY(tensor.path, path_of_planned(planned, tensor.fqn));
     tensor.before = planned.tensor;
-    tensor.padding = padding_left_out(source_, planned);
+    tensor.padding = count_dropped_padding(source_, planned);
     const bool is_joined = has_to_be_joined(planned);
     std::vector<FileId> made_of;
     for (const PlannedChunk& chunk : planned.chunks) {
       if (!is_joined) made_of.clear();
-      const bool stays = chunk.item && !is_joined && item_stays(planned, chunk);
+      const bool stays = chunk.item && !is_joined && keeps_item(planned, chunk);
       if (!stays && !is_empty(chunk.box)) SHW_CHECK(add_chunk(planned, chunk, tensor));
       if (!stays && rewrites_files_) add_files_of(chunk, made_of);
       if (!is_joined) tensor.tiles.push_back(tile_of(chunk, stays, made_of));
@@ -62,7 +62,7 @@ class RepairedTensors {
 
   // Files that store names find bytes by the tensor's name, so items of another tensor or of a
   // renamed tensor must be copied.
-  bool item_stays(const PlannedTensor& planned, const PlannedChunk& chunk) const {
+  bool keeps_item(const PlannedTensor& planned, const PlannedChunk& chunk) const {
     if (!keeps_files_) return false;
     const bool keeps_name = planned.fqn.empty() || planned.fqn == source_.fqn(planned.tensor);
     return !rewrites_files_ || (keeps_name && source_.tensor_of(*chunk.item) == planned.tensor);
@@ -96,7 +96,7 @@ class RepairedTensors {
                                                 const std::string& fqn) const {
     const auto path = source_.path(planned.tensor);
     if (planned.fqn.empty()) return std::vector<PathPart>(path.begin(), path.end());
-    auto renamed = path_after(path, source_.fqn(planned.tensor), fqn);
+    auto renamed = renamed_path(path, source_.fqn(planned.tensor), fqn);
     if (renamed) return std::move(*renamed);
     return cannot_lower(source_, planned.tensor,
                         "its path in the state dict cannot be said for the name " + fqn);
@@ -224,7 +224,7 @@ Status apply_to_entries(const Plan& plan, TargetState& all) {
   for (const PlannedEntry& entry : plan.entries) all.objects[entry.object].object = entry.item_of;
   for (const RenamedObject& renamed : plan.objects) {
     TargetNonTensorEntry& object = all.objects[renamed.object];
-    auto path = path_after(object.path, object.fqn, renamed.fqn);
+    auto path = renamed_path(object.path, object.fqn, renamed.fqn);
     if (!path)
       return cannot_make_target(
           source.objects()[renamed.object].fqn,

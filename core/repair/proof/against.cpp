@@ -2,19 +2,19 @@
 
 #include "core/base/parallel.h"
 #include "core/repair/lower/saved_tiles.h"
-#include "core/repair/plan/kept_plan.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/plan/plan_fingerprint.h"
+#include "core/repair/plan/stored_plan.h"
 #include "core/repair/plan/target_of_plan.h"
 #include "core/repair/proof/compare_kept.h"
 #include "core/repair/proof/compare_target.h"
 #include "core/tiles/exact_tiling.h"
-#include "core/transform/left_records.h"
+#include "core/transform/unclaimed_records.h"
 
 namespace shw {
 namespace {
 
-struct PartSides {
+struct ExpectedAndWritten {
   PartReader wanted;
   ItemCursor written;
 };
@@ -33,9 +33,9 @@ struct RelocatedTarget {
   // items that are not where their record says.
   std::vector<std::optional<ChunkId>> kept{};
   std::map<ChunkId, std::shared_ptr<const OutputTileMore>> elsewhere{};
-  Pool<PartSides> readers{[this] {
-    return std::make_unique<PartSides>(
-        PartSides{PartReader(plan.all, memory_of_side), ItemCursor(result, memory_of_side)});
+  Pool<ExpectedAndWritten> readers{[this] {
+    return std::make_unique<ExpectedAndWritten>(ExpectedAndWritten{
+        PartReader(plan.all, memory_of_side), ItemCursor(result, memory_of_side)});
   }};
 
   Result<ComparedTile> compare(ChunkId chunk, Progress* progress) {
@@ -52,7 +52,8 @@ struct RelocatedTarget {
   }
 
  private:
-  Result<ComparedTile> compare_with_item(ChunkId chunk, PartSides& sides, Progress* progress) {
+  Result<ComparedTile> compare_with_item(ChunkId chunk, ExpectedAndWritten& sides,
+                                         Progress* progress) {
     SHW_TRY(ItemCursor * source, sides.wanted.reader(0));
     TargetChunk tile{box_of(result, chunk), 0, kept[index_of(chunk)]};
     if (auto more = elsewhere.find(chunk); more != elsewhere.end()) tile.more = more->second;
@@ -68,7 +69,7 @@ struct RelocatedTarget {
   }
 };
 
-void note_lost(const TargetTensor& tensor, ExpectedResult& expected) {
+void add_expected_loss(const TargetTensor& tensor, ExpectedResult& expected) {
   const Loss& loss = tensor.loss;
   FilledTensor filled{tensor.fqn,     tensor.shape,        0, loss.boxes, true, loss.fill,
                       loss.fill_from, loss.fill_checkpoint};
@@ -79,7 +80,7 @@ void note_lost(const TargetTensor& tensor, ExpectedResult& expected) {
 }
 
 // Notes entries whose value another entry replaced; entries that swap values keep theirs.
-void note_replaced(const TargetState& all, ExpectedResult& expected) {
+void add_replaced_to_expected(const TargetState& all, ExpectedResult& expected) {
   if (keeps_every_value(all)) return;
   for (const TargetNonTensorEntry& object : all.objects) {
     if (object.object != object.own)
@@ -107,7 +108,7 @@ Status find_kept(const WrittenTensor& written, std::string_view fqn, RelocatedTa
 }
 
 void note_holes(const Checkpoint& source, TensorId tensor, ExpectedResult& expected) {
-  const auto holes = holes_of(source, tensor);
+  const auto holes = saved_holes_of(source, tensor);
   if (holes && !holes->empty())
     expected.holes[std::string(source.fqn(tensor))] = total_volume(*holes).value_or(0);
 }
@@ -117,7 +118,7 @@ Status describe_entry(const TargetEntry& entry, RelocatedTarget& again, Expected
   const WantedForm& form = again.plan.form;
   SHW_TRY(TargetTensor tensor, target_for(all, entry, form));
   if (!form.keeps_files) SHW_CHECK(check_whole(tensor));
-  note_lost(tensor, expected);
+  add_expected_loss(tensor, expected);
   if (form.keeps_files && entry.made == nullptr) note_holes(all.source(), entry.as_saved, expected);
   auto written = written_tensor(all, entry, form, again.result);
   Status fits;
@@ -127,7 +128,7 @@ Status describe_entry(const TargetEntry& entry, RelocatedTarget& again, Expected
     fits = form.keeps_files ? find_kept(*written, entry.fqn, again)
                             : compare_tiles(*written, again.result, entry.fqn);
   if (!fits) {
-    expected.contradictions.push_back(error_place_text(fits.error()));
+    expected.contradictions.push_back(error_with_place_text(fits.error()));
     return {};
   }
   if (!form.keeps_files || !tensor.parts.empty())
@@ -142,7 +143,7 @@ Status describe_expected_result(RelocatedTarget& again, ExpectedResult& expected
     again.kept.resize(again.result.chunk_count());
     if (other_attributes(again.result) != other_attributes(all.source()))
       expected.contradictions.push_back(
-          error_place_text(differs_from_target("", "other attributes").value()));
+          error_with_place_text(differs_from_target("", "other attributes").value()));
   }
   for (const TargetEntry& entry : all.tensors) SHW_CHECK(describe_entry(entry, again, expected));
   if (again.result.tensor_count() != all.tensors.size())
@@ -152,7 +153,7 @@ Status describe_expected_result(RelocatedTarget& again, ExpectedResult& expected
 
 }  // namespace
 
-std::string error_place_text(const Error& error) {
+std::string error_with_place_text(const Error& error) {
   std::string where = error.place.tensor;
   if (!error.place.file.empty()) where += (where.empty() ? "" : " in ") + error.place.file;
   return where.empty() ? error.message : where + ": " + error.message;
@@ -176,7 +177,7 @@ Result<ExpectedResult> expected_of_plan(const SourceComparisonInputs& against, c
   for (const Operation& operation : plan.operations) expected.words.push_back(operation.text);
   for (const Step& step : plan.steps) expected.words.push_back(to_text(step));
   if (!plan.format.empty()) expected.words.push_back("written as " + plan.format);
-  note_replaced(again->plan.all, expected);
+  add_replaced_to_expected(again->plan.all, expected);
   SHW_CHECK(describe_expected_result(*again, expected));
   expected.objects = [again] { return differing_target_entry(again->plan.all, again->result); };
   if (!expected.contradictions.empty()) return expected;

@@ -55,6 +55,6 @@ Result<ExpectedResult> expected_of(const Certificate& certificate,
                                    const SourceComparisonInputs& against, Progress* progress);
 
 // "w in __0_0.distcp: is not a tensor"
-std::string error_place_text(const Error& error);
+std::string error_with_place_text(const Error& error);
 
 }  // namespace shw

@@ -27,7 +27,7 @@ namespace shw {
 namespace {
 
 // True for files that a repair keeps in the folder for itself.
-bool is_kept_for_undo(std::string_view path) {
+bool is_repair_work_file(std::string_view path) {
   static constexpr std::array<std::string_view, 10> kOurs = {".metadata.shardwright-undo",
                                                              ".metadata.shardwright-new",
                                                              ".metadata.shardwright-half",
@@ -46,7 +46,8 @@ Result<std::set<std::string>> certified_paths(const Checkpoint& checkpoint) {
   SHW_TRY(auto listed, checkpoint.directory()->list());
   std::set<std::string> paths;
   for (const Entry& entry : listed) {
-    if (entry.kind == EntryKind::kFile && !is_kept_for_undo(entry.path)) paths.insert(entry.path);
+    if (entry.kind == EntryKind::kFile && !is_repair_work_file(entry.path))
+      paths.insert(entry.path);
   }
   for (const FileRow& file : checkpoint.files()) {
     if (file.referenced && file.safe && file.kind == EntryKind::kFile) paths.insert(file.path);
@@ -59,8 +60,8 @@ std::string in_words(std::int64_t lost, const std::string& fill) {
                       : fmt::format("{} lost, filled with \"{}\"", lost, fill);
 }
 
-Status compare_neighbours(const Certificate& certificate, const Checkpoint& checkpoint,
-                          const Progress* progress, CertificateContradictions& found) {
+Status compare_loss_records(const Certificate& certificate, const Checkpoint& checkpoint,
+                            const Progress* progress, CertificateContradictions& found) {
   FilledText inside = read_filled_record_text(checkpoint);
   bool one_file = checkpoint.format().traits.has_index;
   bool sealed = certificate.seal != Certificate::Seal::kMissing;
@@ -68,11 +69,11 @@ Status compare_neighbours(const Certificate& certificate, const Checkpoint& chec
     auto record = filled_from_json(text, progress);
     if (is_cancelled(progress)) return cancelled_error();
     inside.damaged = inside.damaged || !record;
-    if (record) compare_record(certificate, inside.place, *record, one_file, found.broken);
+    if (record) compare_loss_record(certificate, inside.place, *record, one_file, found.broken);
   }
   // Earlier versions wrote no record into the checkpoint.
   if (inside.texts.empty() && one_file && sealed)
-    compare_record(certificate, inside.place, {}, true, found.broken);
+    compare_loss_record(certificate, inside.place, {}, true, found.broken);
   if (inside.damaged)
     found.broken.push_back(inside.place + ": its record of what was filled cannot be read");
   const Directory& directory = *checkpoint.directory();
@@ -83,7 +84,7 @@ Status compare_neighbours(const Certificate& certificate, const Checkpoint& chec
       filled_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, progress);
   if (is_cancelled(progress)) return cancelled_error();
   if (record) {
-    compare_record(certificate, kLostFile, *record, true, found.broken);
+    compare_loss_record(certificate, kLostFile, *record, true, found.broken);
   } else {
     found.broken.push_back(std::string(kLostFile) + ": cannot be read");
   }
@@ -113,7 +114,7 @@ Status compare_objects(const Certificate& certificate, const Checkpoint& checkpo
 }
 
 // Reads files for which `is_read(path, size)` is true; other files get no `rest`.
-Result<std::vector<FileCertificate>> certify_chosen(
+Result<std::vector<FileCertificate>> certify_files_where(
     const Checkpoint& result, const ItemHashes& hashes,
     const std::function<bool(const std::string&, std::uint64_t)>& is_read, Progress* progress) {
   SHW_TRY(std::set<std::string> paths, certified_paths(result));
@@ -152,7 +153,7 @@ Status compare_files(const Certificate& certificate, const Checkpoint& checkpoin
     const auto named = sizes.find(path);
     return named != sizes.end() && named->second == size;
   };
-  SHW_TRY(auto now, certify_chosen(checkpoint, hashes, is_of_its_size, progress));
+  SHW_TRY(auto now, certify_files_where(checkpoint, hashes, is_of_its_size, progress));
   std::map<std::string_view, const FileCertificate*> files;
   for (const FileCertificate& file : now) files[file.path] = &file;
   for (const FileCertificate& file : certificate.files) {
@@ -177,9 +178,9 @@ Status compare_files(const Certificate& certificate, const Checkpoint& checkpoin
 
 }  // namespace
 
-void compare_record(const Certificate& certificate, const std::string& file,
-                    const FilledRecord& record, bool speaks_for_all,
-                    std::vector<std::string>& broken) {
+void compare_loss_record(const Certificate& certificate, const std::string& file,
+                         const FilledRecord& record, bool speaks_for_all,
+                         std::vector<std::string>& broken) {
   std::map<std::string_view, const FilledTensor*> said;
   for (const FilledTensor& tensor : record.tensors) said[tensor.fqn] = &tensor;
   for (const TensorCertificate& entry : certificate.tensors) {
@@ -241,13 +242,14 @@ Status write_integrity(const Checkpoint& result, WritableDirectory& folder, Prog
 
 Result<std::vector<FileCertificate>> certify_files(const Checkpoint& result,
                                                    const ItemHashes& hashes, Progress* progress) {
-  return certify_chosen(
+  return certify_files_where(
       result, hashes, [](const std::string&, std::uint64_t) { return true; }, progress);
 }
 
-Result<CertificateContradictions> disagreements(const Certificate& certificate,
-                                                const Checkpoint& checkpoint,
-                                                const ItemHashes& hashes, Progress* progress) {
+Result<CertificateContradictions> find_certificate_contradictions(const Certificate& certificate,
+                                                                  const Checkpoint& checkpoint,
+                                                                  const ItemHashes& hashes,
+                                                                  Progress* progress) {
   CertificateContradictions found;
   // Certificates of old versions lack both objects and files; they prove nothing in any case.
   if (certificate.seal != Certificate::Seal::kMissing) {
@@ -257,7 +259,7 @@ Result<CertificateContradictions> disagreements(const Certificate& certificate,
       if (entry.dtype.empty()) found.broken.push_back(entry.fqn + ": its dtype is not certified");
     }
   }
-  SHW_CHECK(compare_neighbours(certificate, checkpoint, progress, found));
+  SHW_CHECK(compare_loss_records(certificate, checkpoint, progress, found));
   return found;
 }
 

@@ -37,8 +37,8 @@ Result<CertificateContradictions> disagreements(const Certificate& certificate,
 
 // Compares a record of losses from `file` with the certificate: tensors, numbers, boxes and fills.
 // If it speaks for all, it must have every tensor that lost something.
-void compare_record(const Certificate& certificate, const std::string& file,
-                    const FilledRecord& record, bool speaks_for_all,
-                    std::vector<std::string>& broken);
+void compare_loss_record(const Certificate& certificate, const std::string& file,
+                         const FilledRecord& record, bool speaks_for_all,
+                         std::vector<std::string>& broken);
 
 }  // namespace shw

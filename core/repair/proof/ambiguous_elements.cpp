@@ -6,7 +6,7 @@
 namespace shw {
 namespace {
 
-std::string tile_in_words(const Checkpoint& checkpoint, ChunkId chunk) {
+std::string tile_place_text(const Checkpoint& checkpoint, ChunkId chunk) {
   auto item = checkpoint.item(chunk);
   return to_text(box_of(checkpoint, chunk)) +
          (item ? " in " + checkpoint.file(item->file).path : "");
@@ -31,8 +31,8 @@ void add_overlaps(const Checkpoint& checkpoint, TensorId tensor, const TilingDef
     if (++pairs == 1) first = &overlap;
   }
   if (first == nullptr) return;
-  out.by_two = "its tiles " + tile_in_words(checkpoint, chunks[first->first]) + " and " +
-               tile_in_words(checkpoint, chunks[first->second]) + " hold the same elements" +
+  out.by_two = "its tiles " + tile_place_text(checkpoint, chunks[first->first]) + " and " +
+               tile_place_text(checkpoint, chunks[first->second]) + " hold the same elements" +
                (pairs > 1 ? " (and so do " + plural(pairs - 1, "more pair") + ")" : "");
 }
 
@@ -42,8 +42,8 @@ void add_outside(const Checkpoint& checkpoint, TensorId tensor, AmbiguousElement
     const Box box = box_of(checkpoint, chunk);
     if (is_empty(box) || is_inside(box.offsets, box.sizes, all.sizes)) continue;
     if (out.outside.empty())
-      out.outside =
-          "its tile " + tile_in_words(checkpoint, chunk) + " reaches beyond " + to_text(all.sizes);
+      out.outside = "its tile " + tile_place_text(checkpoint, chunk) + " reaches beyond " +
+                    to_text(all.sizes);
     if (auto inside = intersect(box, all)) out.boxes.push_back(*inside);
   }
 }

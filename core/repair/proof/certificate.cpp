@@ -162,7 +162,7 @@ class UniqueKeys {
   bool unique_ = true;
 };
 
-Certificate::Seal seal_of(In& certificate) {
+Certificate::Seal remove_and_check_seal(In& certificate) {
   auto found = certificate.find(kContentHash);
   if (found == certificate.end()) return Certificate::Seal::kMissing;
   In said = *found;
@@ -211,7 +211,7 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
   // The parser would stop at a NUL and ignore the rest.
   if (json.find('\0') != json.npos) return damaged("it is not JSON");
   UniqueKeys keys;
-  const TextUntilCancelled text(json, progress);
+  const CancellableText text(json, progress);
   auto keeps = [&](int depth, In::parse_event_t event, const In& value) {
     return depth < 32 && keys.take(event, value);
   };
@@ -227,7 +227,7 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
   if (!is_readable_schema(schema))
     return fail(ErrorKind::kUnsupported, "is a certificate of another version", {source});
   Certificate certificate;
-  certificate.seal = seal_of(parsed);
+  certificate.seal = remove_and_check_seal(parsed);
   const In& tensors = member(parsed, "tensors");
   if (!read(member(parsed, "lossless"), certificate.lossless) || !tensors.is_object() ||
       !read(member(parsed, "version"), certificate.version) ||

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 using Sorted = nlohmann::json;
 
 template <class AnyJson>
-std::string line_of(const AnyJson& json) {
+std::string dump_in_one_line(const AnyJson& json) {
   return json.dump(-1, ' ', false, AnyJson::error_handler_t::replace);
 }
 
@@ -75,12 +75,12 @@ class Lines {
   explicit Lines(bool named) : named_(named) {}
 
   void add(const std::string& name, Json value) {
-    write_names_as_text(value);
-    std::string text = line_of(value);
-    std::string key = named_ ? line_of(Sorted(escape_name(name))) : std::string();
+    escape_texts(value);
+    std::string text = dump_in_one_line(value);
+    std::string key = named_ ? dump_in_one_line(Sorted(escape_name(name))) : std::string();
     text_ += text_.empty() ? "\n  " : ",\n  ";
     text_ += named_ ? key + ": " + text : text;
-    std::string canonical = line_of(Sorted::parse(text, nullptr, false));
+    std::string canonical = dump_in_one_line(Sorted::parse(text, nullptr, false));
     lines_.push_back({std::move(key), {}, std::move(canonical)});
   }
 
@@ -116,9 +116,9 @@ class Lines {
 };
 
 Member member_of(std::string key, Json value) {
-  write_names_as_text(value);
-  std::string text = line_of(value);
-  std::string canonical = line_of(Sorted::parse(text, nullptr, false));
+  escape_texts(value);
+  std::string text = dump_in_one_line(value);
+  std::string canonical = dump_in_one_line(Sorted::parse(text, nullptr, false));
   return {std::move(key), std::move(text), std::move(canonical)};
 }
 
@@ -143,7 +143,7 @@ Member plan_member(const std::string& plan) {
   if (!plan.starts_with('{')) return member_of("plan_zstd", plan);
   // Keys stay in the order in which they were read, so reading and writing again gives the same
   // text.
-  std::string text = line_of(Sorted::parse(plan, nullptr, false));
+  std::string text = dump_in_one_line(Sorted::parse(plan, nullptr, false));
   return {"plan", text, text};
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/formats/open.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/repair/proof/against.h"
 #include "core/repair/proof/certificate.h"
 
@@ -37,7 +37,7 @@ std::vector<std::string> reasons_from_certificate(const std::string& path, const
   if (!directory || (*directory)->stat(kCertificateFile).kind != EntryKind::kFile) return {};
   auto certificate = certificate_in(**directory, progress);
   if (!certificate || certificate->seal != Certificate::Seal::kIntact) return {};
-  if (error.kind == ErrorKind::kDamaged) return {error_place_text(error)};
+  if (error.kind == ErrorKind::kDamaged) return {error_with_place_text(error)};
   std::vector<std::string> reasons;
   for (const FileCertificate& file : certificate->files) {
     if (auto change = change_of(path, **directory, file)) reasons.push_back(std::move(*change));
@@ -65,7 +65,7 @@ Result<std::optional<VerifyReport>> verdict_if_unopenable(const std::string& pat
   return report;
 }
 
-std::string certified_folder_of(const std::string& path) {
+std::string folder_that_certifies(const std::string& path) {
   const std::string folder = parent_of(path), name = path.substr(path.rfind('/') + 1);
   auto directory = open_directory(folder);
   if (!directory || !is_safe_relative_path(name) ||

@@ -19,6 +19,6 @@ Result<std::optional<VerifyReport>> verdict_if_unopenable(const std::string& pat
                                                           Team* team);
 // The folder whose certificate.json names this file, because a user may type the file that a verb
 // wrote ("out/model.pt") but the whole folder is proved. Otherwise the path unchanged.
-std::string certified_folder_of(const std::string& path);
+std::string folder_that_certifies(const std::string& path);
 
 }  // namespace shw

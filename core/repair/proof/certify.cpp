@@ -82,7 +82,7 @@ std::vector<std::string> dropped_source_parts(const Checkpoint& source, const Ch
 // Adds the source's holes that the plan does not fill.
 void add_holes(const Checkpoint& source, TensorId tensor, TensorCertificate& entry) {
   std::size_t looks = 20'000'000;
-  const std::vector<Box> holes = holes_of(source, tensor).value_or(std::vector<Box>{});
+  const std::vector<Box> holes = saved_holes_of(source, tensor).value_or(std::vector<Box>{});
   if (holes.empty()) return;
   if (!add_all_disjoint(entry.lost_boxes, holes, looks))
     entry.lost_boxes = {whole(source.shape(tensor))};

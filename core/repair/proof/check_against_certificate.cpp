@@ -101,8 +101,8 @@ std::string changed_tiles_text(CertificateCheck& held, TensorId tensor) {
 }
 
 // Checks the bytes of the tensor's tiles, and that each has its certified box.
-std::string contradiction_of_tiles(CertificateCheck& held, const TensorCertificate& entry,
-                                   TensorId tensor) {
+std::string check_tiles_of(CertificateCheck& held, const TensorCertificate& entry,
+                           TensorId tensor) {
   const Checkpoint& checkpoint = held.checkpoint;
   auto chunks = checkpoint.chunks(tensor);
   const char* elsewhere = "its tiles are not where they were certified to be";
@@ -178,12 +178,12 @@ std::string tensor_contradiction(CertificateCheck& held, const TensorCertificate
     if (!is_inside(box.offsets, box.sizes, checkpoint.shape(tensor)))
       return "a lost box is outside the tensor";
   }
-  // contradiction_of_tiles() checks below that these are the certified tiles.
+  // check_tiles_of() checks below that these are the certified tiles.
   const AmbiguousElements ambiguous_elements =
       ambiguous_elements_of(checkpoint, tensor, held.hashes);
   if (!ambiguous_elements.outside.empty()) held.holes.push_back(words_of_outside(entry));
   if (check_chunks_are_boxes(checkpoint, tensor)) {
-    auto holes = holes_of(checkpoint, tensor);
+    auto holes = saved_holes_of(checkpoint, tensor);
     if (!holes || !are_certified(*holes, entry))
       return "its tiles do not cover " + to_text(checkpoint.shape(tensor)) + " exactly once";
     if (!holes->empty()) held.holes.push_back(words_of_holes(entry, *holes));
@@ -192,11 +192,11 @@ std::string tensor_contradiction(CertificateCheck& held, const TensorCertificate
   if (total_volume(entry.lost_boxes) != entry.lost || !are_disjoint(entry.lost_boxes))
     return "the lost boxes do not hold the number of elements that is lost";
   if (entry.lost == 0 && !entry.fill.empty()) return "nothing of it is lost, and yet it was filled";
-  return contradiction_of_tiles(held, entry, tensor);
+  return check_tiles_of(held, entry, tensor);
 }
 
 // Adds tiles that share bytes, for certificates that do not mention them.
-void add_shared(CertificateCheck& held) {
+void add_tiles_sharing_bytes(CertificateCheck& held) {
   ChecksumMismatches shared;
   shared.add_shared_items(held.checkpoint, nullptr);
   std::map<std::string_view, std::string_view> by_tensor;
@@ -247,7 +247,7 @@ VerifyReport check_against_certificate(const Certificate& certificate, const Che
     report.reasons.push_back("the certificate claims to lose nothing and lists what is not kept");
   if (!certificate.lossless && report.lost == 0 && !changed && certificate.entries.empty())
     report.reasons.push_back("the certificate says that something is lost and lists nothing");
-  add_shared(held);
+  add_tiles_sharing_bytes(held);
   holes = std::move(held.holes);
   report.outcome =
       report.reasons.empty() ? VerifyReport::Outcome::kProved : VerifyReport::Outcome::kBroken;

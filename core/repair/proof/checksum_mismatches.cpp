@@ -82,7 +82,7 @@ void record_mismatches(const Checkpoint& result, TensorId tensor,
   entry.damaged = total_volume(gone).value_or(0) - entry.lost;
 }
 
-std::map<std::string, std::string> damage_in(const Certificate& certificate) {
+std::map<std::string, std::string> damage_by_fqn(const Certificate& certificate) {
   std::map<std::string, std::string> damage;
   for (const TensorCertificate& tensor : certificate.tensors) {
     if (!tensor.damage.empty()) damage[tensor.fqn] = tensor.damage;

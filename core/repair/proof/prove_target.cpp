@@ -74,8 +74,8 @@ struct SourceAndResultCursors {
 };
 
 // The source chunk that the tile keeps: the one at the tile's offsets.
-std::optional<ChunkId> kept_chunk_of(const IndexedTensor& tensor, const Checkpoint& result,
-                                     ChunkId tile) {
+std::optional<ChunkId> find_kept_source_chunk(const IndexedTensor& tensor, const Checkpoint& result,
+                                              ChunkId tile) {
   for (const Part* part : tensor.index.near(box_of(result, tile))) {
     const auto* from = std::get_if<FromChunk>(&part->from);
     if (from != nullptr && from->input == 0 && same(part->box.offsets, result.offsets(tile)))
@@ -169,15 +169,15 @@ Status add_tasks(const ProvingTarget& proving, std::uint32_t entry, TileTasks& t
     // The target's parts tell which source chunk a kept tile is.
     if (tensor == nullptr)
       tensor = std::make_unique<const IndexedTensor>(std::move(written.tensor));
-    if (const auto kept = kept_chunk_of(*tensor, proving.result, chunk))
+    if (const auto kept = find_kept_source_chunk(*tensor, proving.result, chunk))
       task.kept = static_cast<std::uint32_t>(index_of(*kept));
   }
   return {};
 }
 
 // Hashes of the source items that were kept, if they are recorded.
-Result<ItemHashes> hashes_before(const ProvingTarget& proving, const TileTasks& tasks,
-                                 const ItemHashes& hashes) {
+Result<ItemHashes> source_hashes_of_kept(const ProvingTarget& proving, const TileTasks& tasks,
+                                         const ItemHashes& hashes) {
   const Checkpoint& source = proving.all.source();
   ItemHashes before(source.chunk_count());
   for (std::uint32_t i = 0; i < hashes.size(); ++i) {
@@ -222,7 +222,7 @@ Result<ProvedTiles> prove_tiles(const ProvingTarget& proving) {
   ProvedTiles proved{ItemHashes(order.size())};
   for (std::size_t i = 0; i < order.size(); ++i) proved.hashes[index_of(order[i])] = found[i];
   if (!proving.form.keeps_files) return proved;
-  SHW_TRY(proved.before, hashes_before(proving, tasks, proved.hashes));
+  SHW_TRY(proved.before, source_hashes_of_kept(proving, tasks, proved.hashes));
   return proved;
 }
 

@@ -66,9 +66,9 @@ Status add_disagreements(const Certificate& certificate, const Checkpoint& check
 }
 
 // All ranks must expect the same result, because they share the comparison.
-Status agree_on_source(const SourceRun& run, Team& team) {
+Status check_ranks_expect_same(const SourceRun& run, Team& team) {
   Encoder own;
-  own.add(run.why_not ? error_place_text(*run.why_not) : std::string());
+  own.add(run.why_not ? error_with_place_text(*run.why_not) : std::string());
   for (const std::string& one : run.expected.contradictions) own.add(one);
   const Bytes words = own.take();
   SHW_TRY(auto told, team.allgather(words, "agree on the source"));
@@ -93,7 +93,7 @@ Status compare_objects(SourceRun& run, Team* team) {
   SHW_TRY(auto object, unpacked_object(told));
   if (object && !*object) return {};
   if (object)
-    run.expected.contradictions.push_back(error_place_text(**object));
+    run.expected.contradictions.push_back(error_with_place_text(**object));
   else
     run.why_not = std::move(object).error();
   run.expected.compare = nullptr;
@@ -108,7 +108,7 @@ Status begin_source_run(const Certificate& certificate, const Checkpoint& checkp
     run.expected = std::move(*expected);
   else
     run.why_not = std::move(expected).error();
-  if (team != nullptr) SHW_CHECK(agree_on_source(run, *team));
+  if (team != nullptr) SHW_CHECK(check_ranks_expect_same(run, *team));
   return compare_objects(run, team);
 }
 
@@ -121,7 +121,7 @@ std::int64_t hole_in(const ExpectedResult& expected, const std::string& fqn) {
 std::vector<std::string> wrong_claims(const Certificate& certificate,
                                       const ExpectedResult& expected) {
   std::vector<std::string> broken;
-  compare_record(certificate, "the recorded plan", expected.lost, true, broken);
+  compare_loss_record(certificate, "the recorded plan", expected.lost, true, broken);
   std::set<std::string_view> lost;
   for (const FilledTensor& tensor : expected.lost.tensors) lost.insert(tensor.fqn);
   for (const TensorCertificate& entry : certificate.tensors) {
@@ -163,7 +163,7 @@ void add_differences(const Checkpoint& checkpoint, const SourceRun& run, VerifyR
       unknown.push_back(
           fqn + ": its tile at " + to_text(checkpoint.offsets(chunk)) + " was not compared with " +
           against.source + ": " +
-          (run.found[i] ? error_place_text(run.found[i]->error()) : "it has no item"));
+          (run.found[i] ? error_with_place_text(run.found[i]->error()) : "it has no item"));
       continue;
     }
     const std::optional<Mismatch>& mismatch = (*run.found[i])->mismatch;
@@ -216,7 +216,7 @@ std::vector<std::string> wrong_counts(const Certificate& certificate, const Chec
   return broken;
 }
 
-std::vector<std::string> words_of(const SourceReport& against) {
+std::vector<std::string> source_difference_texts(const SourceReport& against) {
   std::vector<std::string> words;
   for (const Difference& one : against.differences) {
     words.push_back(one.tensor + ": element " + to_text(one.index) + " in " + one.file + " is " +
@@ -237,7 +237,7 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
   if (run.why_not) {
     add_reasons(
         report, VerifyReport::Outcome::kUndecided,
-        {"was not compared with " + against.source + ": " + error_place_text(*run.why_not)});
+        {"was not compared with " + against.source + ": " + error_with_place_text(*run.why_not)});
     return;
   }
   add_reasons(report, VerifyReport::Outcome::kBroken, run.expected.contradictions);
@@ -246,7 +246,7 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
   std::vector<std::string> unknown;
   bool as_certified = report.outcome == VerifyReport::Outcome::kProved;
   add_differences(checkpoint, run, report, unknown);
-  add_reasons(report, VerifyReport::Outcome::kBroken, words_of(against));
+  add_reasons(report, VerifyReport::Outcome::kBroken, source_difference_texts(against));
   add_reasons(report, VerifyReport::Outcome::kBroken, wrong_counts(certificate, checkpoint, run));
   if (as_certified && !against.differences.empty()) {
     std::string sources = against.source;
@@ -346,7 +346,7 @@ std::optional<VerifyReport> verdict_of(const Result<Certificate>& read) {
   if (read) return std::nullopt;
   VerifyReport report;
   if (read.error().kind == ErrorKind::kDamaged) report.outcome = VerifyReport::Outcome::kBroken;
-  report.reasons = {error_place_text(read.error())};
+  report.reasons = {error_with_place_text(read.error())};
   return report;
 }
 
@@ -365,7 +365,7 @@ Result<std::optional<VerifyReport>> verify_unreadable(const Result<Certificate>&
 }  // namespace
 
 Result<VerifyReport> verify_repair(const std::string& named, Progress* progress, Team* team) {
-  const std::string checkpoint_path = certified_folder_of(named);
+  const std::string checkpoint_path = folder_that_certifies(named);
   auto checkpoint = open_checkpoint(checkpoint_path, progress);
   SHW_TRY(auto broken,
           verdict_if_unopenable(checkpoint_path, checkpoint ? nullptr : &checkpoint.error(),

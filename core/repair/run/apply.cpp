@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "core/formats/one_file.h"
-#include "core/io/place.h"
+#include "core/formats/single_file_directory.h"
+#include "core/io/path_text.h"
 #include "core/io/store.h"
 #include "core/model/reachable.h"
 #include "core/repair/lower/lower.h"
@@ -72,8 +72,8 @@ Result<std::string> base_of(const Directory& directory, const std::string& folde
   return folder + "/" + file;
 }
 
-Result<std::string> check_out(const Store& store, const Directory& directory,
-                              const ApplyOptions& options) {
+Result<std::string> resolve_output(const Store& store, const Directory& directory,
+                                   const ApplyOptions& options) {
   const std::string& source = directory.name();
   const std::string& wanted = options.out;
   SHW_TRY(std::string real_source, store.resolved(source));
@@ -106,7 +106,7 @@ Result<std::string> output_of(const Store& store, const Checkpoint& checkpoint,
   if (checkpoint.directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   if (options.in_place) return checkpoint.directory()->name();
-  return check_out(store, *checkpoint.directory(), options);
+  return resolve_output(store, *checkpoint.directory(), options);
 }
 
 Result<RepairResult> apply_plan(Store& store, const Checkpoint& checkpoint, const Plan& plan,
@@ -123,7 +123,7 @@ Result<RepairResult> apply_plan(Store& store, const Checkpoint& checkpoint, cons
     return repair_in_place(store, checkpoint, plan, progress);
   }
   ApplyOptions settled = options;
-  SHW_TRY(settled.out, check_out(store, *checkpoint.directory(), options));
+  SHW_TRY(settled.out, resolve_output(store, *checkpoint.directory(), options));
   return run_plan(store, checkpoint, plan, settled, progress);
 }
 

@@ -17,7 +17,7 @@ constexpr const char* kConfig = "config.json";
 constexpr std::uint64_t kMostConfigText = std::uint64_t{4} << 20;
 
 // Finds the dtype of most floating elements.
-class MostDtype {
+class MajorityDtype {
  public:
   void add(Dtype dtype, ExtentsView shape) {
     if (dtype == Dtype::kFloat32 || dtype == Dtype::kFloat16 || dtype == Dtype::kBfloat16 ||
@@ -63,7 +63,7 @@ void update_config_dtype(const Checkpoint& source, FolderRun& run) {
   auto config = std::find_if(run.copied.begin(), run.copied.end(),
                              [](const Entry& entry) { return entry.path == kConfig; });
   if (config == run.copied.end()) return;
-  MostDtype before, after;
+  MajorityDtype before, after;
   for (const OutputTensor& tensor : run.outputs.tensors) {
     after.add(tensor.dtype, tensor.shape);
     if (tensor.before) before.add(source.dtype(*tensor.before), source.shape(*tensor.before));

@@ -22,13 +22,13 @@
 #include "core/formats/items/hash_ranges.h"
 #include "core/formats/open.h"
 #include "core/io/folder_lock.h"
+#include "core/io/permissions.h"
 #include "core/io/remote/remote_path.h"
-#include "core/io/rights.h"
 #include "core/repair/lower/lower.h"
 #include "core/repair/plan/json.h"
-#include "core/repair/plan/kept_plan.h"
 #include "core/repair/plan/operations.h"
 #include "core/repair/plan/plan_fingerprint.h"
+#include "core/repair/plan/stored_plan.h"
 #include "core/repair/proof/checksum_mismatches.h"
 #include "core/repair/run/carry_out.h"
 #include "core/repair/run/in_place_files.h"
@@ -43,9 +43,9 @@ using in_place::kUndo, in_place::kNew, in_place::kHalf, in_place::kOldCertificat
     in_place::kNewCertificate, in_place::kHalfCertificate;
 
 // A directory with one file replaced by another: opens the new state before it takes effect.
-class Overlay final : public Directory {
+class ReplacedFileDirectory final : public Directory {
  public:
-  Overlay(std::shared_ptr<const Directory> inner, std::string shown, std::string real)
+  ReplacedFileDirectory(std::shared_ptr<const Directory> inner, std::string shown, std::string real)
       : inner_(std::move(inner)), shown_(std::move(shown)), real_(std::move(real)) {}
   const std::string& name() const override { return inner_->name(); }
   Result<std::vector<Entry>> list(std::size_t limit) const override { return inner_->list(limit); }
@@ -70,7 +70,7 @@ Status claim_checkpoint(Store& store, WritableDirectory& files, const Directory&
   SHW_TRY(const FolderLock lock, FolderLock::take(directory.name()));
   SHW_CHECK(in_place::check_not_claimed_by_other(store, directory));
   SHW_CHECK(remove_if_there(files, directory, kOwnerFile));
-  const std::string owner = this_process();
+  const std::string owner = own_process_identity();
   auto file = files.create(kOwnerFile);
   if (!file && is_there(directory, kOwnerFile))
     return fail(ErrorKind::kUsage, "is being repaired right now", {directory.name()});
@@ -94,7 +94,7 @@ Status clear_leftovers(WritableDirectory& files, const Directory& directory) {
 
 // Makes a durable copy that appears under its name only when complete.
 Status keep(WritableDirectory& files, const char* path, const char* half, const char* kept) {
-  SHW_CHECK(files.copy_in(files.path() + "/" + path, half, nullptr));
+  SHW_CHECK(files.copy_whole_file_in(files.path() + "/" + path, half, nullptr));
   SHW_CHECK(files.rename(half, kept));
   return files.sync();
 }
@@ -115,7 +115,8 @@ Status write_new_metadata(WritableDirectory& files, const Checkpoint& checkpoint
 
 // Opens the checkpoint with the new metadata.
 Result<std::shared_ptr<const Checkpoint>> open_with_new_metadata(const Checkpoint& checkpoint) {
-  return open_checkpoint(std::make_shared<Overlay>(checkpoint.directory(), kMetadataFile, kNew));
+  return open_checkpoint(
+      std::make_shared<ReplacedFileDirectory>(checkpoint.directory(), kMetadataFile, kNew));
 }
 
 // A pointer without ownership: the caller's checkpoint outlives it.
@@ -139,9 +140,9 @@ Result<Certificate> write_and_prove(WritableDirectory& files, const Checkpoint& 
 // Gives new files, which replace or describe .metadata, no wider permissions than it has.
 Status limit_new_files(const Store& store, const WritableDirectory& files) {
   if (&store != &posix_store()) return {};
-  const PermissionLimit most = rights_of({}, {files.path() + "/" + kMetadataFile});
+  const PermissionLimit most = permission_limit_of({}, {files.path() + "/" + kMetadataFile});
   for (const char* path : {kNew, kNewCertificate, in_place::kRequest})
-    SHW_CHECK(limit_file_rights(files.path() + "/" + path, most));
+    SHW_CHECK(limit_file_permissions(files.path() + "/" + path, most));
   return {};
 }
 
@@ -215,8 +216,8 @@ Status check_metadata_is_ours(const Directory& directory) {
 // Checks that the metadata to be restored can still be opened.
 Status check_kept_opens(std::shared_ptr<const Directory> directory) {
   if (!is_there(*directory, kUndo)) return {};
-  auto kept =
-      open_checkpoint(std::make_shared<Overlay>(std::move(directory), kMetadataFile, kUndo));
+  auto kept = open_checkpoint(
+      std::make_shared<ReplacedFileDirectory>(std::move(directory), kMetadataFile, kUndo));
   if (kept) return {};
   return fail(ErrorKind::kDamaged, "was changed since it was kept: " + kept.error().message,
               {kUndo}, "`commit` keeps what is there now");

@@ -62,7 +62,7 @@ Status check_not_in_use(const Store& store, const std::string& path) {
 
 Status check_not_claimed_by_other(const Store& store, const Directory& directory) {
   auto owner = contents(directory, kOwnerFile);
-  const std::string own = this_process();
+  const std::string own = own_process_identity();
   const auto bytes = std::as_bytes(std::span(own));
   if (owner && std::equal(owner->begin(), owner->end(), bytes.begin(), bytes.end())) return {};
   return check_not_in_use(store, directory.name());
@@ -79,7 +79,8 @@ Status roll_back(Store& store, const std::string& checkpoint_path) {
   }
   if (is_there(*directory, kOldCertificate)) {
     // Copied, not moved: an undo that is interrupted here must find the kept certificate again.
-    SHW_CHECK(files->copy_in(files->path() + "/" + kOldCertificate, kHalfCertificate, nullptr));
+    SHW_CHECK(files->copy_whole_file_in(files->path() + "/" + kOldCertificate, kHalfCertificate,
+                                        nullptr));
     SHW_CHECK(files->rename(kHalfCertificate, kCertificateFile));
   } else {
     SHW_CHECK(remove_if_there(*files, *directory, kCertificateFile));
@@ -98,7 +99,7 @@ namespace {
 using Text = std::string_view;
 
 // Finishes a repair that was killed after .metadata was replaced: renames the new certificate.
-Result<RepairResult> finish_replaced(Store& store, const Directory& directory) {
+Result<RepairResult> finish_after_metadata_swap(Store& store, const Directory& directory) {
   SHW_TRY(const FolderLock lock, FolderLock::take(directory.name()));
   SHW_TRY(auto files, store.edit_folder(directory.name()));
   if (in_place::is_there(directory, in_place::kNewCertificate)) {
@@ -117,8 +118,8 @@ Result<RepairResult> finish_replaced(Store& store, const Directory& directory) {
 }
 
 // Starts the repair again from its request; prepared files are recreated.
-Result<RepairResult> begin_again(Store& store, std::shared_ptr<const Directory> directory,
-                                 Progress* progress) {
+Result<RepairResult> restart_from_request(Store& store, std::shared_ptr<const Directory> directory,
+                                          Progress* progress) {
   auto read = in_place::contents(*directory, in_place::kRequest);
   if (!read) {
     return fail(ErrorKind::kUsage,
@@ -169,9 +170,9 @@ Result<RepairResult> resume_in_place(Store& store, const std::string& checkpoint
   SHW_TRY(InPlace state, in_place_state(*directory));
   switch (state) {
     case InPlace::kBegun:
-      return begin_again(store, directory, progress);
+      return restart_from_request(store, directory, progress);
     case InPlace::kReplaced:
-      return finish_replaced(store, *directory);
+      return finish_after_metadata_swap(store, *directory);
     case InPlace::kDone:
       return finished_repair(*directory);
     case InPlace::kNothing:

@@ -13,7 +13,7 @@ namespace shw {
 namespace {
 
 // A new box and the box of the old tensor that it takes its elements from.
-struct Taken {
+struct SourceBox {
   TensorId tensor{};
   Box source;  // in the old tensor
   Extents at;  // in the new tensor
@@ -21,9 +21,9 @@ struct Taken {
   bool whole_box = false;  // true: elements are reshaped, so any loss in it counts for all of it
 };
 
-std::vector<Taken> source_boxes_of(const Checkpoint& checkpoint, const PlannedTensor& planned,
+std::vector<SourceBox> source_boxes_of(const Checkpoint& checkpoint, const PlannedTensor& planned,
                                    const PlannedChunk& chunk) {
-  std::vector<Taken> all;
+  std::vector<SourceBox> all;
   // The tensor's own bytes at another place: earlier losses in this box stay lost.
   if (external_item_place(checkpoint, chunk)) {
     all.push_back({planned.tensor, chunk.box, chunk.box.offsets, {}});
@@ -41,7 +41,7 @@ std::vector<Taken> source_boxes_of(const Checkpoint& checkpoint, const PlannedTe
   return all;
 }
 
-Box moved(const Box& lost, const Taken& taken, const Box& new_box) {
+Box moved(const Box& lost, const SourceBox& taken, const Box& new_box) {
   if (taken.whole_box) return new_box;
   Box box{taken.at, lost.sizes};
   for (std::size_t d = 0; d < box.sizes.size(); ++d) {
@@ -58,7 +58,7 @@ void copy_fill(FilledTensor& into, const FilledTensor& from) {
 }
 
 // Marks the whole tensor as lost if single elements cannot be tracked.
-void give_up(FilledTensor& tensor) {
+void mark_all_lost(FilledTensor& tensor) {
   tensor.boxes = {whole(tensor.shape)};
   tensor.all_boxes = true;
 }
@@ -68,7 +68,7 @@ void add_earlier_losses(const Checkpoint& checkpoint, const PlannedTensor& plann
                         const FilledReport& earlier, FilledTensor& tensor) {
   std::size_t looks = 20'000'000;
   for (const PlannedChunk& chunk : planned.chunks) {
-    for (const Taken& taken : source_boxes_of(checkpoint, planned, chunk)) {
+    for (const SourceBox& taken : source_boxes_of(checkpoint, planned, chunk)) {
       const FilledTensor* before = earlier.find(checkpoint.fqn(taken.tensor));
       if (before == nullptr) continue;
       std::vector<Box> brought;
@@ -79,7 +79,7 @@ void add_earlier_losses(const Checkpoint& checkpoint, const PlannedTensor& plann
       if (!brought.empty()) copy_fill(tensor, *before);
       if (add_all_disjoint(tensor.boxes, brought, looks) && before->all_boxes) continue;
       copy_fill(tensor, *before);
-      return give_up(tensor);
+      return mark_all_lost(tensor);
     }
   }
 }
@@ -128,7 +128,7 @@ FilledRecord losses_after_plan(const Checkpoint& checkpoint, const Plan& plan) {
   }
   for (FilledTensor& tensor : earlier.tensors) {
     if (planned.contains(*checkpoint.find(tensor.fqn))) continue;
-    if (!tensor.all_boxes) give_up(tensor);
+    if (!tensor.all_boxes) mark_all_lost(tensor);
     tensor.lost = total_volume(tensor.boxes).value_or(0);
     record.tensors.push_back(std::move(tensor));
   }

@@ -9,10 +9,10 @@
 #include "core/repair/proof/compare_target.h"
 #include "core/repair/proof/item_hashes.h"
 #include "core/repair/run/config_dtype.h"
+#include "core/repair/run/files_to_copy.h"
 #include "core/repair/run/made_files.h"
-#include "core/repair/run/neighbours.h"
-#include "core/repair/run/touched.h"
-#include "core/transform/left_records.h"
+#include "core/repair/run/recheck_inputs.h"
+#include "core/transform/unclaimed_records.h"
 
 namespace shw {
 namespace {
@@ -28,7 +28,7 @@ Status prove_rest(const ProvingTarget& proving) {
 }
 
 // Number of tensors that were rounded to their dtype; 0 if the result is lossy for another reason.
-std::size_t only_rounded(const Certificate& certificate) {
+std::size_t count_if_only_rounded(const Certificate& certificate) {
   if (certificate.lossless || !certificate.dropped.empty() || certificate.trimmed != 0 ||
       !certificate.of_other_ranks.empty() || has_damage(certificate))
     return 0;
@@ -51,7 +51,7 @@ Result<bool> certify_and_write(const CertifiedRun& done, RepairResult& told) {
   SHW_CHECK(write_certificate(proving.written, done.proved.hashes, done.run.integrity, certificate,
                               proving.progress));
   told.damage = damage_in(certificate);
-  told.rounded = only_rounded(certificate);
+  told.rounded = count_if_only_rounded(certificate);
   return certificate.lossless;
 }
 

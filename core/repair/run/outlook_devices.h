@@ -3,7 +3,7 @@
 
 #include "core/exec/device.h"
 #include "core/program/program.h"
-#include "core/repair/run/outlook.h"
+#include "core/repair/run/estimate.h"
 
 namespace shw {
 

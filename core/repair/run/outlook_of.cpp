@@ -1,4 +1,4 @@
-#include "core/repair/run/outlook.h"
+#include "core/repair/run/estimate.h"
 
 #include <algorithm>
 #include <memory>

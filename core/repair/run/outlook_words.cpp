@@ -20,7 +20,7 @@ std::string left_out_entries_text(const std::vector<std::string>& of_other_ranks
          " is left out.";
 }
 
-std::string in_words(const Plan& plan) {
+std::string summary_text_of(const Plan& plan) {
   std::uint64_t moved = 0, tiles = 0;
   std::int64_t lost = 0;
   for (const Operation& operation : plan.operations) {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/repair/run/outlook.h"
+#include "core/repair/run/estimate.h"
 
 namespace shw {
 

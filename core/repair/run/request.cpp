@@ -4,7 +4,7 @@
 
 #include "core/base/json.h"
 #include "core/repair/plan/json.h"
-#include "core/repair/plan/kept_plan.h"
+#include "core/repair/plan/stored_plan.h"
 
 namespace shw {
 namespace {

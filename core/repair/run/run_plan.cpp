@@ -4,9 +4,9 @@
 
 #include "core/base/words.h"
 #include "core/repair/plan/json.h"
-#include "core/repair/plan/kept_plan.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/plan/plan_fingerprint.h"
+#include "core/repair/plan/stored_plan.h"
 #include "core/repair/run/request.h"
 
 namespace shw {

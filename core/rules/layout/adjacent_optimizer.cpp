@@ -30,7 +30,7 @@ void add_partial_dtensors(const AdjacentOptimizer& optimizer, std::vector<Findin
                                 to_text(state.tensor.sizes), to_text(sharding->global_shape)));
   }
   if (example == nullptr) return;
-  const SideSharding& sharding = *example->tensor.sharding;
+  const DTensorSharding& sharding = *example->tensor.sharding;
   const std::int64_t ranks = volume(sharding.mesh.shape).value_or(0);
   const std::string who =
       sharding.rank ? fmt::format("rank {}", *sharding.rank) : std::string("one rank");

@@ -14,7 +14,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/layout/derived_layout.h"
 #include "core/facts/layout/spec_layout.h"
-#include "core/facts/states/side_masters.h"
+#include "core/facts/states/per_rank_masters.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -102,7 +102,8 @@ Finding describe_dropped(const Checkpoint& c, const AxisGroup& group) {
 using Restored = std::map<TensorId, RankFileRestore>;
 
 // Adds what optimizer files per rank restore completely.
-void restore(Finding& finding, const AxisGroup& group, const Restored& restored) {
+void add_restored_from_rank_files(Finding& finding, const AxisGroup& group,
+                                  const Restored& restored) {
   std::int64_t compared = 0, pieces = 0;
   std::vector<std::string> from;
   for (const DroppedAxis* dropped : group) {
@@ -114,7 +115,7 @@ void restore(Finding& finding, const AxisGroup& group, const Restored& restored)
       from.push_back(found->second.master + " in " + found->second.pieces.front().file + " and " +
                      plural(found->second.pieces.size() - 1, "file") + " more");
     finding.diagnoses.emplace_back(
-        RestoredFromSide{dropped->tensor, dropped->entry->shape, found->second.pieces});
+        RestoredFromRankFiles{dropped->tensor, dropped->entry->shape, found->second.pieces});
   }
   if (pieces == 0) return;
   finding.evidence.emplace_back("restored_from_per_rank_files", from);
@@ -125,7 +126,7 @@ void restore(Finding& finding, const AxisGroup& group, const Restored& restored)
 void add_placed_axes(const Checkpoint& c, PlacedGroup group, const Restored& restored,
                      std::vector<Finding>& findings) {
   Finding finding = describe_dropped(c, group.all);
-  restore(finding, group.all, restored);
+  add_restored_from_rank_files(finding, group.all, restored);
   std::vector<PartlyLost>& parts = group.parts;
   LostCount loss = loss_of(parts);
   std::string text;
@@ -196,7 +197,7 @@ void add_by_spec(const CheckInput& input, const std::vector<DifferentOrder>& ord
 
 // Reports tensors without a spec, using layouts derived from neighbouring tensors
 // (derived_layout.h).
-void add_derived(const Facts& facts, std::vector<Finding>& findings) {
+void report_dropped_by_derived_layouts(const Facts& facts, std::vector<Finding>& findings) {
   const DerivedLayouts& layouts = facts.derived_layouts;
   for (const DerivedLayout& layout : layouts.decided) {
     std::size_t before = findings.size();
@@ -218,7 +219,7 @@ void add_derived(const Facts& facts, std::vector<Finding>& findings) {
 }
 
 void find_axes_left_out(const Facts& facts, std::vector<Finding>& findings) {
-  add_derived(facts, findings);
+  report_dropped_by_derived_layouts(facts, findings);
   add_by_spec(facts, facts.other_orders, findings);
 }
 

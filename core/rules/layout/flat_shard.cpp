@@ -31,7 +31,7 @@ bool is_to_be_matrix(std::string_view fqn) {
 }
 
 // Some quantisation schemes store packed weights flat.
-bool holds_numbers(Dtype dtype) {
+bool is_unpacked_float(Dtype dtype) {
   return dtype == Dtype::kFloat64 || dtype == Dtype::kFloat32 || dtype == Dtype::kFloat16 ||
          dtype == Dtype::kBfloat16;
 }
@@ -48,7 +48,7 @@ void find_flat_parameters(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding{.rule = "flat-shard", .severity = Severity::kWarning};
   std::vector<std::string> shapes;
   for (TensorId tensor : each_tensor(facts)) {
-    if (c.shape(tensor).size() != 1 || !holds_numbers(c.dtype(tensor)) ||
+    if (c.shape(tensor).size() != 1 || !is_unpacked_float(c.dtype(tensor)) ||
         !is_flat_parameter(c.fqn(tensor)))
       continue;
     finding.subjects.emplace_back(c.fqn(tensor));
@@ -108,7 +108,7 @@ void find_flat_matrices(const Facts& facts, std::vector<Finding>& findings) {
   std::size_t empty = 0;
   for (TensorId tensor : each_tensor(facts)) {
     const ExtentsView shape = c.shape(tensor);
-    if (shape.size() != 1 || !holds_numbers(c.dtype(tensor)) || !is_to_be_matrix(c.fqn(tensor)))
+    if (shape.size() != 1 || !is_unpacked_float(c.dtype(tensor)) || !is_to_be_matrix(c.fqn(tensor)))
       continue;
     empty += shape[0] == 0 ? 1 : 0;
     finding.subjects.emplace_back(c.fqn(tensor));

@@ -50,9 +50,9 @@ std::vector<std::int64_t> parts_of(std::string_view role, std::int64_t rows) {
 
 // The permutation from rank-wise parts to whole parts. nullopt if a part is not divisible by the
 // ranks: with fewer heads than ranks, keys and values are copies.
-std::optional<BlocksPermuted> parts_together(TensorId tensor,
-                                             const std::vector<std::int64_t>& parts,
-                                             std::int64_t ranks) {
+std::optional<BlocksPermuted> permutation_to_whole_parts(TensorId tensor,
+                                                         const std::vector<std::int64_t>& parts,
+                                                         std::int64_t ranks) {
   std::int64_t block = 0;
   for (std::int64_t rows : parts) {
     if (rows % ranks != 0) return std::nullopt;
@@ -130,7 +130,7 @@ void find_fused_per_rank(const Facts& facts, std::vector<Finding>& findings) {
     auto axis = tensor_axis(*entry);
     if (!axis || !is_split_per_rank(facts, tensor, *entry, *axis)) continue;
     std::int64_t ranks = entry->mesh->axes[*axis].size;
-    auto blocks = parts_together(tensor, parts, ranks);
+    auto blocks = permutation_to_whole_parts(tensor, parts, ranks);
     if (!blocks) continue;
     if (finding.subjects.empty()) {
       finding.cause = fmt::format(

@@ -19,7 +19,7 @@
 namespace shw {
 namespace {
 
-PartlyLost place_w(const Checkpoint& c, const SplitPair& pair) {
+PartlyLost relocate_w_half(const Checkpoint& c, const SplitPair& pair) {
   PartlyLost part{pair.w.state, copy_of(c.shape(pair.w.parameter)), {}, {}};
   std::int64_t item = part.expected[0] / pair.chunks;
   auto place = [&](TensorId state, std::int64_t shift) {
@@ -78,7 +78,7 @@ void find_local_glu_splits(const Facts& facts, std::vector<Finding>& findings) {
   std::vector<PartlyLost> parts;
   std::map<TensorId, std::vector<std::size_t>> moments;  // by parameter of the first half
   for (const SplitPair& pair : pairs) {
-    PartlyLost w = place_w(c, pair);
+    PartlyLost w = relocate_w_half(c, pair);
     PartlyLost v{pair.v.state, copy_of(c.shape(pair.v.parameter)), {}, {}};
     if (pair.role == StateRole::kMaster) {
       w.refill_from = c.fqn(pair.w.parameter);

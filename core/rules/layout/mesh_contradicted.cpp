@@ -146,14 +146,14 @@ bool explains_all(const MeshGuess& guess) {
 // Another mesh that predicts every chunk while the user's predicts none. If the user's predicts
 // some, it may have saved all: flat over several axes, as dense weights next to experts, or in an
 // order without placements.
-const MeshGuess* better_guess(const std::vector<MeshGuess>& guesses) {
+const MeshGuess* mesh_that_explains_all(const std::vector<MeshGuess>& guesses) {
   if (guesses.front().explained != 0) return nullptr;
   auto other = std::find_if(guesses.begin() + 1, guesses.end(), explains_all);
   return other == guesses.end() ? nullptr : &*other;
 }
 
 // A mesh with no more axes than the user's; one with more would be the same mesh, factorised.
-std::optional<Mesh> shorter_guess(const std::vector<MeshGuess>& guesses) {
+std::optional<Mesh> mesh_without_more_axes(const std::vector<MeshGuess>& guesses) {
   auto other = std::find_if(guesses.begin() + 1, guesses.end(), [&](const MeshGuess& guess) {
     return explains_all(guess) && guess.mesh.axes.size() <= guesses.front().mesh.axes.size();
   });
@@ -177,8 +177,8 @@ std::string fit_text(const MeshFit& fit) {
 void check_mesh_with_chunks(CheckInput& input, std::vector<Finding>& findings) {
   auto guesses = infer_meshes(input.checkpoint, {}, input.mesh, input.progress);
   const MeshGuess& given = guesses.front();
-  MeshFit fit{given.explained, given.looked_at, given.against, shorter_guess(guesses)};
-  const MeshGuess* better = better_guess(guesses);
+  MeshFit fit{given.explained, given.looked_at, given.against, mesh_without_more_axes(guesses)};
+  const MeshGuess* better = mesh_that_explains_all(guesses);
   if (better == nullptr) {
     input.mesh_fit = std::move(fit);
     return;

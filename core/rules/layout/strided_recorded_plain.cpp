@@ -2,9 +2,9 @@
 // split first: chunk w = d T + t holds rows of block r = t D + d. Nothing is lost and the tiling is
 // perfect; only writers and spec together show it.
 #include "core/facts/facts.h"
-#include "core/facts/layout/cut_orders.h"
 #include "core/facts/layout/spec_layout.h"
-#include "core/mesh/error_models.h"
+#include "core/facts/layout/split_orders.h"
+#include "core/mesh/torch_offset_bugs.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -29,7 +29,7 @@ void find_strided_recorded_plain(const Facts& facts, std::vector<Finding>& findi
     }
     finding.subjects.emplace_back(c.fqn(item.tensor));
     chunks += static_cast<std::int64_t>(item.boxes.size());
-    finding.diagnoses.emplace_back(Relabelled{item.tensor, item.entry->shape, item.boxes});
+    finding.diagnoses.emplace_back(WrongBoxes{item.tensor, item.entry->shape, item.boxes});
   }
   if (finding.subjects.empty()) return;
   finding.evidence.emplace_back("chunks_with_writer", chunks);

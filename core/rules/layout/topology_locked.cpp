@@ -8,8 +8,8 @@
 #include <numeric>
 
 #include "core/facts/facts.h"
-#include "core/facts/layout/cut_orders.h"
 #include "core/facts/layout/spec_layout.h"
+#include "core/facts/layout/split_orders.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -82,7 +82,7 @@ void add_wrong_order(const Facts& facts, std::vector<Finding>& findings) {
     if (auto blocks = as_block_permutation(c, item))
       finding.diagnoses.emplace_back(std::move(*blocks));
     else
-      finding.diagnoses.emplace_back(Relabelled{item.tensor, item.entry->shape, item.boxes});
+      finding.diagnoses.emplace_back(WrongBoxes{item.tensor, item.entry->shape, item.boxes});
   }
   if (finding.subjects.empty()) return;
   finding.remedy = Remedy{"permute-blocks", true,
@@ -105,11 +105,12 @@ struct StackedExperts {
   std::int64_t experts = 1, part = 1, parts = 1;  // expert ranks, rows per rank, ranks per interval
   bool parts_first = true;                        // the FSDP axis splits first
   std::int64_t rows() const { return part * parts; }
-  bool keeps_rows() const { return !parts_first || experts == 1 || parts == 1; }
+  bool keeps_row_order() const { return !parts_first || experts == 1 || parts == 1; }
   // For equal numbers of rows: compares the first jump, from row `part` to `part` *
   // `experts`.
-  bool equals_order(const StackedExperts& other) const {
-    if (keeps_rows() || other.keeps_rows()) return keeps_rows() == other.keeps_rows();
+  bool has_same_row_order(const StackedExperts& other) const {
+    if (keeps_row_order() || other.keeps_row_order())
+      return keeps_row_order() == other.keeps_row_order();
     return part == other.part && experts == other.experts;
   }
   // The position of `row`, counted through the experts of all ranks.
@@ -232,7 +233,7 @@ void add_between_topologies(const Facts& facts, std::vector<Finding>& findings) 
       if (!matches_split_order(facts, tensor, *two, !as_spec)) continue;
       two->on_disk.parts_first = !as_spec;
     }
-    if (two->on_disk.equals_order(two->expected)) continue;
+    if (two->on_disk.has_same_row_order(two->expected)) continue;
     BlocksPermuted blocks = permutation_between(tensor, *two, entry->shape[two->dim]);
     Finding& into = blocks.order.empty() ? too_many : finding;
     if (into.subjects.empty()) {

@@ -33,12 +33,12 @@ bool splits_only_dim(ExtentsView sizes, ExtentsView shape, std::size_t dim) {
 
 // The correct boxes, if all chunks follow this relation along `dim` and every item has the right
 // size.
-std::optional<Relabelled> follow_constraint(const Facts& facts, TensorId tensor,
-                                            const Extents& shape, std::size_t dim) {
+std::optional<WrongBoxes> boxes_by_shard_constraint(const Facts& facts, TensorId tensor,
+                                                    const Extents& shape, std::size_t dim) {
   const Checkpoint& c = facts.checkpoint;
   auto chunks = c.chunks(tensor);
   auto ranks = static_cast<std::int64_t>(chunks.size());
-  Relabelled out{tensor, shape, {}};
+  WrongBoxes out{tensor, shape, {}};
   std::int64_t begin = 0;
   for (std::uint32_t i = 0; i < chunks.size(); ++i) {
     ExtentsView offsets = c.offsets(chunks[i]), sizes = c.sizes(chunks[i]);
@@ -88,8 +88,8 @@ std::optional<SplitPositions> line_of(const Facts& facts, TensorId tensor) {
 
 // Places the shards that were kept when two offsets were equal and one shard was dropped. Every
 // missing shard must share its offset with a kept one.
-std::optional<PartlyLost> collided_shards(const Facts& facts, TensorId tensor,
-                                          const Extents& shape) {
+std::optional<PartlyLost> place_collided_shards(const Facts& facts, TensorId tensor,
+                                                const Extents& shape) {
   const Checkpoint& c = facts.checkpoint;
   auto line = line_of(facts, tensor);
   // Larger than any cluster, and small enough for 64-bit arithmetic below.
@@ -125,11 +125,11 @@ std::optional<PartlyLost> collided_shards(const Facts& facts, TensorId tensor,
 // Wrong offsets of uneven shards along a dim that the spec does not split. With even rows the rule
 // placement-axis-moved reports it.
 struct WrongAxisShards {
-  Relabelled boxes;
+  WrongBoxes boxes;
   std::size_t grown = 0;
 };
-std::optional<WrongAxisShards> turned_shards(const Facts& facts, TensorId tensor,
-                                             const Extents& shape) {
+std::optional<WrongAxisShards> find_wrong_axis_shards(const Facts& facts, TensorId tensor,
+                                                      const Extents& shape) {
   const Checkpoint& c = facts.checkpoint;
   auto line = line_of(facts, tensor);
   if (!line || line->ranks > (1 << 16) || shape[line->dim] > (std::int64_t{1} << 46))
@@ -171,7 +171,7 @@ struct Open {
 std::vector<Open> tensors_without_diagnosis(const Facts& facts,
                                             const std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  const auto explained = with_diagnosis(findings);
+  const auto explained = subjects_with_diagnosis(findings);
   std::vector<Open> open;
   for (TensorId tensor : each_tensor(facts)) {
     const SpecEntry* entry = facts.spec->find(c.fqn(tensor));
@@ -189,7 +189,7 @@ void report_turned_shards(const Facts& facts, std::vector<Finding>& findings) {
   for (const Open& open : tensors_without_diagnosis(facts, findings)) {
     const TensorId tensor = open.tensor;
     const SpecEntry* entry = open.entry;
-    auto turned = turned_shards(facts, tensor, entry->shape);
+    auto turned = find_wrong_axis_shards(facts, tensor, entry->shape);
     if (!turned) continue;
     if (finding.subjects.empty()) {
       finding.cause = fmt::format(
@@ -211,14 +211,14 @@ void report_turned_shards(const Facts& facts, std::vector<Finding>& findings) {
 
 void report_collided_shards(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  auto explained = with_diagnosis(findings);
+  auto explained = subjects_with_diagnosis(findings);
   Finding finding{.rule = "uneven-shards"};
   finding.link = "flashoptim #6";
   std::vector<PartlyLost> parts;
   for (TensorId tensor : each_tensor(facts)) {
     const SpecEntry* entry = facts.spec->find(c.fqn(tensor));
     if (entry == nullptr || explained.contains(c.fqn(tensor)) || c.chunks(tensor).empty()) continue;
-    auto part = collided_shards(facts, tensor, entry->shape);
+    auto part = place_collided_shards(facts, tensor, entry->shape);
     if (!part) continue;
     if (finding.subjects.empty())
       finding.cause = std::string(c.fqn(tensor)) +
@@ -251,7 +251,7 @@ void add_complete(const Facts& facts, std::vector<Finding>& findings) {
     const SpecEntry* entry = open.entry;
     for (std::size_t dim = 0; dim < entry->shape.size(); ++dim) {
       if (c.shape(tensor).size() != entry->shape.size()) break;
-      auto boxes = follow_constraint(facts, tensor, entry->shape, dim);
+      auto boxes = boxes_by_shard_constraint(facts, tensor, entry->shape, dim);
       if (!boxes) continue;
       if (finding.subjects.empty()) {
         finding.cause = fmt::format(

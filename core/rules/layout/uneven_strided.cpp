@@ -1,5 +1,5 @@
 // A strided split of an uneven extent: torch's generations of offsets disagree with the rows
-// that ranks hold in training (core/mesh/error_models.h). If boxes are such offsets and items
+// that ranks hold in training (core/mesh/torch_offset_bugs.h). If boxes are such offsets and items
 // hold the training's rows, the chunks are relabelled; if only the hazard exists, it is
 // reported.
 #include <fmt/core.h>
@@ -12,7 +12,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/layout/retained_chunks.h"
 #include "core/facts/layout/spec_layout.h"
-#include "core/mesh/error_models.h"
+#include "core/mesh/torch_offset_bugs.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -27,12 +27,12 @@ bool is_strided(const SpecEntry& entry) {
 // Ranks examined before a hazard is excluded: meshes of today's clusters.
 constexpr std::int64_t kRanks = 1 << 14;
 
-bool is_hazard(const SpecEntry& entry) {
+bool has_wrong_recorded_boxes(const SpecEntry& entry) {
   for (std::int64_t rank = 0; rank < std::min(entry.mesh->size(), kRanks); ++rank) {
-    auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
+    auto truth = box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, rank);
     if (!truth) return false;
     for (OffsetModel model : {OffsetModel::kByIndex, OffsetModel::kFirstRow}) {
-      auto box = recorded_box(model, entry.shape, *entry.mesh, entry.placements, rank);
+      auto box = box_recorded_by_torch(model, entry.shape, *entry.mesh, entry.placements, rank);
       if (!box || (box->sizes == truth->sizes && is_empty(*truth))) continue;
       if (*box != *truth) return true;
     }
@@ -63,8 +63,8 @@ bool have_colliding_offsets(const Checkpoint& c, const Mislabelled& item) {
   }
   bool any = false;
   for (std::int64_t rank = 0; rank < entry.mesh->size(); ++rank) {
-    auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
-    auto box = recorded_box(item.model, entry.shape, *entry.mesh, entry.placements, rank);
+    auto truth = box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, rank);
+    auto box = box_recorded_by_torch(item.model, entry.shape, *entry.mesh, entry.placements, rank);
     if (!truth || !box) return false;
     if (is_empty(*truth) || held.contains(truth->offsets)) continue;
     if (!recorded.contains(box->offsets)) return false;
@@ -73,10 +73,10 @@ bool have_colliding_offsets(const Checkpoint& c, const Mislabelled& item) {
   return any;
 }
 
-// Set if all chunks are what that torch generation records for their writers, and one differs from
-// what its rank holds, or was dropped for an equal offset.
-std::optional<Mislabelled> mislabelled(const Facts& facts, TensorId tensor, const SpecEntry& entry,
-                                       OffsetModel model) {
+// Set if every chunk has the box that this torch generation records for its writer, and at least
+// one box is not what the rank holds, or was dropped because two offsets were equal.
+std::optional<Mislabelled> find_mislabelled_boxes(const Facts& facts, TensorId tensor,
+                                                  const SpecEntry& entry, OffsetModel model) {
   const Checkpoint& c = facts.checkpoint;
   Mislabelled out{tensor, &entry, model, {}, true, true};
   bool differs = false;
@@ -84,8 +84,8 @@ std::optional<Mislabelled> mislabelled(const Facts& facts, TensorId tensor, cons
     auto writer = c.writer(chunk);
     auto rank = writer ? rank_on(facts, *entry.mesh, *writer) : std::nullopt;
     if (!rank) return std::nullopt;
-    auto box = recorded_box(model, entry.shape, *entry.mesh, entry.placements, *rank);
-    auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, *rank);
+    auto box = box_recorded_by_torch(model, entry.shape, *entry.mesh, entry.placements, *rank);
+    auto truth = box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, *rank);
     if (!box || !truth || *box != box_of(c, chunk)) return std::nullopt;
     bool read = index_of(chunk) < facts.headers.size() && facts.headers[index_of(chunk)];
     out.items_read = out.items_read && read;
@@ -98,7 +98,7 @@ std::optional<Mislabelled> mislabelled(const Facts& facts, TensorId tensor, cons
   return out;
 }
 
-bool tiles(const std::vector<Box>& boxes, ExtentsView shape) {
+bool has_volume_of(const std::vector<Box>& boxes, ExtentsView shape) {
   std::int64_t sum = 0;
   for (const Box& box : boxes) sum += volume(box.sizes).value_or(0);
   return sum == volume(shape);
@@ -106,7 +106,7 @@ bool tiles(const std::vector<Box>& boxes, ExtentsView shape) {
 
 RepairKind repair_kind_of(const Checkpoint& c, const Mislabelled& item) {
   if (!item.items_agree) return RepairKind::kUndecided;
-  if (tiles(item.boxes, item.entry->shape)) return RepairKind::kWhole;
+  if (has_volume_of(item.boxes, item.entry->shape)) return RepairKind::kWhole;
   return have_colliding_offsets(c, item) ? RepairKind::kCollided : RepairKind::kUndecided;
 }
 
@@ -121,13 +121,13 @@ bool has_overlap_or_gap(const Checkpoint& c, TensorId tensor) {
     }
     boxes.push_back(std::move(box));
   }
-  return !tiles(boxes, c.shape(tensor));
+  return !has_volume_of(boxes, c.shape(tensor));
 }
 
 std::optional<Mislabelled> find_mislabelled(const Facts& facts, TensorId tensor,
                                             const SpecEntry& entry) {
   for (OffsetModel model : {OffsetModel::kByIndex, OffsetModel::kFirstRow}) {
-    auto found = mislabelled(facts, tensor, entry, model);
+    auto found = find_mislabelled_boxes(facts, tensor, entry, model);
     if (!found) continue;
     // A complete tiling with matching items is a valid layout.
     if (!found->items_agree && !has_overlap_or_gap(facts.checkpoint, tensor)) continue;
@@ -198,7 +198,7 @@ void add_damage(const Facts& facts, const std::vector<Mislabelled>& all,
     Finding finding = describe_mislabelled(c, group);
     if (mending == RepairKind::kWhole) {
       for (const Mislabelled* item : group)
-        finding.diagnoses.emplace_back(Relabelled{item->tensor, item->entry->shape, item->boxes});
+        finding.diagnoses.emplace_back(WrongBoxes{item->tensor, item->entry->shape, item->boxes});
       finding.remedy = Remedy{"relabel", true,
                               "Record each chunk at the rows that its item holds: no byte moves, "
                               "nothing is lost."};
@@ -228,7 +228,7 @@ void find_uneven_strides(const Facts& facts, std::vector<Finding>& findings) {
     std::string layout =
         to_text(ExtentsView(entry->shape)) + to_text(*entry->mesh) + to_text(entry->placements);
     auto [found, added] = known.try_emplace(layout, false);
-    if (added) found->second = is_hazard(*entry);
+    if (added) found->second = has_wrong_recorded_boxes(*entry);
     if (!found->second) continue;
     if (auto item = find_mislabelled(facts, tensor, *entry)) {
       broken.push_back(std::move(*item));

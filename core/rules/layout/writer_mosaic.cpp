@@ -30,7 +30,7 @@
 namespace shw {
 namespace {
 
-void add_of_axis(const CheckInput& input, std::vector<Finding>& findings) {
+void report_mosaic_of_axis(const CheckInput& input, std::vector<Finding>& findings) {
   const Checkpoint& c = input.checkpoint;
   std::vector<std::string> mixed, lines;
   std::set<std::int64_t> across;
@@ -101,8 +101,8 @@ struct WriterGroups {
 };
 
 // The writers' pattern; nullopt if one of the tensors is not split evenly among groups of ranks.
-std::optional<WriterGroups> neighbours_of(const Facts& facts,
-                                          const std::vector<TensorId>& tensors) {
+std::optional<WriterGroups> writer_groups_of(const Facts& facts,
+                                             const std::vector<TensorId>& tensors) {
   const Checkpoint& c = facts.checkpoint;
   WriterGroups out;
   std::int64_t ranks = facts.ranks;
@@ -163,10 +163,10 @@ std::string decisive_evidence_text(const Facts& facts, const WriterGroups& found
       found.boxes, axis, found.replicas);
 }
 
-void add_neighbours(const Facts& facts, const std::vector<TensorId>& tensors,
-                    const WriterGroups& found, const std::string& which, const std::string& axis,
-                    const std::string& undecided, Severity severity,
-                    std::vector<Finding>& findings) {
+void report_writer_groups(const Facts& facts, const std::vector<TensorId>& tensors,
+                          const WriterGroups& found, const std::string& which,
+                          const std::string& axis, const std::string& undecided, Severity severity,
+                          std::vector<Finding>& findings) {
   Finding finding{.rule = "writer-mosaic", .severity = severity, .subjects = found.mixed};
   if (finding.subjects.empty()) {
     for (TensorId tensor : tensors) finding.subjects.emplace_back(facts.checkpoint.fqn(tensor));
@@ -184,7 +184,7 @@ void add_neighbours(const Facts& facts, const std::vector<TensorId>& tensors,
   findings.push_back(std::move(finding));
 }
 
-void add_matrices(const Facts& facts, std::vector<Finding>& findings) {
+void report_mosaic_matrices(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   std::vector<TensorId> tensors;
   bool columns = false, rows = false;
@@ -196,35 +196,35 @@ void add_matrices(const Facts& facts, std::vector<Finding>& findings) {
     tensors.push_back(tensor);
   }
   if (!columns || !rows) return;
-  auto found = neighbours_of(facts, tensors);
+  auto found = writer_groups_of(facts, tensors);
   if (found && is_possible(facts, *found, is_tensor_axis) &&
       !has_tensor_with_more_parts(facts, found->boxes))
-    add_neighbours(facts, tensors, *found, "The matrices that tensor parallelism cuts",
-                   "tensor-parallel", decisive_evidence_text(facts, *found, "tp"),
-                   facts.mesh != nullptr ? Severity::kWarning : Severity::kInfo, findings);
+    report_writer_groups(facts, tensors, *found, "The matrices that tensor parallelism cuts",
+                         "tensor-parallel", decisive_evidence_text(facts, *found, "tp"),
+                         facts.mesh != nullptr ? Severity::kWarning : Severity::kInfo, findings);
 }
 
 void add_experts(const Facts& facts, std::vector<Finding>& findings) {
   for (const UncountedExperts& layer : uncounted_experts(facts)) {
-    auto found = neighbours_of(facts, layer.tensors);
+    auto found = writer_groups_of(facts, layer.tensors);
     if (found && is_possible(facts, *found, is_expert_axis) && layer.routed % layer.keys == 0 &&
         layer.routed / layer.keys == found->replicas)
-      add_neighbours(facts, layer.tensors, *found,
-                     fmt::format("The experts ({} keys, the router chooses among {})", layer.keys,
-                                 layer.routed),
-                     "expert-parallel", decisive_evidence_text(facts, *found, "ep"),
-                     Severity::kWarning, findings);
+      report_writer_groups(facts, layer.tensors, *found,
+                           fmt::format("The experts ({} keys, the router chooses among {})",
+                                       layer.keys, layer.routed),
+                           "expert-parallel", decisive_evidence_text(facts, *found, "ep"),
+                           Severity::kWarning, findings);
   }
 }
 
 void find_writer_mosaics(const Facts& facts, std::vector<Finding>& findings) {
-  add_of_axis(facts, findings);
+  report_mosaic_of_axis(facts, findings);
   const DerivedLayouts& layouts = facts.derived_layouts;
   for (const DerivedLayout& layout : layouts.decided)
-    add_of_axis(with_layout(facts, layout), findings);
+    report_mosaic_of_axis(with_layout(facts, layout), findings);
   const bool is_said = facts.spec != nullptr && facts.untrusted_in_reference.empty();
   if (is_said || !layouts.decided.empty() || !layouts.undecided.empty()) return;
-  add_matrices(facts, findings);
+  report_mosaic_matrices(facts, findings);
   add_experts(facts, findings);
 }
 

@@ -24,13 +24,13 @@ namespace {
 
 using ByModule = std::unordered_map<std::string, TensorId>;
 
-// "mlp.experts" of "mlp.experts.3.up_proj.weight": target_parameters name it where transformers
-// joins in memory what is stored one by one.
+// All module prefixes of the base. target_parameters name "mlp.experts", which transformers joins
+// in memory, while the file stores "mlp.experts.3.up_proj.weight".
 using Containers = std::unordered_set<std::string>;
 Containers containers_of(const Checkpoint& base, const Progress* progress) {
   Containers containers;
   for (TensorId tensor : cancellable_range(base.tensors(), progress)) {
-    const std::string name = bare_name(base.fqn(tensor));
+    const std::string name = unwrapped_name(base.fqn(tensor));
     for (std::size_t dot = name.find('.'); dot != name.npos; dot = name.find('.', dot + 1))
       containers.insert(name.substr(0, dot));
   }
@@ -43,7 +43,7 @@ ByModule weights_by_module(const Checkpoint& base, const Progress* progress) {
   for (TensorId tensor : cancellable_range(base.tensors(), progress)) {
     const std::string_view fqn = base.fqn(tensor);
     if (!fqn.ends_with(kWeight)) continue;
-    modules.emplace(bare_name(fqn.substr(0, fqn.size() - kWeight.size())), tensor);
+    modules.emplace(unwrapped_name(fqn.substr(0, fqn.size() - kWeight.size())), tensor);
   }
   return modules;
 }
@@ -123,8 +123,8 @@ std::optional<Finding> prefix_of_base(const Checkpoint& adapter, const Checkpoin
   const auto config = read_model_config(*base.directory());
   if (!config || !*config || (*config)->architectures.size() != 1 || (*config)->has_own_code)
     return std::nullopt;
-  // AutoModel builds the body alone of a base with a head. What adapter_config.json itself tells is
-  // reported by the rule, with the new names.
+  // AutoModel builds only the body of a base that has a head. A prefix that adapter_config.json
+  // alone decides is reported by another rule, with the new names.
   const std::vector<std::string> modules = modules_in_adapter(adapter);
   if (adapter.directory() == nullptr) return std::nullopt;
   const auto own = read_adapter_config(*adapter.directory());
@@ -176,7 +176,7 @@ std::vector<Finding> adapter_against_base(const Checkpoint& adapter, const Check
     const auto name = lora_name(fqn);
     if (!name) continue;
     ++looked_at;
-    const std::string module = bare_name(without_own_layers(name->module));
+    const std::string module = unwrapped_name(without_own_layers(name->module));
     auto found = modules.find(module);
     if (found == modules.end()) {
       if (!containers.contains(module)) lacking.emplace_back(fqn);

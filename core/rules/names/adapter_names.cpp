@@ -12,7 +12,7 @@
 #include "core/facts/names/adapter_config.h"
 #include "core/facts/names/adapter_prefix.h"
 #include "core/facts/names/wrapper_marks.h"
-#include "core/formats/one_file.h"
+#include "core/formats/single_file_directory.h"
 #include "core/rules/names/adapter_layers.h"
 #include "core/rules/names/adapter_weights.h"
 #include "core/rules/names/name_rules.h"
@@ -164,7 +164,7 @@ void report_halves(const Facts& facts, const Adapter& adapter, std::vector<Findi
 }
 
 // A model with one of query, key and value projections has all three.
-bool is_surely_there(const Adapter& adapter, const std::string& target) {
+bool is_surely_in_model(const Adapter& adapter, const std::string& target) {
   constexpr auto kAttention = std::to_array<std::string_view>({"q_proj", "k_proj", "v_proj"});
   if (std::find(kAttention.begin(), kAttention.end(), target) == kAttention.end()) return false;
   return std::any_of(adapter.modules.begin(), adapter.modules.end(), [&](const auto& module) {
@@ -180,7 +180,7 @@ void report_targets(const Facts& facts, const Adapter& adapter, std::vector<Find
         std::any_of(adapter.modules.begin(), adapter.modules.end(),
                     [&](const auto& module) { return ends_in_module(module.first, target); });
     if (is_met || target == "all-linear") continue;
-    (is_surely_there(adapter, target) ? sure : without).push_back(target);
+    (is_surely_in_model(adapter, target) ? sure : without).push_back(target);
   }
   if (!adapter.config.targets.empty() && !adapter.config.has_other_rows) {
     for (const auto& [module, one] : adapter.modules) {

@@ -161,7 +161,7 @@ void report_unusable_config(const Facts& facts, const AdapterConfig& config,
 namespace {
 
 // Weights of LoRA's targets that are not the base's: an adapter has been merged into them.
-std::size_t changed_targets(const Facts& facts, const AdapterConfig& config) {
+std::size_t count_changed_targets(const Facts& facts, const AdapterConfig& config) {
   const Checkpoint& c = facts.checkpoint;
   std::size_t changed = 0;
   if (facts.reference == nullptr || facts.depth == Depth::kMetadata) return changed;
@@ -197,7 +197,7 @@ void report_config_next_to_model(const Facts& facts, const AdapterConfig& config
         {kAdapterConfigFile}));
     return;
   }
-  const std::size_t changed = changed_targets(facts, config);
+  const std::size_t changed = count_changed_targets(facts, config);
   const std::string merged =
       changed == 0 ? std::string("Where the weights hold it already, it counts twice")
                    : fmt::format(

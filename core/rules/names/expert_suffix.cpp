@@ -17,7 +17,7 @@ namespace {
 
 // "model.layers.0.mlp.experts.100.gate_proj.weight" for "...mlp.experts.gate_proj.weight100";
 // nullopt for other names. Megatron's own (linear_fc1.weight100) are correct.
-std::optional<std::string> likely_name(std::string_view fqn) {
+std::optional<std::string> name_with_expert_number_inside(std::string_view fqn) {
   constexpr auto kOfHuggingFace = std::to_array<std::string_view>(
       {"gate_proj", "up_proj", "down_proj", "gate_up_proj", "w1", "w2", "w3"});
   constexpr std::string_view kExperts = "experts.";
@@ -47,7 +47,7 @@ void find_expert_suffixes(const Facts& facts, std::vector<Finding>& findings) {
   std::vector<std::string> likely;
   std::vector<std::pair<TensorId, std::string>> names;
   for (TensorId tensor : each_tensor(facts)) {
-    auto name = likely_name(c.fqn(tensor));
+    auto name = name_with_expert_number_inside(c.fqn(tensor));
     if (!name || (facts.spec != nullptr && facts.spec->find(c.fqn(tensor)) != nullptr)) continue;
     finding.subjects.emplace_back(c.fqn(tensor));
     likely.push_back(std::string(c.fqn(tensor)) + ": " + *name);

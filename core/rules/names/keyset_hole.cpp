@@ -29,7 +29,7 @@ FamiliesByName families_in(const Facts& facts) {
   FamiliesByName families;
   auto add = [&](std::string_view fqn) {
     if (parse_state_fqn(fqn) || fqn.find("lora") != std::string_view::npos) return;
-    for (const Member& member : members_where(fqn, is_row_member))
+    for (const Member& member : find_members(fqn, is_row_member))
       families[member.before][member.index].push_back(member.after);
   };
   for (TensorId tensor : each_tensor(facts)) add(c.fqn(tensor));
@@ -45,7 +45,7 @@ FamiliesByName families_in(const Facts& facts) {
 }
 
 // Rows of plain modules have gaps for activations: only composite members count.
-bool is_composite(const Suffixes& suffixes) {
+bool has_only_nested_suffixes(const Suffixes& suffixes) {
   return std::all_of(suffixes.begin(), suffixes.end(), [](std::string_view suffix) {
     return suffix.empty() || std::count(suffix.begin(), suffix.end(), '.') >= 2;
   });
@@ -60,7 +60,7 @@ std::vector<std::uint32_t> holes_in(const Family& family) {
   std::vector<std::uint32_t> holes;
   for (auto at = family.begin(), next = std::next(at); next != family.end(); ++at, ++next) {
     if (next->first == at->first + 1) continue;
-    if (at->second != next->second || !is_composite(at->second)) return {};
+    if (at->second != next->second || !has_only_nested_suffixes(at->second)) return {};
     for (std::uint32_t index = at->first + 1; index < next->first; ++index) holes.push_back(index);
   }
   return holes;
@@ -103,7 +103,8 @@ void add_holes(const Facts& facts, const FamiliesByName& families, std::vector<F
 }
 
 // Reports families of one kind (the experts of each layer) of which a few are smaller.
-void add_short(const Facts& facts, const FamiliesByName& families, std::vector<Finding>& findings) {
+void report_smaller_families(const Facts& facts, const FamiliesByName& families,
+                             std::vector<Finding>& findings) {
   std::map<std::string, std::map<std::size_t, std::vector<std::string>>> sizes;
   for (const auto& [prefix, family] : each_of(families, facts)) {
     std::string kind = without_numbers(prefix);
@@ -170,7 +171,7 @@ void add_lost_weights(const std::string_view prefix, const Family& family,
 }
 
 // True if something better than the other members tells which names a model has.
-bool knows_names(const Facts& facts) {
+bool has_source_of_names(const Facts& facts) {
   return facts.spec != nullptr || facts.reference != nullptr ||
          (facts.config_fit && facts.config_fit->unknown_model.empty());
 }
@@ -178,7 +179,7 @@ bool knows_names(const Facts& facts) {
 // Reports single weights that one of many equal members of a row lacks.
 void add_incomplete(const Facts& facts, const FamiliesByName& families,
                     std::vector<Finding>& findings) {
-  if (knows_names(facts)) return;
+  if (has_source_of_names(facts)) return;
   std::vector<std::string> lost;
   for (const auto& [prefix, family] : each_of(families, facts))
     add_lost_weights(prefix, family, lost);
@@ -201,7 +202,7 @@ void find_keyset_holes(const Facts& facts, std::vector<Finding>& findings) {
   FamiliesByName families = families_in(facts);
   add_incomplete(facts, families, findings);
   add_holes(facts, families, findings);
-  add_short(facts, families, findings);
+  report_smaller_families(facts, families, findings);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ void find_asymmetric_pairs(const Facts& facts, std::vector<Finding>& findings) {
     if (fqn.find(".quant_state.") != std::string_view::npos) continue;
     auto name = partner_of(fqn);
     auto other = name ? c.find(*name) : std::nullopt;
-    if (!other || lists_changes(fqn) || parse_state_fqn(fqn) ||
+    if (!other || is_delta_tensor(fqn) || parse_state_fqn(fqn) ||
         same(c.shape(tensor), c.shape(*other)))
       continue;
     if (explained.contains(fqn) || explained.contains(*name)) continue;

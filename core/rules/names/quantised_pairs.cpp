@@ -33,10 +33,10 @@ bool is_needed(const Checkpoint& c, CompanionNeed need, const QuantPair& pair) {
   return need == CompanionNeed::kOfBytes ? dtype == Dtype::kUint8 : is_plain_float(dtype);
 }
 
-// What config.json says of a companion that some checkpoints of the scheme lack as a whole; empty
-// if it does not ask for it.
-std::string_view expected_ending(const QuantCheck& check, const QuantFamily& family,
-                                 const QuantCompanion& companion) {
+// Why config.json requires this companion, as text; empty if it does not. Some checkpoints of the
+// scheme have none of these companions.
+std::string_view config_requirement_text(const QuantCheck& check, const QuantFamily& family,
+                                         const QuantCompanion& companion) {
   if (!check.config || !family.is_said || check.config->has_overrides) return {};
   const bool is_of_inputs = companion.endings.starts_with(".input_");
   if (is_of_inputs && check.config->has_static_inputs)
@@ -57,7 +57,7 @@ void report_missing(QuantCheck& check, const QuantFamily& family, std::size_t k)
   }
   const std::size_t with = family.pairs.size() - without.size();
   const bool as_others = companion.need == CompanionNeed::kAsOthers;
-  const std::string_view asked = expected_ending(check, family, companion);
+  const std::string_view asked = config_requirement_text(check, family, companion);
   if (without.empty() || (as_others && asked.empty() && without.size() * 4 > family.pairs.size()))
     return;
   // Weights merely stored in few bits have no scale at all.

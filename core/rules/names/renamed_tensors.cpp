@@ -77,12 +77,12 @@ std::string difference_words(const NameDifference& difference, std::size_t count
 // The name without wrappers and prefixes; for an optimizer state the parameter's name.
 std::string bare_parameter(std::string_view fqn) {
   const auto state = parse_state_fqn(fqn);
-  return bare_name(state ? state->key : fqn);
+  return unwrapped_name(state ? state->key : fqn);
 }
 
 // True for a training checkpoint and an export, whose names differ by
 // design.
-bool have_one_loader(const Facts& facts, const std::vector<OtherName>& names) {
+bool have_same_loader(const Facts& facts, const std::vector<OtherName>& names) {
   if (facts.reference == nullptr) return true;
   const bool is_export = facts.checkpoint.format().traits.one_piece;
   if (facts.reference->format().traits.one_piece != is_export) return false;
@@ -105,7 +105,7 @@ bool has_same_bytes(const Facts& facts, TensorId tensor, TensorId other) {
          here->bytes == there->bytes;
 }
 
-void prove_names(const Facts& facts, std::vector<OtherName>& names) {
+void prove_names_by_bytes(const Facts& facts, std::vector<OtherName>& names) {
   const Checkpoint& c = facts.checkpoint;
   if (facts.reference == nullptr || facts.depth == Depth::kMetadata) return;
   std::uint64_t read = 0;
@@ -120,8 +120,8 @@ void prove_names(const Facts& facts, std::vector<OtherName>& names) {
   }
 }
 
-bool is_certain(const Checkpoint& c, const NameDifference& difference,
-                const std::vector<OtherName>& names) {
+bool is_certain_rename(const Checkpoint& c, const NameDifference& difference,
+                       const std::vector<OtherName>& names) {
   const bool by_roots = std::all_of(names.begin(), names.end(), [&](const OtherName& one) {
     return bare_parameter(c.fqn(one.tensor)) == bare_parameter(one.expected);
   });
@@ -146,10 +146,10 @@ void report_difference(const Facts& facts, const NameDifference& difference,
                        std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   Finding finding{.rule = std::string(kRenamedTensors.id)};
-  const bool one_loader = have_one_loader(facts, names);
+  const bool one_loader = have_same_loader(facts, names);
   finding.severity = one_loader ? Severity::kError : Severity::kInfo;
   if (!difference.change.here.empty() && !difference.change.there.empty())
-    prove_names(facts, names);
+    prove_names_by_bytes(facts, names);
   std::vector<std::string> pairs;
   std::vector<std::pair<TensorId, std::string>> new_names;
   std::size_t proved = 0;
@@ -178,12 +178,12 @@ void report_difference(const Facts& facts, const NameDifference& difference,
     finding.cause +=
         " An adapter's matrices are next to these weights: merge_and_unload() puts what it learned "
         "into them, a rename would not.";
-  else if (one_loader && is_certain(c, difference, names))
+  else if (one_loader && is_certain_rename(c, difference, names))
     plan_new_names(facts, std::move(new_names), finding);
   findings.push_back(std::move(finding));
 }
 
-void add_by_reference(const Facts& facts, Differences& differences) {
+void add_names_by_reference(const Facts& facts, Differences& differences) {
   for (TensorId tensor : each_tensor(facts)) {
     const auto other = facts.counterparts[index_of(tensor)];
     if (!other) continue;
@@ -237,7 +237,7 @@ void join_marks(Differences& differences) {
 void find_renamed_tensors(const Facts& facts, std::vector<Finding>& findings) {
   Differences differences;
   if (facts.reference != nullptr)
-    add_by_reference(facts, differences);
+    add_names_by_reference(facts, differences);
   else if (facts.spec != nullptr)
     add_by_spec(facts, differences);
   if (differences.empty()) return;

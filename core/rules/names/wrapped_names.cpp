@@ -29,7 +29,7 @@ std::string_view first_part(std::string_view name) {
 
 // True if "module." is a wrapper's prefix: all names begin with it, or some do and their rest
 // begins like the others.
-bool begins_with_front_mark(const Checkpoint& c, const std::vector<TensorId>& tensors) {
+bool has_module_wrapper_prefix(const Checkpoint& c, const std::vector<TensorId>& tensors) {
   std::set<std::string_view> without;
   std::set<std::string> behind;
   for (TensorId tensor : tensors) {
@@ -77,8 +77,8 @@ std::vector<TensorId> undecided_tensors(const Facts& facts) {
   return tensors;
 }
 
-// Of a model for others the cause ends with what a loader does, in words of its own if `loaders`
-// has some.
+// Adds the finding. If other programs load the file by name, the cause ends with what their loaders
+// do: `loaders`, or a default sentence.
 void report_wrapped(const Facts& facts, const std::string& words, NewTensorNames names,
                     std::size_t all, std::vector<Finding>& findings,
                     const std::string& loaders = "") {
@@ -124,7 +124,7 @@ bool report_marks(const Facts& facts, const std::vector<TensorId>& tensors,
                   std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   const std::string container = common_container(c, tensors);
-  const bool with_front = !container.empty() || begins_with_front_mark(c, tensors);
+  const bool with_front = !container.empty() || has_module_wrapper_prefix(c, tensors);
   std::map<std::string, std::size_t> marks;
   NewTensorNames names;
   for (TensorId tensor : tensors) {

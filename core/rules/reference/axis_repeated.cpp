@@ -63,7 +63,7 @@ bool may_repeat(const Facts& facts, TensorId tensor) {
 Result<std::vector<Repeated>> repeated_tensors(const Facts& facts,
                                                const std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  const auto mended = with_diagnosis(findings);
+  const auto mended = subjects_with_diagnosis(findings);
   std::vector<RepeatQuery> asked;
   std::vector<bool> expected;
   for (TensorId tensor : each_tensor(facts)) {

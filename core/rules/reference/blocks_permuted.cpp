@@ -37,7 +37,8 @@ constexpr std::int64_t kSmallBytes = 256 << 10;
 constexpr std::string_view kMargin = "margin_of_correlation";
 
 // True if every chunk is a block and every rank wrote two of them.
-bool halves_a_writer(const Checkpoint& checkpoint, TensorId tensor, const BlockOrder& order) {
+bool has_two_blocks_per_rank(const Checkpoint& checkpoint, TensorId tensor,
+                             const BlockOrder& order) {
   std::map<std::uint32_t, int> by_writer;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     if (volume(checkpoint.sizes(chunk)) == 0) continue;
@@ -59,7 +60,7 @@ struct BlockOutcome {
 };
 
 void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, BlockOutcome& outcome) {
-  BlockPattern pattern = recognise(order, halves_a_writer(c, tensor, order));
+  BlockPattern pattern = recognise(order, has_two_blocks_per_rank(c, tensor, order));
   OrderName named =
       name_of(pattern, order, row_kind_of(c.fqn(tensor), c.shape(tensor).size(), order.dim));
   std::string within =
@@ -103,7 +104,7 @@ std::optional<BlockOrder> as_known_blocks(const Checkpoint& c, const MovedTiles&
   auto order = as_block_order(moved.places, moved.expected);
   if (!order || !same(moved.expected, c.shape(moved.tensor))) return std::nullopt;
   use_largest_blocks(*order);
-  BlockPattern pattern = recognise(*order, halves_a_writer(c, moved.tensor, *order));
+  BlockPattern pattern = recognise(*order, has_two_blocks_per_rank(c, moved.tensor, *order));
   bool mesh =
       pattern.family == BlockFamily::kAxesTransposed || pattern.family == BlockFamily::kSwizzled;
   bool rows =
@@ -350,7 +351,7 @@ void report_permuted(const Facts& facts, BlockOutcome& outcome, std::vector<Find
 // Compares every unexplained tensor once, divided among the ranks of a team.
 Result<BlockOutcome> compare_all(const Facts& facts, const std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  auto explained = with_diagnosis(findings);
+  auto explained = subjects_with_diagnosis(findings);
   BlockOutcome outcome;
   outcome.right = facts.equal_to_reference;
   std::vector<TensorId> asked;

@@ -40,14 +40,15 @@ void add_lost(const ConfigNames& names, const std::vector<std::string>& lost, Se
 }
 
 // True if a rule about prefixes or other names has reported the names.
-bool are_reported(const std::vector<Finding>& findings) {
+bool is_name_mismatch_reported(const std::vector<Finding>& findings) {
   return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
     return finding.rule == kWrappedNames.id || finding.rule == kRenamedTensors.id;
   });
 }
 
-void add_other_class(const ConfigNames& names, std::size_t all, std::vector<Finding>& findings) {
-  if (names.in_each_layer.empty() || are_reported(findings)) return;
+void report_names_of_other_class(const ConfigNames& names, std::size_t all,
+                                 std::vector<Finding>& findings) {
+  if (names.in_each_layer.empty() || is_name_mismatch_reported(findings)) return;
   Finding finding{.rule = "config-names",
                   .severity = Severity::kWarning,
                   .subjects = capped(names.in_each_layer)};
@@ -64,8 +65,9 @@ void add_other_class(const ConfigNames& names, std::size_t all, std::vector<Find
 }
 
 // Reports missing layers.
-void add_no_layer(const ConfigNames& names, std::size_t all, std::vector<Finding>& findings) {
-  if (are_reported(findings)) return;
+void report_no_matching_layer(const ConfigNames& names, std::size_t all,
+                              std::vector<Finding>& findings) {
+  if (is_name_mismatch_reported(findings)) return;
   Finding finding{
       .rule = "config-names", .severity = Severity::kWarning, .subjects = capped(names.others)};
   finding.cause = fmt::format(
@@ -83,8 +85,9 @@ void find_config_names(const Facts& facts, std::vector<Finding>& findings) {
   if (!facts.config_fit) return;
   auto names = names_of_config(facts.checkpoint, facts.progress);
   if (!names) return;
-  if (names->has_no_layer) return add_no_layer(*names, facts.checkpoint.tensor_count(), findings);
-  add_other_class(*names, facts.checkpoint.tensor_count(), findings);
+  if (names->has_no_layer)
+    return report_no_matching_layer(*names, facts.checkpoint.tensor_count(), findings);
+  report_names_of_other_class(*names, facts.checkpoint.tensor_count(), findings);
   const auto told = explained_by(findings, kMissingKey.id);
   std::erase_if(names->incomplete, [&](const std::string& name) { return told.contains(name); });
   std::erase_if(names->absent, [&](const std::string& name) { return told.contains(name); });

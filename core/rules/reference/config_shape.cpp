@@ -140,7 +140,7 @@ void report_config_dtype(const Facts& facts, std::vector<Finding>& findings) {
 // Swapped axes that no finding repairs: with a reference, bytes prove a transpose.
 void add_exchanged(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  const auto mended = with_diagnosis(findings);
+  const auto mended = subjects_with_diagnosis(findings);
   const auto exchanged = exchanged_axes(c, facts.progress);
   std::vector<const ExchangedAxes*> told;
   for (const ExchangedAxes& one : exchanged) {

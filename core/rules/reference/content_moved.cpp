@@ -109,7 +109,7 @@ struct Renumbered {
   std::string before, after;
   std::int64_t from = 0, to = 0;
 };
-std::optional<Renumbered> renumbered(const Move& move) {
+std::optional<Renumbered> find_renumbering(const Move& move) {
   const auto mine = members_in(move.from), theirs = members_in(move.to);
   if (mine.size() != theirs.size()) return std::nullopt;
   for (std::size_t i = 0; i < mine.size(); ++i) {
@@ -126,7 +126,7 @@ std::string numbers_words(const std::vector<Move>& moves) {
   std::string before;
   std::map<std::int64_t, std::int64_t> numbers;
   for (const Move& move : moves) {
-    const auto one = renumbered(move);
+    const auto one = find_renumbering(move);
     if (!one) return "";
     if (before.empty()) before = one->before;
     if (one->before == before) numbers.emplace(one->from, one->to);
@@ -187,7 +187,7 @@ void add_rename(const Facts& facts, const std::vector<Move>& moves, Finding& fin
   });
   for (const Move& move : moves) {
     if (is_permutation)
-      finding.diagnoses.emplace_back(with_content_of(c, *c.find(move.to), move.tensor));
+      finding.diagnoses.emplace_back(copy_content_repair(c, *c.find(move.to), move.tensor));
     else
       finding.diagnoses.emplace_back(Renamed{move.tensor, move.to, {}});
   }
@@ -208,7 +208,7 @@ Status find_moved_tensors(const Facts& facts, std::vector<TensorId>& left,
   SHW_TRY(const auto found, find_contents(facts, left));
   std::vector<TensorId> tensors;
   for (const ContentFound& one : found) tensors.push_back(one.here);
-  const std::vector<bool> tells = have_more_values(facts, tensors, kTellingValues);
+  const std::vector<bool> tells = have_more_values_than(facts, tensors, kTellingValues);
   std::vector<ContentFound> telling;
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (tells[i]) telling.push_back(found[i]);
@@ -288,21 +288,22 @@ Result<std::vector<RowsFound>> find_rows_in_groups(
 }
 
 // Rows of a tensor as boxes of its chunks.
-bool add_survivors(const Checkpoint& c, const MovedRows& run, std::vector<RetainedChunk>& out) {
+bool append_retained_rows(const Checkpoint& c, const MovedRows& run,
+                          std::vector<RetainedChunk>& out) {
   Box wanted = whole(c.shape(run.source));
   wanted.offsets[0] = run.from;
   wanted.sizes[0] = run.count;
   Extents at(wanted.offsets.size(), 0);
   at[0] = run.at;
   std::int64_t covered = 0;
-  for (RetainedChunk& part : retained_in(c, run.source, wanted, at)) {
+  for (RetainedChunk& part : crop_to_retained_chunks(c, run.source, wanted, at)) {
     covered += volume(part.source.sizes).value_or(0);
     out.push_back(std::move(part));
   }
   return covered == volume(wanted.sizes).value_or(-1);
 }
 
-std::string run_words(const Checkpoint& c, TensorId tensor, const MovedRows& run) {
+std::string moved_rows_text(const Checkpoint& c, TensorId tensor, const MovedRows& run) {
   if (run.count == 1)
     return fmt::format("row {} of {} is row {} of {}", run.from, c.fqn(run.source), run.at,
                        c.fqn(tensor));
@@ -315,7 +316,7 @@ std::string run_words(const Checkpoint& c, TensorId tensor, const MovedRows& run
 std::string first_elsewhere(const Checkpoint& c, const std::vector<RowsFound>& found) {
   for (const RowsFound& one : found) {
     for (const MovedRows& run : one.runs) {
-      if (run.source != one.tensor) return run_words(c, one.tensor, run);
+      if (run.source != one.tensor) return moved_rows_text(c, one.tensor, run);
     }
   }
   return "";
@@ -344,8 +345,8 @@ Status find_moved_rows(const Facts& facts, const std::vector<TensorId>& left,
   for (const RowsFound& one : found) {
     PartlyLost whole_again{one.tensor, copy_of(c.shape(one.tensor)), {}, ""};
     for (const MovedRows& run : one.runs) {
-      is_covered = add_survivors(c, run, whole_again.retained_chunks) && is_covered;
-      if (lines.size() < kMaxEvidence) lines.push_back(run_words(c, one.tensor, run));
+      is_covered = append_retained_rows(c, run, whole_again.retained_chunks) && is_covered;
+      if (lines.size() < kMaxEvidence) lines.push_back(moved_rows_text(c, one.tensor, run));
     }
     finding.subjects.emplace_back(c.fqn(one.tensor));
     finding.diagnoses.emplace_back(std::move(whole_again));

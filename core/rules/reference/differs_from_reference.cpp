@@ -22,7 +22,7 @@
 namespace shw {
 namespace {
 
-std::vector<std::string> all_of(const DifferingTensors& differing) {
+std::vector<std::string> all_differing_names(const DifferingTensors& differing) {
   std::vector<std::string> all;
   for (const auto* group : {&differing.other, &differing.ambiguous, &differing.few_values})
     all.insert(all.end(), group->begin(), group->end());
@@ -31,7 +31,7 @@ std::vector<std::string> all_of(const DifferingTensors& differing) {
 
 // Training adapters on frozen weights changes at least a third of the tensors per step. Here at
 // most one in four may differ, or a single one if two agree.
-bool is_copy_of_the_step(const DifferingTensors& differing, std::int64_t differ) {
+bool is_same_training_step(const DifferingTensors& differing, std::int64_t differ) {
   const std::int64_t agree = differing.equal + differing.alike;
   return differ == 1 ? agree >= 2 : agree >= 3 * differ;
 }
@@ -91,9 +91,9 @@ Result<std::vector<std::string>> inspect_each(const Facts& facts,
   return map_comparisons(facts, "count what differs from the reference", costs, find);
 }
 
-// True of a weight whose values have nothing in common with the reference's. Fine-tuning leaves a
-// matrix nearly parallel to what it was, and a random one is at right angles to it.
-Result<std::string> compared_directions(const Facts& facts, const std::string& fqn) {
+// "unrelated" for a weight whose cosine with the reference is below 0.1, otherwise empty.
+// Fine-tuning keeps a matrix nearly parallel; a new random matrix is at right angles.
+Result<std::string> encode_if_unrelated(const Facts& facts, const std::string& fqn) {
   constexpr std::int64_t kFewestElements = 1024, kMostElements = 1 << 18;
   constexpr double kMostCosine = 0.1;
   const Checkpoint& c = facts.checkpoint;
@@ -121,7 +121,7 @@ Status report_unrelated(const Facts& facts, const DifferingTensors& differing,
   constexpr std::size_t kFewest = 4;
   if (differing.equal < 2 || subjects.size() < kFewest) return {};
   std::vector<ComparisonCost> costs(subjects.size(), {std::uint64_t{1} << 20, 2 * kHeldOfSide});
-  auto find = [&](std::size_t i) { return compared_directions(facts, subjects[i]); };
+  auto find = [&](std::size_t i) { return encode_if_unrelated(facts, subjects[i]); };
   SHW_TRY(const auto told, map_comparisons(facts, "compare directions of weights", costs, find));
   Finding finding{.rule = std::string(kDiffersFromReference.id), .severity = Severity::kWarning};
   std::vector<std::string> left;
@@ -203,7 +203,7 @@ Status report_differing(const Facts& facts, const DifferingTensors& differing,
                         std::vector<Finding>& findings) {
   Finding finding{.rule = std::string(kDiffersFromReference.id),
                   .severity = Severity::kInfo,
-                  .subjects = all_of(differing)};
+                  .subjects = all_differing_names(differing)};
   finding.evidence = {{"equal", differing.equal},
                       {"equal_in_first_4_kib_of_tiles", differing.alike},
                       {"different", count_of(differing.other.size())},
@@ -215,7 +215,7 @@ Status report_differing(const Facts& facts, const DifferingTensors& differing,
       std::any_of(finding.subjects.begin(), finding.subjects.end(),
                   [&](const std::string& fqn) { return is_computed_by_reference(facts, fqn); });
   std::vector<std::string> counts;
-  if (is_computed || is_copy_of_the_step(differing, count_of(finding.subjects.size()))) {
+  if (is_computed || is_same_training_step(differing, count_of(finding.subjects.size()))) {
     SHW_TRY(const std::vector<std::string> told, inspect_each(facts, finding.subjects));
     std::vector<std::string> trained;
     for (std::size_t i = 0; i < told.size(); ++i) {

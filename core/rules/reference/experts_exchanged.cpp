@@ -144,7 +144,7 @@ Result<ExpertOrder> order_by_correlation(const Sides& sides, const ExpertsByTail
     costs.push_back({looked_at, looked_at});
   }
   auto find = [&](std::size_t i) { return encode_expert_match(sides, *all[i]); };
-  SHW_TRY(const auto told, find_numbers_together(sides.facts, "look for experts", costs, find));
+  SHW_TRY(const auto told, map_numeric_comparisons(sides.facts, "look for experts", costs, find));
   ExpertOrder agreed;
   for (std::size_t i = 0; i < all.size(); ++i) {
     ExpertOrder order = decode_expert_match(told[i], *all[i]);
@@ -200,7 +200,7 @@ void add_layer(const Checkpoint& c, const std::string& before, const ExpertsByTa
       out.subjects.emplace_back(c.fqn(tensor));
       out.tensors.insert(tensor);
       if (auto target = experts.find(moved->second); target != experts.end())
-        out.exchanges.emplace_back(with_content_of(c, target->second, tensor));
+        out.exchanges.emplace_back(copy_content_repair(c, target->second, tensor));
     }
   }
   if (order.margin > 0)

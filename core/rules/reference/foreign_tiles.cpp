@@ -48,7 +48,7 @@ bool is_found_elsewhere_in_tensor(const Checkpoint& c, const MovedTiles& of,
                      [&](const TileMove& move) { return move.recorded.offsets == offsets; });
 }
 
-bool has_right_and_strange_tiles(const MovedTiles& one) {
+bool has_matching_and_foreign_tiles(const MovedTiles& one) {
   return !one.places.right.empty() && !one.places.strange.empty();
 }
 
@@ -84,7 +84,7 @@ std::optional<ByWriter> count_by_writer(const Facts& facts, const std::vector<Mo
 
 // True if some ranks have only differing chunks and all others none: training changes all ranks,
 // and frozen parts are on all ranks.
-bool separates_by_rank(const ByWriter& writers) {
+bool differs_on_whole_ranks(const ByWriter& writers) {
   return std::all_of(writers.begin(), writers.end(), [](const auto& entry) {
     const WriterCounts& one = entry.second;
     return one.strange == 0 || (one.right == 0 && one.strange > one.equal);
@@ -107,7 +107,7 @@ std::set<std::string_view> report_swapped_between_tensors(const Facts& facts,
   std::set<std::string_view> told;
   std::vector<std::string> moves;
   for (const MovedTiles& one : looked) {
-    if (!has_right_and_strange_tiles(one))
+    if (!has_matching_and_foreign_tiles(one))
       continue;  // other rules report whole tensors under another name
     for (const UnmatchedTile& tile : one.places.strange) {
       ChunkId chunk = chunk_at(c, one, tile.chunk);
@@ -137,9 +137,9 @@ std::set<std::string_view> report_foreign_chunks(const Facts& facts,
                                                  const std::set<TensorId>& right,
                                                  std::vector<Finding>& findings) {
   // A single tensor may contain untrained rows, as embeddings do.
-  if (std::count_if(looked.begin(), looked.end(), has_right_and_strange_tiles) < 2) return {};
+  if (std::count_if(looked.begin(), looked.end(), has_matching_and_foreign_tiles) < 2) return {};
   auto writers = count_by_writer(facts, looked, right);
-  if (!writers || !separates_by_rank(*writers)) return {};
+  if (!writers || !differs_on_whole_ranks(*writers)) return {};
   std::set<std::string> files;
   std::int64_t strange = 0, same = 0;
   for (const auto& [writer, one] : *writers) {

@@ -44,7 +44,7 @@ std::map<std::string, LayersByTail> families_of(const Checkpoint& c, bool bare,
     std::string_view fqn = c.fqn(tensor);
     if (fqn.starts_with("optim")) continue;
     if (auto name = layer_name_of(fqn))
-      out[bare ? bare_name(name->before) : name->before][name->after][name->number] = tensor;
+      out[bare ? unwrapped_name(name->before) : name->before][name->after][name->number] = tensor;
   }
   return out;
 }
@@ -82,7 +82,7 @@ void drop_constants(const Facts& facts, const Layers& here,
     numbers.push_back(number);
     moved.push_back(tensor);
   }
-  const std::vector<bool> tells = have_more_values(facts, moved, kFewValues);
+  const std::vector<bool> tells = have_more_values_than(facts, moved, kFewValues);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (!tells[i]) real.erase(numbers[i]);
   }
@@ -393,10 +393,11 @@ Status report_renumbered(const Facts& facts, LayerStack& stack, RenumberingVerdi
 
 // True for one of several prefixes such as "model_pp0.layers." and "model_pp1.layers.": stages that
 // have their own names may number layers as they like.
-bool is_one_of_several(const std::map<std::string, LayersByTail>& here, const std::string& before) {
-  std::string bare = bare_name(before);
+bool is_one_of_several_stages(const std::map<std::string, LayersByTail>& here,
+                              const std::string& before) {
+  std::string bare = unwrapped_name(before);
   return std::count_if(here.begin(), here.end(),
-                       [&](const auto& other) { return bare_name(other.first) == bare; }) > 1;
+                       [&](const auto& other) { return unwrapped_name(other.first) == bare; }) > 1;
 }
 
 // The prefix in the reference: equal without wrappers, or taken from matched names.
@@ -406,10 +407,10 @@ std::string prefix_in_reference(const Facts& facts, const std::string& before,
     for (const auto& [number, tensor] : layers) {
       auto other = facts.counterparts[index_of(tensor)];
       auto name = other ? layer_name_of(facts.reference->fqn(*other)) : std::nullopt;
-      if (name) return bare_name(name->before);
+      if (name) return unwrapped_name(name->before);
     }
   }
-  return bare_name(before);
+  return unwrapped_name(before);
 }
 
 Status find_renumbered_layers(const Facts& facts, std::vector<Finding>& findings) {
@@ -420,7 +421,7 @@ Status find_renumbered_layers(const Facts& facts, std::vector<Finding>& findings
   Contents contents(facts, c), reference(facts, *facts.reference);
   for (const auto& [before, families] : each_of(here, facts)) {
     auto found = there.find(prefix_in_reference(facts, before, families));
-    if (found == there.end() || is_one_of_several(here, before)) continue;
+    if (found == there.end() || is_one_of_several_stages(here, before)) continue;
     // This is a deeper model made from the reference's layers.
     if (count_layers(families) > count_layers(found->second)) continue;
     LayerStack stack{facts, before, families, found->second, contents, reference};

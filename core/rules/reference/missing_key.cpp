@@ -59,8 +59,8 @@ Candidates candidates_of(const Facts& facts) {
 
 // The saved name of a missing tensor, if it has the same shape and either equals the name without
 // wrappers or is the only one with the same ending.
-std::string hint_for(const Checkpoint& checkpoint, const Candidates& candidates,
-                     const std::string& fqn, const SpecEntry& entry) {
+std::string find_likely_saved_name(const Checkpoint& checkpoint, const Candidates& candidates,
+                                   const std::string& fqn, const SpecEntry& entry) {
   auto only_one = [&](auto range) -> std::string {
     std::string found;
     for (auto at = range.first; at != range.second; ++at) {
@@ -122,8 +122,8 @@ void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
   std::size_t renamed = 0;
   for (const auto& [fqn, entry] : each_of(facts.spec->entries, facts)) {
     // True if another layer now has the tensor's correct name.
-    bool there =
-        names.given.contains(bare_name(fqn)) || (checkpoint.find(fqn) && !names.left.contains(fqn));
+    bool there = names.given.contains(unwrapped_name(fqn)) ||
+                 (checkpoint.find(fqn) && !names.left.contains(fqn));
     const bool is_left = renumbered.contains(fqn) && names.left.contains(fqn);
     const bool is_renamed = renamed_here.contains(fqn) && !is_left;
     if (there || explained.contains(fqn) || is_renamed) continue;
@@ -132,7 +132,7 @@ void find_missing_keys(const Facts& facts, std::vector<Finding>& findings) {
       continue;
     }
     if (!candidates) candidates = candidates_of(facts);
-    std::string hint = hint_for(checkpoint, *candidates, fqn, entry);
+    std::string hint = find_likely_saved_name(checkpoint, *candidates, fqn, entry);
     if (hint.empty() && is_extra_state_key(fqn)) {
       extra_states.push_back(fqn);
       continue;

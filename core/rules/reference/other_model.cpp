@@ -88,7 +88,7 @@ class ModelNames {
  public:
   ModelNames(const Checkpoint& c, const Progress* progress) : c_(c) {
     for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
-      bare_.emplace(bare_name(c.fqn(tensor)), tensor);
+      bare_.emplace(unwrapped_name(c.fqn(tensor)), tensor);
       tails_.emplace(last_parts(c.fqn(tensor)), tensor);
     }
     auto objects = c.objects();
@@ -97,7 +97,7 @@ class ModelNames {
   }
   std::optional<TensorId> find(std::string_view fqn, ExtentsView shape) const {
     if (auto tensor = c_.find(fqn)) return tensor;
-    if (auto found = bare_.find(bare_name(fqn)); found != bare_.end()) return found->second;
+    if (auto found = bare_.find(unwrapped_name(fqn)); found != bare_.end()) return found->second;
     auto [at, end] = tails_.equal_range(last_parts(fqn));
     for (; at != end; ++at) {
       if (same(c_.shape(at->second), shape)) return at->second;

@@ -56,7 +56,7 @@ void add_expert(const Checkpoint& c, TensorId tensor, RoutedBlocks& blocks) {
 }
 
 // True for a name of experts, by any spelling, that are not the shared ones.
-bool is_of_experts(std::string_view fqn) {
+bool is_expert_name(std::string_view fqn) {
   constexpr std::array<std::string_view, 3> kNoExpert = {"shared_expert", "expert_bias",
                                                          "correction_bias"};
   return fqn.find("expert") != fqn.npos &&
@@ -65,7 +65,7 @@ bool is_of_experts(std::string_view fqn) {
 }
 
 // Notes tensors of blocks with a router. A block of some models names its experts otherwise.
-void note_others(const Checkpoint& c, TensorId tensor, RoutedBlocks& blocks) {
+void note_other_expert_names(const Checkpoint& c, TensorId tensor, RoutedBlocks& blocks) {
   const std::string_view fqn = c.fqn(tensor);
   for (std::size_t dot = fqn.rfind('.'); dot != fqn.npos && dot != 0;
        dot = fqn.rfind('.', dot - 1)) {
@@ -109,7 +109,7 @@ std::int64_t experts_in(const Checkpoint& c, const RoutedBlock& block) {
 }
 
 // True if the missing experts are already reported from config.json's count.
-bool is_reported(const std::vector<Finding>& findings, const std::string& before) {
+bool are_missing_experts_reported(const std::vector<Finding>& findings, const std::string& before) {
   const auto told = explained_by(findings, kConfigCount.id);
   return std::any_of(told.begin(), told.end(), [&](std::string_view subject) {
     return subject.starts_with(before + std::string(kExperts));
@@ -134,8 +134,8 @@ void find_router_rows(const Facts& facts, std::vector<Finding>& findings) {
   }
   bool has_experts = false;
   for (TensorId tensor : each_tensor(facts)) {
-    note_others(c, tensor, blocks);
-    has_experts = has_experts || is_of_experts(c.fqn(tensor));
+    note_other_expert_names(c, tensor, blocks);
+    has_experts = has_experts || is_expert_name(c.fqn(tensor));
   }
   // Zero-compute experts (LongCat) have router rows but no tensors, so a config whose count matches
   // the existing experts is trusted.
@@ -151,7 +151,8 @@ void find_router_rows(const Facts& facts, std::vector<Finding>& findings) {
     // Some models store it as [hidden, experts] (Ernie 4.5).
     if (std::find(said.begin(), said.end(), router[router.size() - 1]) != said.end()) continue;
     if (rows <= experts || rows > kMostExperts ||
-        std::find(said.begin(), said.end(), experts) != said.end() || is_reported(findings, before))
+        std::find(said.begin(), said.end(), experts) != said.end() ||
+        are_missing_experts_reported(findings, before))
       continue;
     finding.subjects.emplace_back(c.fqn(*block.router));
     lines.push_back(fmt::format("{} {} scores {} experts, and {}{} {} there", c.fqn(*block.router),

@@ -74,7 +74,7 @@ Finding packed_finding(const std::vector<std::string>& packed) {
 }
 
 // One extent that replaces another in every tensor: {expected, saved}.
-class OneExtent {
+class SingleExtentChange {
  public:
   void look_at(ExtentsView saved, ExtentsView expected) {
     ++tensors_;
@@ -110,7 +110,7 @@ void find_shape_mismatches(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding{.rule = "shape-mismatch"};
   std::vector<std::string> saved, expected, packed;
   std::string how;
-  OneExtent one_extent;
+  SingleExtentChange one_extent;
   std::vector<MismatchedShape> others;
   for (const auto& [fqn, entry] : each_of(facts.spec->entries, facts)) {
     auto tensor = checkpoint.find(fqn);

@@ -48,7 +48,7 @@ std::string rounded_text(const std::vector<std::string>& rounded) {
          " compared in the narrower of two dtypes, to which the other was rounded.";
 }
 
-double least_margin(const std::vector<const MovedTiles*>& all) {
+double least_likeness(const std::vector<const MovedTiles*>& all) {
   double least = all.front()->places.likeness;
   for (const MovedTiles* one : all) least = std::min(least, one->places.likeness);
   return least;
@@ -80,7 +80,7 @@ Finding exchanged_finding(const Facts& facts, const TilePattern& pattern,
   std::set<TensorId> mended;
   for (const MovedTiles* one : all) {
     finding.subjects.emplace_back(c.fqn(one->tensor));
-    finding.diagnoses.emplace_back(Relabelled{one->tensor, one->expected, one->places.boxes});
+    finding.diagnoses.emplace_back(WrongBoxes{one->tensor, one->expected, one->places.boxes});
     moved += count_of(one->places.moves.size());
     mended.insert(one->tensor);
   }
@@ -91,7 +91,7 @@ Finding exchanged_finding(const Facts& facts, const TilePattern& pattern,
                       {"tiles_that_moved", moved},
                       {"tiles", first.places.tiles},
                       {"moves", moves_of(c, all)}};
-  if (is_like) finding.evidence.emplace_back("least_margin_of_correlation", least_margin(all));
+  if (is_like) finding.evidence.emplace_back("least_margin_of_correlation", least_likeness(all));
   std::string text = "Give " + plural(static_cast<std::uint64_t>(moved), "tile") +
                      " the boxes where the reference has " +
                      (is_like ? "what is like them" : "their bytes") +

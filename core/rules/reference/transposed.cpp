@@ -93,7 +93,7 @@ void decide_by_shape(const Facts& facts, TensorId tensor, TransposedOutcome& out
 }
 
 // Evidence that decides whether a tensor is transposed.
-enum class Ground : std::uint8_t {
+enum class TransposeEvidence : std::uint8_t {
   kShape,  // the shape in the spec and the strides of the items
   kBytes,  // the reference's bytes, before the shape
   kNone,   // not checked: it equals the reference, or the reference itself is wrong
@@ -101,7 +101,7 @@ enum class Ground : std::uint8_t {
 
 struct OrientationQuery {
   TensorId tensor{};
-  Ground ground = Ground::kShape;
+  TransposeEvidence ground = TransposeEvidence::kShape;
   bool is_square = false;  // here and in the reference: shapes do not tell
 };
 
@@ -117,9 +117,9 @@ OrientationQuery ask(const Facts& facts, TensorId tensor) {
   const SpecEntry* entry = facts.spec == nullptr ? nullptr : facts.spec->find(c.fqn(tensor));
   const bool is_asked_for = !out.is_square && entry != nullptr && same(entry->shape, saved);
   if (is_asked_for || (out.is_square && facts.equal_to_reference.contains(tensor)))
-    out.ground = Ground::kNone;
+    out.ground = TransposeEvidence::kNone;
   else
-    out.ground = Ground::kBytes;
+    out.ground = TransposeEvidence::kBytes;
   return out;
 }
 
@@ -141,7 +141,7 @@ Result<std::vector<std::optional<OrientationFound>>> orientations_of(
   std::vector<ComparisonCost> costs;
   std::vector<std::size_t> by_bytes;
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    if (asked[i].ground != Ground::kBytes) continue;
+    if (asked[i].ground != TransposeEvidence::kBytes) continue;
     by_bytes.push_back(i);
     const TensorId tensor = asked[i].tensor;
     costs.push_back({2 * bytes_of_elements(c, tensor),
@@ -295,7 +295,7 @@ void report_undecided(const Checkpoint& c, const std::vector<TensorId>& tensors,
   findings.push_back(std::move(finding));
 }
 
-void report_mixed(const TransposedOutcome& outcome, std::vector<Finding>& findings) {
+void report_partly_transposed(const TransposedOutcome& outcome, std::vector<Finding>& findings) {
   if (outcome.mixed.empty()) return;
   Finding finding{.rule = "transposed"};
   finding.link = "transformers #47031";
@@ -312,7 +312,7 @@ void report_mixed(const TransposedOutcome& outcome, std::vector<Finding>& findin
 Status find_transposed(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.reference == nullptr && facts.spec == nullptr) return {};
   const Checkpoint& c = facts.checkpoint;
-  auto explained = with_diagnosis(findings);
+  auto explained = subjects_with_diagnosis(findings);
   explained.merge(explained_by(findings, kPlacementAxisMoved.id));
   std::vector<OrientationQuery> asked;
   for (TensorId tensor : each_tensor(facts)) {
@@ -325,8 +325,8 @@ Status find_transposed(const Facts& facts, std::vector<Finding>& findings) {
   outcome.right = facts.equal_to_reference;
   for (std::size_t i = 0; i < asked.size() && !is_cancelled(facts.progress); ++i) {
     const OrientationQuery& one = asked[i];
-    bool is_settled = one.ground == Ground::kNone;
-    if (one.ground == Ground::kBytes)
+    bool is_settled = one.ground == TransposeEvidence::kNone;
+    if (one.ground == TransposeEvidence::kBytes)
       is_settled = decide_by_bytes(c, one, orientations[i], outcome);
     if (!is_settled) decide_by_shape(facts, one.tensor, outcome);
   }
@@ -342,7 +342,7 @@ Status find_transposed(const Facts& facts, std::vector<Finding>& findings) {
                    "no transpose, and transposing it would mix it up. View it in the expected "
                    "shape where the checkpoint is made.",
                    "view", findings);
-  report_mixed(outcome, findings);
+  report_partly_transposed(outcome, findings);
   return {};
 }
 

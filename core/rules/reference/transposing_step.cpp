@@ -30,7 +30,7 @@ bool matches_others(const Checkpoint& c, const std::string& pattern,
   return false;
 }
 
-std::set<std::string> patterns_of(const Checkpoint& c, std::span<const TensorId> tensors) {
+std::set<std::string> patterns_for_tensors(const Checkpoint& c, std::span<const TensorId> tensors) {
   const std::set<TensorId> wanted(tensors.begin(), tensors.end());
   std::set<std::string> patterns, refused;
   for (TensorId tensor : tensors) {
@@ -53,7 +53,7 @@ std::optional<std::string> transposing_step(const Checkpoint& checkpoint,
   const bool have_same_axes = std::all_of(tensors.begin(), tensors.end(), [&](TensorId tensor) {
     return checkpoint.shape(tensor).size() == axes;
   });
-  const std::set<std::string> patterns = patterns_of(checkpoint, tensors);
+  const std::set<std::string> patterns = patterns_for_tensors(checkpoint, tensors);
   if (axes < 2 || !have_same_axes || patterns.size() > kMostPatterns) return std::nullopt;
   std::vector<std::size_t> order(axes);
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -7,7 +7,7 @@ namespace shw {
 namespace {
 
 // The expected names come from the user's spec file or from the reference.
-std::string expected_in(const Facts& facts) {
+std::string source_of_expected_names(const Facts& facts) {
   const Checkpoint* reference = facts.reference;
   std::string name = reference != nullptr && reference->directory() != nullptr
                          ? reference->directory()->name()
@@ -29,7 +29,7 @@ void find_unexpected_keys(const Facts& facts, std::vector<Finding>& findings) {
   if (finding.subjects.empty()) return;
   const bool is_one = finding.subjects.size() == 1;
   finding.cause = plural(finding.subjects.size(), "tensor") + " of the checkpoint " +
-                  (is_one ? "is" : "are") + " not in " + expected_in(facts) + " (" +
+                  (is_one ? "is" : "are") + " not in " + source_of_expected_names(facts) + " (" +
                   short_list_text(finding.subjects) + "): nothing is expected of " +
                   (is_one ? "it" : "them") + ", so less was checked.";
   finding.evidence = {{"count", count_of(finding.subjects.size())}};

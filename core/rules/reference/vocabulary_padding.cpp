@@ -64,7 +64,7 @@ struct MismatchedRows {
 std::vector<MismatchedRows> find_mismatched_rows(const Facts& facts,
                                                  const std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  auto explained = with_diagnosis(findings);
+  auto explained = subjects_with_diagnosis(findings);
   std::vector<MismatchedRows> out;
   for (TensorId tensor : each_tensor(facts)) {
     const SpecEntry* entry = facts.spec->find(c.fqn(tensor));

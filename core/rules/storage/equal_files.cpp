@@ -34,7 +34,7 @@ struct FileItems {
 
 std::map<FileSignature, std::vector<FileItems>> files_by_print(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
-  const std::vector<FileId> real = real_files(c);
+  const std::vector<FileId> real = first_file_per_inode(c);
   std::vector<Items> items(c.file_count());
   std::vector<bool> is_known(c.file_count(), true);
   for (ChunkId chunk : each_of(c.chunks(), facts)) {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "core/base/words.h"
-#include "core/formats/common/flipped_bit.h"
+#include "core/formats/zip/flipped_bit.h"
 #include "core/tensor/element_text.h"
 #include "core/tensor/strided_copy.h"
 
@@ -29,7 +29,7 @@ bool is_own_payload(const Checkpoint& checkpoint, ChunkId chunk, const ItemHeade
 }
 
 // Indices in the tensor of element `index` of the tile.
-Extents element_place(const Checkpoint& checkpoint, ChunkId chunk, std::uint64_t index) {
+Extents element_indices(const Checkpoint& checkpoint, ChunkId chunk, std::uint64_t index) {
   Extents place = copy_of(checkpoint.offsets(chunk));
   ExtentsView sizes = checkpoint.sizes(chunk);
   for (std::size_t d = sizes.size(); d-- > 0;) {
@@ -62,7 +62,7 @@ std::optional<FlippedElement> flipped_element(const Facts& facts, TensorId tenso
   const std::string before = element_text(header->dtype, bytes, 0);
   FlippedElement found;
   found.text = fmt::format("{} {}: {} where {} was: bit {} of byte {} of {}", c.fqn(tensor),
-                           to_text(element_place(c, chunk, index)), now, before, flipped->bit,
+                           to_text(element_indices(c, chunk, index)), now, before, flipped->bit,
                            human_count(check.record_offset + flipped->byte), path);
   found.chance = static_cast<double>(check.record_length) * 8 / 4294967296.0;
   return found;

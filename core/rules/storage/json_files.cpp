@@ -39,13 +39,12 @@ constexpr auto kKnown = std::to_array<KnownJson>({
     {"modules.json", "sentence-transformers finds none of the modules"},
     {"model_index.json", "diffusers finds none of the parts"},
 });
-// Formats of several chunks per tensor keep JSON of their own, which is read with their arrays, but
-// for this one.
+// Other JSON of multi-chunk formats is read together with their arrays; _sharding is not.
 constexpr KnownJson kShardings = {
     "_sharding", "Orbax stops there when it restores without a target that says the shardings"};
 
 // Reason why the file is not JSON; empty if it is.
-std::string why_no_json(const ByteSource& source) {
+std::string reason_not_json(const ByteSource& source) {
   if (source.size() == 0) return "is empty";
   if (auto pointer = check_is_no_lfs_pointer(source); !pointer) return pointer.error().message;
   auto first = read_bytes(source, 0, std::min<std::uint64_t>(source.size(), kFirstBytes));
@@ -76,7 +75,7 @@ void check_json(const Facts& facts, const Directory& directory, const KnownJson&
   if (directory.stat(name).kind != EntryKind::kFile) return;
   auto source = directory.open(name);
   if (!source) return;
-  std::string why = why_no_json(**source);
+  std::string why = reason_not_json(**source);
   if (why.empty()) return;
   Finding finding{.rule = std::string(kUnreadableJson.id)};
   finding.severity =

@@ -17,7 +17,8 @@ bool is_data_file(const Checkpoint& checkpoint, const FileRow& file) {
 }
 
 // If every rank has its own metadata file: names the one that would have referenced the files.
-std::string reason_of(const Checkpoint& checkpoint, const std::vector<const FileRow*>& files) {
+std::string missing_rank_metadata_text(const Checkpoint& checkpoint,
+                                       const std::vector<const FileRow*>& files) {
   std::vector<std::string> gone;
   auto index_of_rank = checkpoint.format().traits.index_of_rank;
   for (const FileRow* file : files) {
@@ -43,11 +44,11 @@ void find_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
     bytes = checked_add(bytes, file.size).value_or(UINT64_MAX);
   }
   if (finding.subjects.empty()) return;
-  finding.cause = plural(finding.subjects.size(), "data file") + " (" +
-                  short_list_text(finding.subjects) + ", " + human_bytes(bytes) + ")" +
-                  (files.size() == 1 ? " lies" : " lie") +
-                  " here and nothing in the metadata points to " +
-                  (files.size() == 1 ? "it: " : "them: ") + reason_of(checkpoint, files);
+  finding.cause =
+      plural(finding.subjects.size(), "data file") + " (" + short_list_text(finding.subjects) +
+      ", " + human_bytes(bytes) + ")" + (files.size() == 1 ? " lies" : " lie") +
+      " here and nothing in the metadata points to " + (files.size() == 1 ? "it: " : "them: ") +
+      missing_rank_metadata_text(checkpoint, files);
   finding.evidence = {{"files", capped(finding.subjects)},
                       {"count", count_of(finding.subjects.size())},
                       {"bytes", narrow<std::int64_t>(bytes).value_or(INT64_MAX)}};

@@ -38,7 +38,7 @@ bool is_distinctive(const Facts& facts, const std::vector<SharedRange>& ranges) 
 
 }  // namespace
 
-std::vector<FileId> real_files(const Checkpoint& checkpoint) {
+std::vector<FileId> first_file_per_inode(const Checkpoint& checkpoint) {
   auto files = checkpoint.files();
   const std::string folder = checkpoint.directory()->name() + "/";
   // A file with a unique size cannot equal any other file.

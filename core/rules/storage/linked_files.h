@@ -10,7 +10,7 @@ namespace shw {
 
 // For each file the first one with the same inode; empty if all are
 // distinct.
-std::vector<FileId> real_files(const Checkpoint& checkpoint);
+std::vector<FileId> first_file_per_inode(const Checkpoint& checkpoint);
 
 // True if the claims of the range are in files with different names.
 bool spans_files(const Checkpoint& checkpoint, const SharedRange& range);

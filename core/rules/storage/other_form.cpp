@@ -34,7 +34,7 @@ constexpr auto kFormStems = std::to_array<std::pair<std::string_view, std::strin
      {"adapter_model", "adapter_model"},
      {"diffusion_pytorch_model", "diffusion_pytorch_model"}});
 
-bool is_of_stem(std::string_view path, std::string_view stem, std::string_view ending) {
+bool has_stem_and_ending(std::string_view path, std::string_view stem, std::string_view ending) {
   if (!is_at_top(path) || !path.starts_with(stem) || !path.ends_with(ending)) return false;
   path.remove_prefix(stem.size());
   path.remove_suffix(std::min(ending.size(), path.size()));
@@ -42,9 +42,9 @@ bool is_of_stem(std::string_view path, std::string_view stem, std::string_view e
 }
 
 // A view of the folder that shows only torch's files of the model and config.json.
-class TorchFormOnly final : public Directory {
+class TorchFilesView final : public Directory {
  public:
-  TorchFormOnly(std::shared_ptr<const Directory> inner, std::string stem)
+  TorchFilesView(std::shared_ptr<const Directory> inner, std::string stem)
       : inner_(std::move(inner)), stem_(std::move(stem)) {}
   const std::string& name() const override { return inner_->name(); }
   Result<std::vector<Entry>> list(std::size_t limit) const override {
@@ -61,8 +61,8 @@ class TorchFormOnly final : public Directory {
 
  private:
   bool is_shown(std::string_view path) const {
-    return path == kConfigFile || is_of_stem(path, stem_, ".bin") ||
-           is_of_stem(path, stem_, ".bin.index.json");
+    return path == kConfigFile || has_stem_and_ending(path, stem_, ".bin") ||
+           has_stem_and_ending(path, stem_, ".bin.index.json");
   }
 
   std::shared_ptr<const Directory> inner_;
@@ -74,21 +74,23 @@ struct SecondForm {
   std::shared_ptr<const Checkpoint> opened;
 };
 
-// Null where there is none, or none that opens whole: a pointer of git-lfs, a part of a download.
+// Null if there is no second form, or none opens completely (a git-lfs pointer, an unfinished
+// download).
 Result<SecondForm> open_second_form(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   for (const auto& [stem, torch_stem] : kFormStems) {
     bool is_opened = false;
     std::string file;
     for (const FileRow& row : c.files()) {
-      is_opened = is_opened || (row.referenced && is_of_stem(row.path, stem, ".safetensors"));
+      is_opened =
+          is_opened || (row.referenced && has_stem_and_ending(row.path, stem, ".safetensors"));
       const bool is_torch = !row.referenced && row.safe && row.kind == EntryKind::kFile &&
-                            is_of_stem(row.path, torch_stem, ".bin");
+                            has_stem_and_ending(row.path, torch_stem, ".bin");
       if (is_torch && (file.empty() || row.path < file)) file = row.path;
     }
     if (!is_opened || file.empty()) continue;
     auto opened = open_checkpoint(
-        std::make_shared<TorchFormOnly>(c.directory(), std::string(torch_stem)), facts.progress);
+        std::make_shared<TorchFilesView>(c.directory(), std::string(torch_stem)), facts.progress);
     if (!opened && opened.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(std::move(opened).error());
     if (!opened) continue;

@@ -70,13 +70,13 @@ void report_ranges_with_home(const Checkpoint& checkpoint, const RangesWithHome&
   if (solved.empty()) return;
   std::vector<const SharedRange*> ranges;
   std::vector<std::string> homes;
-  std::map<TensorId, Repointed> by_tensor;
+  std::map<TensorId, WrongItemRecords> by_tensor;
   for (const auto& [range, home] : solved) {
     ranges.push_back(range);
     TensorId tensor = checkpoint.tensor_of(home.moves);
     homes.push_back(chunk_text(checkpoint, tensor, home.moves) + ": " +
                     place_text(checkpoint, home.home));
-    Repointed& repointed = by_tensor[tensor];
+    WrongItemRecords& repointed = by_tensor[tensor];
     repointed.tensor = tensor;
     repointed.places.push_back({home.moves, home.home.file,
                                 static_cast<std::uint64_t>(home.home.offset),
@@ -175,7 +175,8 @@ void find_shared_storage(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (!checkpoint.format().traits.has_index || checkpoint.directory() == nullptr) return;
   report_equal_files(facts, findings);
-  std::vector<SharedRange> shared = find_shared(checkpoint, facts.progress, real_files(checkpoint));
+  std::vector<SharedRange> shared =
+      find_shared(checkpoint, facts.progress, first_file_per_inode(checkpoint));
   auto linked = std::stable_partition(shared.begin(), shared.end(), [&](const SharedRange& range) {
     return !spans_files(checkpoint, range);
   });

@@ -55,13 +55,13 @@ void report_misplaced(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding{.rule = "storage-dangling"};
   std::vector<std::string> listed, records;
-  for (const Relisted& tensor : each_of(facts.unlisted.tensors, facts)) {
+  for (const UnlistedChunks& tensor : each_of(facts.unlisted.tensors, facts)) {
     if (!facts.unlisted.misplaced.contains(tensor.tensor)) continue;
     finding.subjects.emplace_back(checkpoint.fqn(tensor.tensor));
     for (ChunkId chunk : checkpoint.chunks(tensor.tensor)) {
       if (!checkpoint.item(chunk)) listed.push_back(chunk_text(checkpoint, tensor.tensor, chunk));
     }
-    for (const RelistedChunk& tile : tensor.tiles)
+    for (const UnlistedChunk& tile : tensor.tiles)
       records.push_back(relisted_text(checkpoint, tensor.tensor, tile));
     finding.diagnoses.emplace_back(tensor);
   }

@@ -11,11 +11,11 @@ void find_unlisted(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding{.rule = "tile-unlisted"};
   std::vector<std::string> records;
   std::vector<Box> boxes;
-  for (const Relisted& tensor : each_of(facts.unlisted.tensors, facts)) {
+  for (const UnlistedChunks& tensor : each_of(facts.unlisted.tensors, facts)) {
     // Loading fails before it reaches the gap: storage-dangling reports it.
     if (facts.unlisted.misplaced.contains(tensor.tensor)) continue;
     finding.subjects.emplace_back(checkpoint.fqn(tensor.tensor));
-    for (const RelistedChunk& tile : tensor.tiles) {
+    for (const UnlistedChunk& tile : tensor.tiles) {
       records.push_back(relisted_text(checkpoint, tensor.tensor, tile));
       boxes.push_back(tile.box);
     }

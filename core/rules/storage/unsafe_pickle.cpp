@@ -82,8 +82,8 @@ void add_damaged(const Facts& facts, std::size_t object, const Error& error, Fin
   add_subject(finding.subjects, fqn);
 }
 
-// Reports files of which opening read nothing: those next to the checkpoint's own, which a program
-// that goes on from the folder loads too, and its own that could not be read.
+// Scans pickles that opening did not read: files next to the checkpoint that a resumed program also
+// loads, and the checkpoint's own unreadable files.
 void add_unread_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   constexpr std::size_t kMostFiles = 4096, kMostTold = 32;
   std::set<std::string_view> unread, told_before;

@@ -40,7 +40,7 @@ std::map<std::string, MatrixFamily> matrix_families(const Facts& facts) {
   for (TensorId tensor : each_tensor(facts)) {
     if (is_checked_matrix(facts, tensor)) matrices.push_back(tensor);
   }
-  const std::vector<bool> has_several = have_more_values(facts, matrices, 1);
+  const std::vector<bool> has_several = have_more_values_than(facts, matrices, 1);
   std::map<std::string, MatrixFamily> families;
   for (std::size_t i = 0; i < matrices.size(); ++i) {
     const std::string_view fqn = c.fqn(matrices[i]);

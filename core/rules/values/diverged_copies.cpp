@@ -31,7 +31,7 @@ bool has_word(std::string_view fqn, std::span<const std::string_view> words) {
 // True for tensors that may differ between ranks, checked by their form. Integers are never
 // trained, so these are not diverged weights: generators of torch (uint8: 5,056 elements on a CPU,
 // 16 on a GPU) and numpy (624 words and a position), and names of per-rank data.
-bool is_of_one_rank(const Checkpoint& c, TensorId tensor) {
+bool is_rank_specific_tensor(const Checkpoint& c, TensorId tensor) {
   constexpr auto kGenerators =
       std::to_array<std::string_view>({"rng", "rngs", "prng", "seed", "seeds", "generator"});
   constexpr auto kFeeds = std::to_array<std::string_view>(
@@ -50,7 +50,7 @@ bool is_of_one_rank(const Checkpoint& c, TensorId tensor) {
 }
 
 // True if each rank loads its own uncut tensor by its own index.
-bool loads_its_own(const Checkpoint& c, TensorId tensor) {
+bool is_loaded_per_rank(const Checkpoint& c, TensorId tensor) {
   if (c.format().traits.index_of_rank == nullptr) return false;
   auto chunks = c.chunks(tensor);
   return chunks.size() == 1 && same(c.sizes(chunks[0]), c.shape(tensor));
@@ -79,11 +79,12 @@ void find_diverged_copies(const Facts& facts, std::vector<Finding>& findings) {
   using Kind = ReplicaMismatch::Kind;
   CopyMismatches unread, apart, own, of_rank;
   for (const auto& [tensor, doubt] : facts.replica_mismatches) {
-    const bool is_own = doubt.kind == Kind::kDiffers && loads_its_own(facts.checkpoint, tensor);
-    CopyMismatches& to = doubt.kind == Kind::kUnread                ? unread
-                         : !is_own                                  ? apart
-                         : is_of_one_rank(facts.checkpoint, tensor) ? of_rank
-                                                                    : own;
+    const bool is_own =
+        doubt.kind == Kind::kDiffers && is_loaded_per_rank(facts.checkpoint, tensor);
+    CopyMismatches& to = doubt.kind == Kind::kUnread                         ? unread
+                         : !is_own                                           ? apart
+                         : is_rank_specific_tensor(facts.checkpoint, tensor) ? of_rank
+                                                                             : own;
     to.add(std::string(facts.checkpoint.fqn(tensor)), doubt.words);
   }
   if (!unread.how.empty())

@@ -46,7 +46,7 @@ std::string signature(const Facts& facts, TensorId tensor) {
 
 // True for computed tables, which are equal in every layer that has them. In a model of several
 // kinds of layers these may be few.
-bool is_computed(std::string_view fqn) {
+bool is_computed_table(std::string_view fqn) {
   constexpr std::array<std::string_view, 6> kWords{"rotary",    "inv_freq",   "freqs_cis",
                                                    "quant_map", "cos_cached", "sin_cached"};
   return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
@@ -84,7 +84,7 @@ void keep_distinctive(const Facts& facts, std::vector<DuplicatePair> alike, Dupl
   for (const DuplicatePair& one : alike) tensors.push_back(one.tensor);
   std::sort(tensors.begin(), tensors.end());
   tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
-  const std::vector<bool> tells = have_more_values(facts, tensors, kDistinct);
+  const std::vector<bool> tells = have_more_values_than(facts, tensors, kDistinct);
   for (DuplicatePair& one : alike) {
     auto at = std::lower_bound(tensors.begin(), tensors.end(), one.tensor) - tensors.begin();
     if (tells[static_cast<std::size_t>(at)]) twins.pairs[std::move(one.pair)].push_back(one.tensor);
@@ -93,7 +93,7 @@ void keep_distinctive(const Facts& facts, std::vector<DuplicatePair> alike, Dupl
 
 bool may_have_a_duplicate(const Facts& facts, TensorId tensor) {
   const std::string_view fqn = facts.checkpoint.fqn(tensor);
-  return !parse_state_fqn(fqn) && !is_computed(fqn) && !is_vocabulary_of_layer(fqn) &&
+  return !parse_state_fqn(fqn) && !is_computed_table(fqn) && !is_vocabulary_of_layer(fqn) &&
          !members_in(fqn).empty();
 }
 

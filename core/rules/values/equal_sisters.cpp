@@ -34,7 +34,7 @@ bool is_matrix(ExtentsView shape) {
 }
 
 // Matrices that have another matrix of the same shape in their module.
-std::vector<TensorId> with_sisters(const Facts& facts) {
+std::vector<TensorId> matrices_with_siblings(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   std::map<std::tuple<std::string_view, Dtype, std::string>, std::vector<TensorId>> groups;
   for (TensorId tensor : each_tensor(facts)) {
@@ -56,7 +56,7 @@ std::vector<TensorId> with_sisters(const Facts& facts) {
 Status report_equal_sisters(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   if (facts.depth != Depth::kData) return {};
-  SHW_TRY(const auto contents, hash_similar_tensors(facts, with_sisters(facts)));
+  SHW_TRY(const auto contents, hash_similar_tensors(facts, matrices_with_siblings(facts)));
   std::map<std::pair<std::string_view, std::string_view>, TensorId> first;
   std::vector<TensorId> seconds, firsts;
   for (const auto& [tensor, content] : contents) {
@@ -66,7 +66,7 @@ Status report_equal_sisters(const Facts& facts, std::vector<Finding>& findings) 
     firsts.push_back(known->second);
     seconds.push_back(tensor);
   }
-  const std::vector<bool> tells = have_more_values(facts, seconds, kFewValuesOfSister);
+  const std::vector<bool> tells = have_more_values_than(facts, seconds, kFewValuesOfSister);
   Finding finding{.rule = std::string(kDuplicateContent.id), .severity = Severity::kWarning};
   std::vector<std::string> pairs;
   for (std::size_t i = 0; i < seconds.size(); ++i) {

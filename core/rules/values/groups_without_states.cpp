@@ -12,16 +12,16 @@
 namespace shw {
 namespace {
 
-struct Listed {
+struct ListedParameterStates {
   std::vector<std::string> without;
   std::size_t with = 0;  // parameters with states
 };
 
 // Listed parameters, if groups list names. Numbers are matched by position, and torch treats
 // parameters without state as new.
-Listed listed_in_groups(const SavedOptimizer& optimizer) {
+ListedParameterStates listed_in_groups(const SavedOptimizer& optimizer) {
   if (optimizer.by_parameter) return {optimizer.without_states, optimizer.groups.size()};
-  Listed out;
+  ListedParameterStates out;
   for (const ParamGroup& group : optimizer.groups) {
     for (const std::string& param : group.params) {
       const bool is_number =
@@ -45,7 +45,7 @@ std::vector<std::string> parameters_among(const Facts& facts, std::vector<std::s
   std::map<std::string, std::string> model;  // by name without wrappers
   for (TensorId tensor : each_tensor(facts)) {
     const std::string_view fqn = facts.checkpoint.fqn(tensor);
-    if (!parse_state_fqn(fqn)) model.emplace(bare_name(fqn), fqn);
+    if (!parse_state_fqn(fqn)) model.emplace(unwrapped_name(fqn), fqn);
   }
   if (model.empty()) return names;
   std::vector<std::string> found;

@@ -20,7 +20,7 @@ struct MasterCasts {
 };
 
 // "rows [0, 2) are rows [6, 8) of the weight", if most differing rows are found elsewhere.
-std::string found_elsewhere(const TensorValues& masters, const TensorValues& weights) {
+std::string rows_found_elsewhere_text(const TensorValues& masters, const TensorValues& weights) {
   std::vector<RowRun> runs = moved_rows(masters, weights);
   std::int64_t rows = 0;
   for (const RowRun& run : runs) rows += run.count;
@@ -39,8 +39,8 @@ bool differs(const MasterValues& look) {
 
 // One line per shifted tile, and the place where differing rows are found, if
 // any.
-Result<std::vector<std::string>> places_of(const Facts& facts,
-                                           const std::vector<const MasterValues*>& looks) {
+Result<std::vector<std::string>> shift_lines_of(const Facts& facts,
+                                                const std::vector<const MasterValues*>& looks) {
   const Checkpoint& c = facts.checkpoint;
   ValueBudget budget = value_budget(facts);
   std::vector<ComparisonCost> costs;
@@ -58,7 +58,7 @@ Result<std::vector<std::string>> places_of(const Facts& facts,
     auto weights = masters ? read_values(facts, looks[i]->weight, own) : std::nullopt;
     if (!weights) return std::string();
     return tile_shifts(c, looks[i]->master, *masters, *weights) + "\n" +
-           found_elsewhere(*masters, *weights);
+           rows_found_elsewhere_text(*masters, *weights);
   };
   return map_comparisons(facts, "look for rows of masters", costs, find);
 }
@@ -93,7 +93,7 @@ Status find_master_mismatches(const Facts& facts, std::vector<Finding>& findings
     if (differs(look)) differing.push_back(&look);
   }
   if (differing.empty()) return {};
-  SHW_TRY(auto places, places_of(facts, differing));
+  SHW_TRY(auto places, shift_lines_of(facts, differing));
   std::vector<std::string> shifts, elsewhere;
   for (const std::string& place : places) {
     const std::size_t line = std::min(place.find('\n'), place.size());

@@ -23,8 +23,8 @@ struct BrokenBounds {
   double worst = 0, bound = 0, bound_of_any = 0;
 };
 
-void count_pair(const Checkpoint& c, const MomentPair& pair, const MomentCount& count,
-                BrokenBounds& out) {
+void add_bound_violations(const Checkpoint& c, const MomentPair& pair, const MomentCount& count,
+                          BrokenBounds& out) {
   ++out.pairs;
   out.looked_at += count.looked_at;
   if (count.above + count.negative + count.without_root == 0) return;
@@ -56,7 +56,7 @@ void add_pair(const Checkpoint& c, const MomentValues& look, BrokenBounds& found
   // Small squares underflow in half precision.
   if (c.dtype(pair.mean) == Dtype::kFloat16 || c.dtype(pair.square) == Dtype::kFloat16) return;
   if (!look.is_read || count.looked_at == 0 || !std::isfinite(look.constant)) return;
-  count_pair(c, pair, count, found);
+  add_bound_violations(c, pair, count, found);
   found.betas.insert(betas_text(look.betas));
   if (count.above + count.negative + count.without_root == 0) return;
   const double of_any = look.betas ? moment_constant_any_beta1(look.betas->second) : 0;
@@ -110,7 +110,7 @@ UnboundedStates unbounded_states(const Facts& facts) {
     auto path = parse_state_fqn(fqn);
     if (!path || path->kind == "step" || role_of_kind(path->kind) != StateRole::kOther) continue;
     out.emplace(optimizer_prefix(fqn).value_or(""),
-                bare_name(path->key) + "." + std::string(path->kind));
+                unwrapped_name(path->key) + "." + std::string(path->kind));
   }
   return out;
 }

@@ -143,7 +143,7 @@ bool is_index(const std::string& text) {
 
 // True if listed, directly or as part of a listed parameter: SOAP's bases "3.weight.Q.0" belong to
 // "3.weight".
-bool names_or_contains(const std::set<std::string>& listed, std::string key) {
+bool is_listed_or_part_of_listed(const std::set<std::string>& listed, std::string key) {
   while (!listed.contains(key)) {
     std::size_t dot = key.rfind('.');
     if (dot == std::string::npos) return false;
@@ -166,7 +166,7 @@ Membership membership_of(const SavedOptimizer& optimizer) {
   }
   std::size_t known = 0;
   for (const std::string& key : optimizer.keys) {
-    if (names_or_contains(listed, key)) {
+    if (is_listed_or_part_of_listed(listed, key)) {
       ++known;
     } else {
       out.orphans.push_back(key);

@@ -27,7 +27,7 @@ void count_differences(Dtype dtype, BytesView a, BytesView b, CopyDivergence& ou
     Bits x = bits_at<Bits>(a, i), y = bits_at<Bits>(b, i);
     if (x == y) continue;
     ++out.differing;
-    std::uint64_t steps = steps_between(dtype, x, y);
+    std::uint64_t steps = ulps_between(dtype, x, y);
     auto bucket = std::upper_bound(kSteps.begin(), kSteps.end(), steps) - kSteps.begin();
     ++out.histogram[static_cast<std::size_t>(std::max<std::ptrdiff_t>(bucket, 1) - 1)];
     double first = value_at(dtype, a, i), second = value_at(dtype, b, i);
@@ -37,7 +37,7 @@ void count_differences(Dtype dtype, BytesView a, BytesView b, CopyDivergence& ou
   }
 }
 
-void add_piece(Dtype dtype, BytesView a, BytesView b, CopyDivergence& out) {
+void add_divergence_of_piece(Dtype dtype, BytesView a, BytesView b, CopyDivergence& out) {
   const std::size_t width = size_of(dtype);
   out.elements += static_cast<std::int64_t>(a.size() / width);
   if (std::equal(a.begin(), a.end(), b.begin(), b.end())) return;
@@ -47,18 +47,18 @@ void add_piece(Dtype dtype, BytesView a, BytesView b, CopyDivergence& out) {
 }
 
 // Size in bytes of the tensor; empty if the file is too short.
-std::optional<std::uint64_t> bytes_of(const SideTensor& tensor) {
+std::optional<std::uint64_t> bytes_of(const TorchFileTensor& tensor) {
   auto elements = volume(tensor.sizes);
   if (!elements) return std::nullopt;
   return checked_mul(static_cast<std::uint64_t>(*elements), std::uint64_t{size_of(tensor.dtype)});
 }
 
 // True if elements are stored in order, so that a part can be read alone.
-bool is_stored_in_order(const SideTensor& tensor) {
+bool is_stored_in_order(const TorchFileTensor& tensor) {
   return !tensor.big_endian && is_row_major(tensor.sizes, tensor.strides);
 }
 
-bool fits_its_storage(const SideTensor& tensor) {
+bool fits_its_storage(const TorchFileTensor& tensor) {
   const std::uint64_t all = tensor.payload_length, bytes = bytes_of(tensor).value_or(UINT64_MAX);
   const auto first = static_cast<std::uint64_t>(tensor.storage_offset);
   return tensor.storage_offset >= 0 && bytes <= all &&
@@ -66,7 +66,7 @@ bool fits_its_storage(const SideTensor& tensor) {
 }
 
 // True if all copies can be read side by side within the memory limit.
-bool can_be_compared(const RankCopies& copies) {
+bool fits_memory_together(const RankCopies& copies) {
   const std::uint64_t most = kHeldTogether / copies.size();
   return std::all_of(copies.begin(), copies.end(), [&](const RankCopy& copy) {
     return is_stored_in_order(*copy.tensor) ? fits_its_storage(*copy.tensor)
@@ -79,9 +79,9 @@ class CopyReader {
  public:
   static Result<CopyReader> open(const RankCopy& copy) {
     CopyReader reader(copy);
-    const SideTensor& tensor = *copy.tensor;
+    const TorchFileTensor& tensor = *copy.tensor;
     if (!is_stored_in_order(tensor)) {
-      SHW_TRY(reader.held_, read_side_elements(*copy.file->source, tensor));
+      SHW_TRY(reader.held_, read_torch_file_elements(*copy.file->source, tensor));
       return reader;
     }
     reader.begin_ = tensor.payload_offset +
@@ -116,7 +116,7 @@ std::vector<CopyPart> parts_of(const std::vector<RankCopies>& groups,
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const RankCopies& copies = groups[i];
     out[i].from_first.resize(copies.size() - 1);
-    if (!can_be_compared(copies)) {
+    if (!fits_memory_together(copies)) {
       out[i].is_read = false;
       continue;
     }
@@ -168,7 +168,7 @@ Result<std::vector<CopyDivergence>> compare_part(const RankCopies& copies, const
     SHW_TRY(BytesView first, readers.front().read(at, length));
     for (std::size_t i = 1; i < readers.size(); ++i) {
       SHW_TRY(BytesView other, readers[i].read(at, length));
-      add_piece(dtype, first, other, out[i - 1]);
+      add_divergence_of_piece(dtype, first, other, out[i - 1]);
     }
     if (progress != nullptr) progress->add(length * copies.size());
   }

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "core/facts/check_input.h"
-#include "core/facts/states/side_masters.h"
+#include "core/facts/states/per_rank_masters.h"
 
 namespace shw {
 
 struct RankCopy {
   std::int64_t rank = 0;
   const RankTensors* file = nullptr;
-  const SideTensor* tensor = nullptr;
+  const TorchFileTensor* tensor = nullptr;
 };
 
 // Copies with values, of equal dtype and size.

@@ -8,7 +8,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
-#include "core/facts/states/side_masters.h"
+#include "core/facts/states/per_rank_masters.h"
 #include "core/facts/values/value_reader.h"
 #include "core/formats/replicas.h"
 #include "core/model/state_path.h"
@@ -21,9 +21,9 @@ namespace {
 
 // Key of the place on the mesh axes that cut the tensor. Empty if it is not a replica: a plain
 // tensor, a partial sum, or a rank outside its mesh.
-std::optional<std::string> holder_of(const SideTensor& tensor) {
+std::optional<std::string> replica_key_of(const TorchFileTensor& tensor) {
   if (!tensor.sharding || !tensor.sharding->coordinate) return std::nullopt;
-  const SideSharding& sharding = *tensor.sharding;
+  const DTensorSharding& sharding = *tensor.sharding;
   if (sharding.coordinate->size() != sharding.placements.size()) return std::nullopt;
   bool replicated = false;
   std::string text = to_text(sharding.global_shape) + to_text(tensor.sizes);
@@ -82,9 +82,9 @@ struct EqualCopies {
 EqualCopies find_equal_copies(const std::map<std::int64_t, RankTensors>& files) {
   std::map<std::pair<std::string, std::string>, RankCopies> groups;
   for (const auto& [rank, file] : files) {
-    for (const SideTensor& tensor : file.tensors) {
+    for (const TorchFileTensor& tensor : file.tensors) {
       bool own = !tensor.sharding || !tensor.sharding->rank || *tensor.sharding->rank == rank;
-      auto holder = own ? holder_of(tensor) : std::nullopt;
+      auto holder = own ? replica_key_of(tensor) : std::nullopt;
       if (holder) groups[{dotted_path(tensor.path), *holder}].push_back({rank, &file, &tensor});
     }
   }

@@ -25,7 +25,7 @@ constexpr std::size_t kMostTiles = 4096;
 using Codes = std::vector<std::uint16_t>;
 
 // The elements of a box, row-major.
-Codes codes_in(const TensorValues& values, const Box& box) {
+Codes elements_in_box(const TensorValues& values, const Box& box) {
   Codes codes(static_cast<std::size_t>(volume(box.sizes).value_or(0)));
   const Extents strides = row_major_strides(values.shape);
   std::int64_t offset = 0;
@@ -228,7 +228,7 @@ std::string tile_shifts(const Checkpoint& checkpoint, TensorId master, const Ten
   std::string text;
   for (ChunkId chunk : chunks) {
     const Box box = box_of(checkpoint, chunk);
-    Codes part = codes_in(rounded, box), whole = codes_in(weights, box);
+    Codes part = elements_in_box(rounded, box), whole = elements_in_box(weights, box);
     drop_sign_of_zero(part);
     drop_sign_of_zero(whole);
     if (!text.empty()) text += ',';

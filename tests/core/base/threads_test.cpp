@@ -30,8 +30,8 @@ int exit_code_without_threads(int (*body)()) {
 }  // namespace
 
 TEST_CASE("threads: as many start as are asked for, and work next to this one is waited for") {
-  CHECK(threads_that_start(0) == 0);
-  CHECK(threads_that_start(3) == 3);
+  CHECK(count_startable_threads(0) == 0);
+  CHECK(count_startable_threads(3) == 3);
   std::atomic<int> done{0};
   auto work = run_on_own_thread([&] { return ++done; });
   CHECK(work.get() == 1);
@@ -47,7 +47,7 @@ TEST_CASE("threads: where the system refuses them there are fewer, and work is d
   CHECK(exit_code_without_threads([] {
           std::thread thread;
           if (start_thread(thread, [] {})) return 1;
-          if (threads_that_start(4) != 0) return 2;
+          if (count_startable_threads(4) != 0) return 2;
           auto work = run_on_own_thread([] { return 7; });
           return work.wait_for(std::chrono::seconds(0)) == std::future_status::ready &&
                          work.get() == 7

@@ -146,7 +146,7 @@ Status together(Transport& transport) {
   SHW_CHECK(expect(least[0] == 5 && greatest[0] == size + 4, "least and greatest"));
   SHW_CHECK(barrier(transport, kStep));
   SHW_TRY(auto gathered,
-          gather_all(transport, bytes_from(transport.rank(), 0, 10 * rank), 1 << 20, kStep));
+          all_gather(transport, bytes_from(transport.rank(), 0, 10 * rank), 1 << 20, kStep));
   for (int peer = 0; peer < transport.size(); ++peer) {
     auto at = static_cast<std::size_t>(peer);
     SHW_CHECK(expect(gathered[at] == bytes_from(peer, 0, 10 * at), "gathered bytes"));

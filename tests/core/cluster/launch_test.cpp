@@ -10,7 +10,7 @@ using namespace shw;
 namespace {
 
 Launch launched_with(const std::map<std::string, std::string>& environment) {
-  return launch_of([&](const char* name) -> const char* {
+  return detect_launch([&](const char* name) -> const char* {
     auto found = environment.find(name);
     return found == environment.end() ? nullptr : found->second.c_str();
   });
@@ -87,11 +87,11 @@ TEST_CASE("launch: several processes join where that was asked for, and nowhere 
   std::map<std::string, std::string> job = {{"OMPI_COMM_WORLD_RANK", "1"},
                                             {"OMPI_COMM_WORLD_SIZE", "4"}};
   auto joined = [&](std::string_view asked) {
-    return joined_launch(asked,
-                         [&](const char* name) -> const char* {
-                           auto found = job.find(name);
-                           return found == job.end() ? nullptr : found->second.c_str();
-                         })
+    return requested_launch(asked,
+                            [&](const char* name) -> const char* {
+                              auto found = job.find(name);
+                              return found == job.end() ? nullptr : found->second.c_str();
+                            })
         .size;
   };
   CHECK(joined("") == 1);

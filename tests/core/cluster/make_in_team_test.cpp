@@ -10,7 +10,7 @@
 #include "core/exec/part_assignment.h"
 #include "core/faulty_store.h"
 #include "core/formats/open.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/transform/drawn_plan.h"
 #include "core/transform/lower.h"
 

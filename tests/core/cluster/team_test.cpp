@@ -169,11 +169,11 @@ TEST_CASE("What the first member cannot take of the others' news ends all of the
 }
 
 TEST_CASE("Who passes on why another one stopped does not put itself in front of it") {
-  const Error heard = error_of_worker(1, encode_error({ErrorKind::kIo, "no more room"}));
+  const Error heard = decode_error_of_rank(1, encode_error({ErrorKind::kIo, "no more room"}));
   CHECK(heard.message == "worker 1 stopped: no more room");
-  CHECK(error_of_worker(12, encode_error(heard)).message == heard.message);
+  CHECK(decode_error_of_rank(12, encode_error(heard)).message == heard.message);
   const Error own{ErrorKind::kIo, "worker x stopped: what is this"};
-  CHECK(error_of_worker(12, encode_error(own)).message == "worker 12 stopped: " + own.message);
+  CHECK(decode_error_of_rank(12, encode_error(own)).message == "worker 12 stopped: " + own.message);
 }
 
 TEST_CASE("The hashes of a team are those of one, and so is what cannot be read") {

@@ -34,7 +34,7 @@ TEST_CASE("averaged: the weighted sum of each element, in any tiles and dtypes")
       tensor.tiles = random_tiles(tensor.shape, random);
       all.push_back(laid({tensor, counters("count", static_cast<std::int32_t>(i))}));
     }
-    auto made = averaged(all, kWeights, {}, nullptr);
+    auto made = average_checkpoints(all, kWeights, {}, nullptr);
     REQUIRE(made.has_value());
     const Numbers expected(sums.begin(), sums.end());
     CHECK(bytes_of(**made, "a.weight") == as_dtype(expected, dtype));
@@ -50,22 +50,23 @@ TEST_CASE("averaged: names, shapes and dtypes that differ are refused, but for w
   for (const auto& other :
        {laid({one("a", {4})}), laid({one("b", {2, 2})}), laid({one("a", {2, 2}), one("b", {1})}),
         laid({TiledTensor{"a", Dtype::kInt32, {2, 2}, Bytes(16), {}}})}) {
-    auto made = averaged({first, other}, {0.5, 0.5}, {}, nullptr);
+    auto made = average_checkpoints({first, other}, {0.5, 0.5}, {}, nullptr);
     REQUIRE_FALSE(made.has_value());
     CHECK(made.error().kind == ErrorKind::kUnsupported);
     CHECK_FALSE(made.error().place.tensor.empty());
   }
-  auto made =
-      averaged({laid({one("a", {2, 2}), one("b", {1})}), first}, {0.5, 0.5}, {"b"}, nullptr);
+  auto made = average_checkpoints({laid({one("a", {2, 2}), one("b", {1})}), first}, {0.5, 0.5},
+                                  {"b"}, nullptr);
   REQUIRE(made.has_value());
   CHECK(numbers_of(**made, "b") == Numbers{1});
 }
 
 TEST_CASE("averaged: quantised weights are refused") {
   const TiledTensor narrow{"a", Dtype::kFloat8E4m3fn, {4}, Bytes(4), {}};
-  CHECK_FALSE(averaged({laid({narrow}), laid({narrow})}, {0.5, 0.5}, {}, nullptr).has_value());
+  CHECK_FALSE(
+      average_checkpoints({laid({narrow}), laid({narrow})}, {0.5, 0.5}, {}, nullptr).has_value());
   const auto packed =
       laid({numbers_tensor("a", {1}, {1})}, "memory", 0, {},
            {{"config.json", R"({"quantization_config": {"quant_method": "awq"}})"}});
-  CHECK_FALSE(averaged({packed, packed}, {0.5, 0.5}, {}, nullptr).has_value());
+  CHECK_FALSE(average_checkpoints({packed, packed}, {0.5, 0.5}, {}, nullptr).has_value());
 }

@@ -8,7 +8,7 @@ using namespace shw::test;
 
 namespace {
 
-const HashOfAll kBase{"aa", 3}, kResult{"bb", 3};
+const TotalHash kBase{"aa", 3}, kResult{"bb", 3};
 
 TiledTensor random_laid(const std::string& fqn, const Extents& shape, Dtype dtype,
                         std::mt19937& random) {
@@ -20,7 +20,7 @@ TiledTensor random_laid(const std::string& fqn, const Extents& shape, Dtype dtyp
 
 std::shared_ptr<const Checkpoint> delta_between(const std::shared_ptr<const Checkpoint>& a,
                                                 const std::shared_ptr<const Checkpoint>& b) {
-  auto delta = delta_of(a, b, kBase, kResult, nullptr);
+  auto delta = compute_delta(a, b, kBase, kResult, nullptr);
   REQUIRE(delta.has_value());
   return *delta;
 }
@@ -28,7 +28,7 @@ std::shared_ptr<const Checkpoint> delta_between(const std::shared_ptr<const Chec
 std::string message_of_applying(const std::vector<TiledTensor>& delta, const DeltaInfo& info = {}) {
   std::mt19937 random(1);
   const auto base = laid({random_laid("a", {3, 4}, Dtype::kFloat32, random)});
-  auto made = with_delta(base, laid(delta), info, nullptr);
+  auto made = apply_delta(base, laid(delta), info, nullptr);
   return made ? "" : made.error().message;
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("delta: applied to its base it gives the result to the bit") {
     const DeltaInfo info = read_delta_info(*delta->directory()).value();
     CHECK(info.base.hash == "aa");
     CHECK(info.result.tensors == 3);
-    auto made = with_delta(a, delta, info, nullptr);
+    auto made = apply_delta(a, delta, info, nullptr);
     INFO((made ? std::string() : made.error().message));
     REQUIRE(made.has_value());
     CHECK((*made)->tensor_count() == after.size());
@@ -106,8 +106,8 @@ TEST_CASE("delta: two that are the same, or differ in what is gone alone, have n
   const TiledTensor one = random_laid("one", {4}, Dtype::kFloat32, random),
                     two = random_laid("two", {4}, Dtype::kFloat32, random);
   const auto a = laid({one, two});
-  CHECK_FALSE(delta_of(a, laid({one, two}), kBase, kResult, nullptr).has_value());
-  CHECK_FALSE(delta_of(a, laid({one}), kBase, kResult, nullptr).has_value());
+  CHECK_FALSE(compute_delta(a, laid({one, two}), kBase, kResult, nullptr).has_value());
+  CHECK_FALSE(compute_delta(a, laid({one}), kBase, kResult, nullptr).has_value());
 }
 
 TEST_CASE("delta: a damaged one is refused before it is applied") {

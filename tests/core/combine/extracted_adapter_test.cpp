@@ -47,12 +47,12 @@ TEST_CASE("extracted_adapter: merged into the base it gives the tuned model") {
   for (const bool is_turned : {false, true}) {
     CAPTURE(is_turned);
     const Models made = models(is_turned, random);
-    auto adapter = extracted_adapter(made.tuned, made.base, 9, nullptr);
+    auto adapter = extract_adapter(made.tuned, made.base, 9, nullptr);
     INFO((adapter ? std::string() : adapter.error().message));
     REQUIRE(adapter.has_value());
     // Both layers have matrices, and both norms are included: PEFT matches modules by name.
     CHECK((*adapter)->tensor_count() == 4 + 2 + 1);
-    auto again = merged_adapter(made.base, *adapter, nullptr);
+    auto again = merge_adapter(made.base, *adapter, nullptr);
     INFO((again ? std::string() : again.error().message));
     REQUIRE(again.has_value());
     for (TensorId tensor : made.tuned->tensors()) {
@@ -71,7 +71,7 @@ TEST_CASE("extracted_adapter: what has no place in an adapter is refused by name
   const TiledTensor weight = numbers_tensor("a.weight", {4, 4}, random_numbers(16, random));
   const TiledTensor other = numbers_tensor("a.weight", {4, 4}, random_numbers(16, random));
   auto refused = [](const std::vector<TiledTensor>& tuned, const std::vector<TiledTensor>& base) {
-    auto made = extracted_adapter(laid(tuned), laid(base), 2, nullptr);
+    auto made = extract_adapter(laid(tuned), laid(base), 2, nullptr);
     return !made.has_value();
   };
   CHECK_FALSE(refused({other}, {weight}));

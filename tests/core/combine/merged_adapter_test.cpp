@@ -65,7 +65,7 @@ std::shared_ptr<const Checkpoint> base_of(const Pair& pair, const std::string& m
 
 std::shared_ptr<const Checkpoint> merged(const std::shared_ptr<const Checkpoint>& base,
                                          const std::shared_ptr<const Checkpoint>& adapter) {
-  auto made = merged_adapter(base, adapter, nullptr);
+  auto made = merge_adapter(base, adapter, nullptr);
   INFO((made ? std::string() : made.error().message));
   REQUIRE(made.has_value());
   return *made;
@@ -200,7 +200,7 @@ TEST_CASE("merged_adapter: what has no place or no known meaning is refused by n
   const std::vector<TiledTensor> sound = matrices_of(pair);
   auto refused = [&](const std::vector<TiledTensor>& tensors, const std::string& config,
                      const std::shared_ptr<const Checkpoint>& of) {
-    auto made = merged_adapter(of, adapter_of(tensors, config), nullptr);
+    auto made = merge_adapter(of, adapter_of(tensors, config), nullptr);
     REQUIRE_FALSE(made.has_value());
     CHECK(made.error().kind == ErrorKind::kUnsupported);
     return made.error().place.tensor + ": " + made.error().message;
@@ -234,8 +234,8 @@ TEST_CASE("merged_adapter: what has no place or no known meaning is refused by n
   TiledTensor other = numbers_tensor(kRoot + kModule + ".lora_B.weight", {kOut + 1, kRank},
                                      Numbers((kOut + 1) * kRank, 1));
   is_about(refused({sound[0], other}, kConfig, base), "do not make");
-  CHECK_FALSE(merged_adapter(base, base, nullptr).has_value());
-  CHECK_FALSE(merged_adapter(base, laid(sound), nullptr).has_value());  // without a config
+  CHECK_FALSE(merge_adapter(base, base, nullptr).has_value());
+  CHECK_FALSE(merge_adapter(base, laid(sound), nullptr).has_value());  // without a config
 }
 
 TEST_CASE("merged_adapter: a base that is not whole is an error, not other numbers") {

@@ -46,7 +46,7 @@ TEST_CASE("quantised: FP8 by blocks, decoded again, is near and keeps what loade
   for (const char* scheme : {"fp8-block,4x6", "fp8-block-ue8m0,4x6"}) {
     CAPTURE(scheme);
     const auto before = model(random, Dtype::kBfloat16);
-    auto made = quantised(before, quantising_of(scheme).value(), {}, nullptr);
+    auto made = quantised(before, parse_quantise_options(scheme).value(), {}, nullptr);
     INFO((made ? std::string() : made.error().message));
     REQUIRE(made.has_value());
     const Checkpoint& c = **made;
@@ -76,7 +76,7 @@ TEST_CASE("quantised: FP8 by blocks, decoded again, is near and keeps what loade
     CHECK((config.find("ue8m0") != std::string::npos) ==
           (std::string(scheme).find("ue8m0") != std::string::npos));
     // After reopening, the config tells the block sizes.
-    auto again = quantised(*made, Quantising{}, {}, nullptr);
+    auto again = quantised(*made, QuantiseOptions{}, {}, nullptr);
     CHECK_FALSE(again.has_value());
   }
 }
@@ -85,7 +85,7 @@ TEST_CASE("quantised: MXFP4 holds what FP4 holds to the bit, and else the neares
   std::mt19937 random(4);
   const std::string fqn = "model.layers.0.mlp.experts.gate_up_proj";
   const auto before = model(random, Dtype::kBfloat16);
-  auto made = quantised(before, quantising_of("mxfp4").value(), {}, nullptr);
+  auto made = quantised(before, parse_quantise_options("mxfp4").value(), {}, nullptr);
   REQUIRE(made.has_value());
   CHECK(same((*made)->shape(*(*made)->find(fqn + "_blocks")), Extents{2, 6, 1, 16}));
   CHECK(same((*made)->shape(*(*made)->find(fqn + "_scales")), Extents{2, 6, 1}));
@@ -109,7 +109,7 @@ TEST_CASE("quantised: MXFP4 holds what FP4 holds to the bit, and else the neares
   }
   // Quantising and decoding a decoded tensor again changes nothing.
   auto config_free = laid({numbers_tensor(fqn, {2, 32, 6}, is, Dtype::kBfloat16)});
-  auto twice = quantised(config_free, quantising_of("mxfp4").value(), {}, nullptr);
+  auto twice = quantised(config_free, parse_quantise_options("mxfp4").value(), {}, nullptr);
   REQUIRE(twice.has_value());
   CHECK(numbers_of(**dequantised(*twice, nullptr), fqn) == is);
 }
@@ -132,13 +132,13 @@ TEST_CASE("quantised: of two FP4 numbers that are as near the larger is taken, w
 TEST_CASE("quantised: ways that are none, and models without such weights, are refused") {
   for (const char* text : {"", "fp8", "int4", "fp8-block,", "fp8-block,0x4", "fp8-block,4",
                            "fp8-block,4x", "fp8-block,4x4x4", "mxfp4,4x4", "fp8-block,99999999x1"})
-    CHECK_FALSE(quantising_of(text).has_value());
+    CHECK_FALSE(parse_quantise_options(text).has_value());
   const auto norms = laid({numbers_tensor("norm.weight", {4}, {1, 2, 3, 4})});
-  CHECK_FALSE(quantised(norms, Quantising{}, {}, nullptr).has_value());
+  CHECK_FALSE(quantised(norms, QuantiseOptions{}, {}, nullptr).has_value());
   // Names of optimizer states contain names of weights.
   const std::string state = "optimizer.exp_avg.q_proj.weight";
   const auto states = laid({numbers_tensor(state, {128, 128}, Numbers(128 * 128, 1))});
-  CHECK(quantised(states, Quantising{}, {}, nullptr).has_value());
-  CHECK_FALSE(quantised(states, Quantising{}, {state}, nullptr).has_value());
-  CHECK_FALSE(quantised(norms, quantising_of("mxfp4").value(), {}, nullptr).has_value());
+  CHECK(quantised(states, QuantiseOptions{}, {}, nullptr).has_value());
+  CHECK_FALSE(quantised(states, QuantiseOptions{}, {state}, nullptr).has_value());
+  CHECK_FALSE(quantised(norms, parse_quantise_options("mxfp4").value(), {}, nullptr).has_value());
 }

@@ -39,7 +39,7 @@ TEST_CASE("norms shifted by 1 are each element with 1 more, and the way back is 
     tensors.push_back(numbers_tensor("q_proj.weight", {4, 4}, random_numbers(16, random), dtype));
     tensors[1].tiles = random_tiles({2, 8}, random);
     const auto before = laid(tensors, "gemma", 0, {}, {});
-    auto made = shifted_norms(before, 1, nullptr);
+    auto made = shift_norm_weights(before, 1, nullptr);
     REQUIRE(made.has_value());
     for (const char* fqn : {"model.norm.weight", "layers.layernorm.weight"}) {
       const Numbers was = numbers_of(*before, fqn), is = numbers_of(**made, fqn);
@@ -51,9 +51,9 @@ TEST_CASE("norms shifted by 1 are each element with 1 more, and the way back is 
       }
     }
     CHECK(numbers_of(**made, "q_proj.weight") == numbers_of(*before, "q_proj.weight"));
-    auto there = shifted_norms(*made, -1, nullptr);
+    auto there = shift_norm_weights(*made, -1, nullptr);
     REQUIRE(there.has_value());
-    auto again = shifted_norms(*there, 1, nullptr);
+    auto again = shift_norm_weights(*there, 1, nullptr);
     REQUIRE(again.has_value());
     CHECK(numbers_of(**again, "model.norm.weight") == numbers_of(**made, "model.norm.weight"));
   }
@@ -64,7 +64,7 @@ TEST_CASE("a checkpoint without norms is not shifted") {
   const auto model =
       laid({numbers_tensor("q_proj.weight", {4, 4}, random_numbers(16, random), Dtype::kFloat32)},
            "base", 0, {}, {});
-  auto made = shifted_norms(model, 1, nullptr);
+  auto made = shift_norm_weights(model, 1, nullptr);
   REQUIRE_FALSE(made.has_value());
   CHECK(made.error().kind == ErrorKind::kUnsupported);
 }

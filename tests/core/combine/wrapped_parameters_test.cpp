@@ -59,9 +59,8 @@ std::vector<TiledTensor> stacked_matrices_of(const Stack& gate_up, const Stack& 
 
 auto merged_wrapped(const std::vector<TiledTensor>& base, const std::vector<TiledTensor>& adapter,
                     const std::string& config = kWrappedConfig) {
-  return merged_adapter(laid(base, "base", 0),
-                        laid(adapter, "adapter", 0, {}, {{"adapter_config.json", config}}),
-                        nullptr);
+  return merge_adapter(laid(base, "base", 0),
+                       laid(adapter, "adapter", 0, {}, {{"adapter_config.json", config}}), nullptr);
 }
 
 }  // namespace

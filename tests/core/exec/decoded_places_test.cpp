@@ -159,8 +159,8 @@ TEST_CASE("an item of any codec that has no room in memory goes to the disk") {
     builder.add_copy(output, whole(sizes), source, dtype, 0, byte_strides(sizes, size_of(dtype)));
     const Program program = builder.take();
     const std::uint64_t needed = decoding_bytes(file, chunk, bytes);
-    CHECK(share_memory(program, {&file}, 2 * needed + 4096).decoded.on_disk.empty());
-    const MemoryShares little = share_memory(program, {&file}, needed);
+    CHECK(plan_memory(program, {&file}, 2 * needed + 4096).decoded.on_disk.empty());
+    const MemoryPlan little = plan_memory(program, {&file}, needed);
     CHECK(little.decoded.on_disk == std::vector<SourceId>{source});
     CHECK(little.decoded.most_at_once == bytes);
   }

@@ -62,10 +62,10 @@ DeviceOptions counting_on(CountingGpu& gpu, OnDeviceError on_error = OnDeviceErr
   return wish;
 }
 
-const NumberLoad kLoad{Dtype::kFloat32, 1 << 20};
+const StatisticsLoad kLoad{Dtype::kFloat32, 1 << 20};
 
 Executors counters_on(CountingGpu& gpu, OnDeviceError on_error = OnDeviceError::kCpu) {
-  auto executors = choose_counters(counting_on(gpu, on_error), std::span(&kLoad, 1));
+  auto executors = choose_statistics_executors(counting_on(gpu, on_error), std::span(&kLoad, 1));
   REQUIRE(executors.has_value());
   return *executors;
 }
@@ -77,7 +77,8 @@ Bytes random_elements(std::size_t bytes, std::mt19937_64& random) {
 }
 
 // Gives equal parts and zeros to both counters.
-void add_alike(NumberCounter& a, StatisticsCounter& b, std::size_t width, std::mt19937_64& random) {
+void add_alike(StatisticsBackend& a, StatisticsCounter& b, std::size_t width,
+               std::mt19937_64& random) {
   std::size_t all = 0;
   for (std::uint64_t parts = random() % 6; parts > 0; --parts) {
     const Bytes bytes = random_elements(random() % 900, random);
@@ -106,7 +107,7 @@ TEST_CASE("numbers of every dtype are the same in whatever slabs a device counts
     CAPTURE(name(dtype));
     for (std::size_t least : {std::size_t{0}, std::size_t{400}}) {
       CountingGpu gpu;
-      auto counter = number_counters(counters_on(gpu), {256, least})();
+      auto counter = statistics_backends(counters_on(gpu), {256, least})();
       StatisticsCounter alone;
       for (int tensor = 0; tensor < 8; ++tensor) {
         counter->begin(dtype);
@@ -125,7 +126,7 @@ TEST_CASE("numbers of every dtype are the same in whatever slabs a device counts
 TEST_CASE("what was begun and not taken leaves nothing behind") {
   std::mt19937_64 random(5);
   CountingGpu gpu;
-  auto counter = number_counters(counters_on(gpu), {256, 0})();
+  auto counter = statistics_backends(counters_on(gpu), {256, 0})();
   const Bytes bytes = random_elements(1000, random);
   counter->begin(Dtype::kFloat32);
   counter->add(random_elements(2001, random));
@@ -151,7 +152,7 @@ TEST_CASE("a card that is lost after any slab counts nothing twice and leaves no
     CAPTURE(good);
     CountingGpu gpu{good};
     const Executors executors = counters_on(gpu);
-    auto counter = number_counters(executors, {256, 0})();
+    auto counter = statistics_backends(executors, {256, 0})();
     for (int again = 0; again < 2; ++again) {
       counter->begin(Dtype::kFloat16);
       counter->add(bytes);
@@ -166,7 +167,7 @@ TEST_CASE("a card that is lost after any slab counts nothing twice and leaves no
 TEST_CASE("a count that is to stop with its card says what the card said, once it is asked") {
   std::mt19937_64 random(7);
   CountingGpu gpu{2};
-  auto counter = number_counters(counters_on(gpu, OnDeviceError::kStop), {256, 0})();
+  auto counter = statistics_backends(counters_on(gpu, OnDeviceError::kStop), {256, 0})();
   counter->begin(Dtype::kFloat32);
   counter->add(random_elements(4096, random));
   auto sums = counter->take();
@@ -182,17 +183,17 @@ TEST_CASE("little is counted where it is read and auto says why") {
     looked = true;
     return Gpus{{}, "there is no driver", {}};
   };
-  auto little = choose_counters(wish, std::span(&kLoad, 1));
+  auto little = choose_statistics_executors(wish, std::span(&kLoad, 1));
   REQUIRE(little.has_value());
   CHECK(little->use().device == "cpu");
   CHECK(little->use().why == "only 1.05 MB are counted: not worth a GPU's start");
   CHECK_FALSE(looked);
-  const NumberLoad much{Dtype::kBfloat16, std::uint64_t{1} << 40};
-  auto none = choose_counters(wish, std::span(&much, 1));
+  const StatisticsLoad much{Dtype::kBfloat16, std::uint64_t{1} << 40};
+  auto none = choose_statistics_executors(wish, std::span(&much, 1));
   REQUIRE(none.has_value());
   CHECK(none->use().why == "there is no driver");
   wish.kind = DeviceKind::kCuda;
-  auto asked = choose_counters(wish, std::span(&kLoad, 1));
+  auto asked = choose_statistics_executors(wish, std::span(&kLoad, 1));
   REQUIRE_FALSE(asked.has_value());
   CHECK(asked.error().kind == ErrorKind::kIo);
 }
@@ -216,9 +217,9 @@ class TimedExecutor final : public Executor {
 }  // namespace
 
 TEST_CASE("auto counts on a card only where a sample of every dtype says that it is sooner") {
-  const NumberLoad loads[] = {{Dtype::kBfloat16, std::uint64_t{1} << 34},
-                              {Dtype::kInt64, std::uint64_t{1} << 33},
-                              {Dtype::kUnknown, std::uint64_t{1} << 50}};
+  const StatisticsLoad loads[] = {{Dtype::kBfloat16, std::uint64_t{1} << 34},
+                                  {Dtype::kInt64, std::uint64_t{1} << 33},
+                                  {Dtype::kUnknown, std::uint64_t{1} << 50}};
   for (bool is_slow : {false, true}) {
     DeviceOptions wish{DeviceKind::kAuto};
     wish.gpu_start = 0;
@@ -228,7 +229,7 @@ TEST_CASE("auto counts on a card only where a sample of every dtype says that it
             return std::make_unique<TimedExecutor>(is_slow);
           }};
     };
-    auto chosen = choose_counters(wish, loads);
+    auto chosen = choose_statistics_executors(wish, loads);
     REQUIRE(chosen.has_value());
     CAPTURE(chosen->use().why);
     CHECK(chosen->use().device == (is_slow ? "cpu" : "cuda:0"));
@@ -254,7 +255,7 @@ TEST_CASE("stats tells the same of 1, 2 and 7 threads and of cards that are lost
       tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 7);
       auto told = tbb::task_arena(threads).execute([&] {
         return statistics_of(**checkpoint, tensors, nullptr, nullptr,
-                             number_counters(executors, {64, 0}));
+                             statistics_backends(executors, {64, 0}));
       });
       REQUIRE(told.has_value());
       CHECK(gpu.begun > std::min(good, 4));
@@ -278,7 +279,7 @@ TEST_CASE("a count that stops with its card stops all of a team") {
     const Executors executors =
         counters_on(transport.rank() == 1 ? broken : sound, OnDeviceError::kStop);
     SHW_TRY(auto told, statistics_of(**checkpoint, tensors, nullptr, &team,
-                                     number_counters(executors, {64, 0})));
+                                     statistics_backends(executors, {64, 0})));
     return {};
   });
   for (const Status& one : ended) {

@@ -39,7 +39,7 @@ Made made_by(std::unique_ptr<Executor> executor, const Program& program, OutputI
   MemoryFile file(out.offset);
   Workspace workspace{SourceOpener(program, {&input}, std::make_shared<DecodedItems>(1 << 20)),
                       std::move(executor)};
-  Limits limits{slab, slab};
+  SlabLimits limits{slab, slab};
   auto blocks = write_blocks(program, output, {0, block_count(program, output, limits)}, workspace,
                              limits, file, nullptr);
   if (!blocks) FAIL(blocks.error().message);

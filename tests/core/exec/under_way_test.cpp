@@ -51,7 +51,7 @@ struct LateRun {
   std::uint64_t peak_bytes = 0;
 };
 LateRun late_run(std::unique_ptr<Executor> executor, const Program& program, OutputId output,
-                 const Checkpoint& input, const Limits& limits) {
+                 const Checkpoint& input, const SlabLimits& limits) {
   MemoryFile file(program.output(output).offset);
   Workspace workspace{SourceOpener(program, {&input}, std::make_shared<DecodedItems>(1 << 20)),
                       std::move(executor)};
@@ -70,7 +70,7 @@ TEST_CASE("blocks that are under way together come to what they come to one by o
     auto input = random_input(program, dice);
     for (std::uint32_t o = 0; o < program.outputs.size(); ++o) {
       const OutputId output{o};
-      const Limits alone{96, 96}, several{96, 96, 96 * 8};
+      const SlabLimits alone{96, 96}, several{96, 96, 96 * 8};
       LateRun wanted = late_run(cpu_executor(), program, output, *input, alone);
       REQUIRE(wanted.written.has_value());
       Seen seen;

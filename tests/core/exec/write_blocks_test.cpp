@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "core/formats/common/crc32.h"
+#include "core/formats/zip/crc32.h"
 #include "core/memory_sink.h"
 #include "core/model/builder.h"
 #include "core/program/program_builder.h"
@@ -33,7 +33,7 @@ Workspace workspace_of(const Program& program, const Checkpoint& input) {
 }
 
 Result<WrittenBlocks> write_all(const Program& program, OutputId output, Workspace& workspace,
-                                const Limits& limits, OutputFile& file,
+                                const SlabLimits& limits, OutputFile& file,
                                 Progress* progress = nullptr) {
   BlockRange all{0, block_count(program, output, limits)};
   return write_blocks(program, output, all, workspace, limits, file, progress);
@@ -49,7 +49,7 @@ Ran run(const Program& program, OutputId output, Workspace& workspace, std::uint
         std::uint64_t at_once = UINT64_MAX) {
   const ProgramOutput& out = program.output(output);
   MemoryFile file(out.offset);
-  std::uint64_t count = block_count(program, output, Limits{slab, slab});
+  std::uint64_t count = block_count(program, output, SlabLimits{slab, slab});
   at_once = std::min(at_once, count);
   std::vector<WrittenBlocks> ranges((count + at_once - 1) / at_once);
   Ran ran;
@@ -57,7 +57,7 @@ Ran run(const Program& program, OutputId output, Workspace& workspace, std::uint
   for (std::size_t i = ranges.size(); i-- > 0;) {
     BlockRange range{i * at_once, std::min((i + 1) * at_once, count)};
     auto written =
-        write_blocks(program, output, range, workspace, Limits{slab, slab}, file, nullptr);
+        write_blocks(program, output, range, workspace, SlabLimits{slab, slab}, file, nullptr);
     if (!written) FAIL(written.error().message);
     ranges[i] = *written;
   }
@@ -161,7 +161,7 @@ TEST_CASE("zeros become holes and a failing read is reported") {
       }));
   Workspace workspace = workspace_of(program, *broken);
   MemoryFile out;
-  auto failed = write_all(program, OutputId{0}, workspace, Limits{1 << 20, 1 << 20}, out);
+  auto failed = write_all(program, OutputId{0}, workspace, SlabLimits{1 << 20, 1 << 20}, out);
   REQUIRE_FALSE(failed.has_value());
   CHECK(failed.error().kind == ErrorKind::kIo);
   CHECK(failed.error().place.file == "source");

@@ -61,16 +61,18 @@ TEST_CASE("explain: a message of one sentence has its two values") {
 }
 
 TEST_CASE("explain: the innermost file of a traceback shows which program speaks") {
-  CHECK(speaker_of("file \"/x/site-packages/transformers/modeling_utils.py\", line 3\n"
-                   "file \"/x/site-packages/vllm/model_executor/loader.py\", line 9") == "vLLM");
-  CHECK(speaker_of("llama_model_load: error loading model: x") == "llama.cpp");
-  CHECK(speaker_of("keyerror: 'x'").empty());
+  CHECK(program_of_message("file \"/x/site-packages/transformers/modeling_utils.py\", line 3\n"
+                           "file \"/x/site-packages/vllm/model_executor/loader.py\", line 9") ==
+        "vLLM");
+  CHECK(program_of_message("llama_model_load: error loading model: x") == "llama.cpp");
+  CHECK(program_of_message("keyerror: 'x'").empty());
   const std::string vllm = "file \"/x/site-packages/vllm/model_executor/loader.py\", line 9\n";
-  CHECK(speaker_of(vllm + "no weights in /models/unsloth/llama-3") == "vLLM");
-  CHECK(speaker_of(vllm + "oserror: no file in directory /ckpt/nemo/step_100") == "vLLM");
-  CHECK(speaker_of("file /data/keras/model.safetensors is truncated").empty());
-  CHECK(speaker_of("file \"/models/unsloth/run.py\", line 2\n" + vllm) == "vLLM");
-  CHECK(speaker_of("file \"/opt/dist-packages/vllm/a.py\", line 2\nsee /models/vllm/x") == "vLLM");
+  CHECK(program_of_message(vllm + "no weights in /models/unsloth/llama-3") == "vLLM");
+  CHECK(program_of_message(vllm + "oserror: no file in directory /ckpt/nemo/step_100") == "vLLM");
+  CHECK(program_of_message("file /data/keras/model.safetensors is truncated").empty());
+  CHECK(program_of_message("file \"/models/unsloth/run.py\", line 2\n" + vllm) == "vLLM");
+  CHECK(program_of_message("file \"/opt/dist-packages/vllm/a.py\", line 2\nsee /models/vllm/x") ==
+        "vLLM");
   ErrorText parsed = parse_error_text(
       "  File \"/x/site-packages/axolotl/utils/models.py\", line 9, in load\n"
       "KeyError: 'model.norm.weight'");

@@ -32,7 +32,7 @@ TEST_CASE("elements that were never written come as one and their number, and co
         std::int64_t given = 0;
         ItemCursor items(c);
         for (const ElementRange range : {ElementRange{0, half}, {half, count}}) {
-          auto some = pass_elements(items, chunk, range, parts, nullptr, alike);
+          auto some = stream_elements(items, chunk, range, parts, nullptr, alike);
           REQUIRE(some.has_value());
           given += *some;
         }
@@ -40,7 +40,7 @@ TEST_CASE("elements that were never written come as one and their number, and co
         sums += counter.take();
       };
       count_into(by_bytes, nullptr);
-      ConstantRunSink counting = counting_constant_runs(together);
+      ConstantRunSink counting = constant_run_counter(together);
       count_into(together, [&](BytesView element, std::uint64_t many) {
         CHECK(element.size() == size_of(c.dtype(tensor)));
         at_once += static_cast<std::int64_t>(many);

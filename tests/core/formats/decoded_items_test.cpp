@@ -93,7 +93,7 @@ TEST_CASE("the slabs of all threads together stay within the memory of a run") {
   builder.add_zeros(output, whole(Extents{8}));
   Program program = builder.take();
   for (std::uint64_t memory : {std::uint64_t{1} << 20, std::uint64_t{256} << 20}) {
-    auto shares = share_memory(program, {}, memory);
+    auto shares = plan_memory(program, {}, memory);
     CHECK(2 * worker_count() * shares.limits.turned_bytes + shares.decoded_bytes <= memory);
     CHECK(shares.limits.slab_bytes <= shares.limits.turned_bytes);
   }

@@ -5,7 +5,6 @@
 #include <random>
 
 #include "core/faulty_store.h"
-#include "core/formats/common/zip.h"
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/items/decoded_items.h"
 #include "core/formats/items/element_pass.h"
@@ -14,6 +13,7 @@
 #include "core/formats/items/item_cursor.h"
 #include "core/formats/items/items.h"
 #include "core/formats/open.h"
+#include "core/formats/zip/zip.h"
 #include "core/make_zip.h"
 #include "core/memory_store.h"
 #include "core/model/builder.h"
@@ -115,7 +115,7 @@ TEST_CASE("elements that pass are those of the item, however it is encoded") {
     ItemCursor items(*checkpoint);
     const std::int64_t count = *volume(kSizes);
     for (std::int64_t first = 0; first < count; first += count / 3) {
-      auto given = pass_elements(items, ChunkId{0}, {first, first + count / 3}, parts, nullptr);
+      auto given = stream_elements(items, ChunkId{0}, {first, first + count / 3}, parts, nullptr);
       REQUIRE(given.has_value());
       CHECK(*given == (first == 0 ? count : 0));
     }
@@ -173,7 +173,7 @@ TEST_CASE("all of an item passes in pieces as they are, each element once") {
         wrong += Bytes(bytes.begin(), bytes.end()) != cut_out(*all, box);
         return {};
       };
-      REQUIRE(pass_boxes(reader, ChunkId{0}, asked, take, nullptr));
+      REQUIRE(stream_boxes(reader, ChunkId{0}, asked, take, nullptr));
       CHECK(elements == *volume(asked.sizes));  // pieces do not overlap, since they are slabs
       CHECK(pieces > 1);
       CHECK(wrong == 0);

@@ -162,7 +162,7 @@ TEST_CASE("where many chunks are is what is said of each alone") {
     std::vector<ChunkId> chunks;
     for (std::uint32_t c = (*checkpoint)->chunk_count(); c-- > 0;) chunks.push_back(ChunkId{c});
     std::vector<std::optional<ChunkStorage>> found(chunks.size());
-    auto read = each_storage(
+    auto read = for_each_storage(
         **checkpoint, chunks, [&](std::size_t i, const ChunkStorage& said) { found[i] = said; },
         nullptr);
     bool all_alone = true;
@@ -200,7 +200,7 @@ TEST_CASE("of many chunks that cannot be read the first one is reported, however
   for (std::uint32_t c = 0; c < (*checkpoint)->chunk_count(); ++c) chunks.push_back(ChunkId{c});
   auto error_of = [&](AfterError after, std::size_t& visited) {
     std::atomic<std::size_t> seen = 0;
-    auto read = each_storage(
+    auto read = for_each_storage(
         **checkpoint, chunks, [&](std::size_t, const ChunkStorage&) { ++seen; }, nullptr, after);
     REQUIRE_FALSE(read.has_value());
     visited = seen;

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/formats/common/pickle.h"
+#include "core/formats/pickle/pickle.h"
 #include "core/make_zip.h"
 #include "core/model/builder.h"
 

@@ -6,7 +6,7 @@
 using namespace shw;
 
 TEST_CASE("steps of files: files that agree or record nothing raise nothing") {
-  StepsOfFiles steps;
+  MixedStepsCheck steps;
   CHECK_FALSE(steps.finding("iteration").has_value());
   steps.add("a", 100);
   steps.add("b", 100);
@@ -15,7 +15,7 @@ TEST_CASE("steps of files: files that agree or record nothing raise nothing") {
 }
 
 TEST_CASE("steps of files: the odd files are named, and all where none is odd") {
-  StepsOfFiles steps;
+  MixedStepsCheck steps;
   steps.add("a", 100);
   steps.add("b", 90);
   auto tied = steps.finding("iteration");

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "core/formats/common/crc32.h"
 #include "core/formats/format_writer.h"
 #include "core/formats/items/items.h"
 #include "core/formats/open.h"
+#include "core/formats/zip/crc32.h"
 
 namespace shw::test {
 

@@ -42,14 +42,14 @@ TEST_CASE("a gathered box holds the elements that its strides name") {
     }
     CHECK(equal);
     std::size_t seen = 0;
-    const bool is_all =
-        each_run(first, sizes, strides.strides, static_cast<std::size_t>(element),
-                 [&](std::int64_t at, std::size_t done, std::int64_t length) {
-                   const auto bytes = static_cast<std::size_t>(length);
-                   const bool follows = done == seen;
-                   seen += bytes;
-                   return follows && std::memcmp(out.data() + done, file.data() + at, bytes) == 0;
-                 });
+    const bool is_all = for_each_run(
+        first, sizes, strides.strides, static_cast<std::size_t>(element),
+        [&](std::int64_t at, std::size_t done, std::int64_t length) {
+          const auto bytes = static_cast<std::size_t>(length);
+          const bool follows = done == seen;
+          seen += bytes;
+          return follows && std::memcmp(out.data() + done, file.data() + at, bytes) == 0;
+        });
     CHECK(is_all);
     CHECK(seen == out.size());
   }

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "core/io/list_names.h"
+#include "core/io/permissions.h"
 #include "core/io/publish.h"
-#include "core/io/rights.h"
 #include "core/io/source.h"
 #include "core/io/store.h"
 #include "core/temporary_folder.h"

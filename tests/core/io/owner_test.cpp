@@ -5,7 +5,7 @@
 
 #include "core/dead_process.h"
 #include "core/faulty_store.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/io/source.h"
 #include "core/io/store.h"
 #include "core/memory_store.h"
@@ -26,7 +26,7 @@ std::string with_line(std::string text, int line, const std::string& value) {
 
 TEST_CASE(
     "a process that ended here is dead, one that runs, or ran elsewhere, is not known to be") {
-  std::string dead = dead_process(), alive = this_process();
+  std::string dead = dead_process(), alive = own_process_identity();
   CHECK(is_dead_process(dead));
   CHECK_FALSE(is_dead_process(alive));
   CHECK_FALSE(is_dead_process(with_line(dead, 0, "another-host")));
@@ -45,7 +45,7 @@ TEST_CASE("a process that was killed and that nobody waited for is dead") {
   REQUIRE(::pipe(ends) == 0);
   pid_t child = ::fork();
   if (child == 0) {
-    std::string text = this_process();
+    std::string text = own_process_identity();
     static_cast<void>(::write(ends[1], text.data(), text.size()) == 0);
     ::pause();
   }
@@ -75,13 +75,13 @@ TEST_CASE("only what a dead process of this machine left is swept") {
   std::string dead = dead_process();
   make("out.shardwright-partial-1", dead);
   make("other.shardwright-partial-2", dead);
-  make("out.shardwright-partial-3", this_process());
+  make("out.shardwright-partial-3", own_process_identity());
   make("out.shardwright-partial-4", "");
   make("out.shardwright-partial-5", with_line(dead, 0, "another-host"));
   make("innocent", dead);
   std::filesystem::create_directory_symlink(folder / "innocent",
                                             folder / "link.shardwright-partial-6");
-  sweep_abandoned(posix_store(), folder / "out", kPartialMark);
+  delete_abandoned_directories(posix_store(), folder / "out", kPartialMark);
   for (int gone : {1, 2}) {
     CHECK_FALSE(posix_store().exists(folder / (gone == 1 ? "out" : "other") +
                                      ".shardwright-partial-" + std::to_string(gone)));
@@ -97,10 +97,11 @@ TEST_CASE("what is spared is not swept") {
   std::filesystem::create_directory(folder / "a.shardwright-partial-1");
   put(folder / "a.shardwright-partial-1/" + kOwnerFile, dead_process());
   std::string seen;
-  sweep_abandoned(posix_store(), folder / "a", kPartialMark, [&](const std::string& found) {
-    seen = found;
-    return true;
-  });
+  delete_abandoned_directories(posix_store(), folder / "a", kPartialMark,
+                               [&](const std::string& found) {
+                                 seen = found;
+                                 return true;
+                               });
   CHECK(seen == folder / "a.shardwright-partial-1");
   CHECK(posix_store().exists(seen));
 }
@@ -122,7 +123,7 @@ TEST_CASE("a directory that nobody makes is taken over once, and is then this pr
   // The owner file is still the old one; the folder's name shows that this process has claimed it.
   put(*taken + "/" + kOwnerFile, dead_process());
   CHECK(owner_state(store, *taken) == OwnerState::kLiveProcess);
-  put(*taken + "/" + kOwnerFile, with_line(this_process(), 0, "another-host"));
+  put(*taken + "/" + kOwnerFile, with_line(own_process_identity(), 0, "another-host"));
   std::filesystem::rename(*taken, left);
   CHECK(owner_state(store, left) == OwnerState::kUnknown);
   CHECK_FALSE(claim_directory(store, folder / "out", kPartialMark).has_value());
@@ -168,7 +169,7 @@ TEST_CASE("a directory whose owner was killed before it could write its name in 
   REQUIRE(::pipe(ends) == 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    const std::string name = unowned_name_suffix();
+    const std::string name = owner_name_suffix();
     ::_exit(::write(ends[1], name.data(), name.size()) > 0 ? 0 : 1);
   }
   ::close(ends[1]);
@@ -183,7 +184,7 @@ TEST_CASE("a directory whose owner was killed before it could write its name in 
   const std::string out = scratch / "out";
   Store& store = posix_store();
   const std::string dead = out + kPartialMark + before_owner, again = dead + "-2",
-                    torn = dead + "-3", alive = out + kPartialMark + unowned_name_suffix(),
+                    torn = dead + "-3", alive = out + kPartialMark + owner_name_suffix(),
                     elsewhere = dead.substr(0, dead.size() - 8) + "01234567";
   for (const std::string& path : {dead, again, torn, alive, elsewhere})
     REQUIRE(store.make_folder(path).has_value());
@@ -191,7 +192,7 @@ TEST_CASE("a directory whose owner was killed before it could write its name in 
   CHECK(owner_state(store, dead) == OwnerState::kDeadProcess);
   CHECK(owner_state(store, alive) == OwnerState::kLiveProcess);
   CHECK(owner_state(store, elsewhere) == OwnerState::kNobody);
-  sweep_abandoned(store, out, kPartialMark);
+  delete_abandoned_directories(store, out, kPartialMark);
   CHECK_FALSE(store.exists(dead));
   CHECK_FALSE(store.exists(again));
   CHECK_FALSE(store.exists(torn));

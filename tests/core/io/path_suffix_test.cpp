@@ -12,11 +12,11 @@ using namespace shw;
 TEST_CASE("path_suffix: a path without an end has none") {
   for (const char* path : {"", "/", "a/b", "a@b", "a/@", "/@merged=b", "a/@Merged=b",
                            "a/@me rged=b", "a/@latest/model", "a/@dequantised/b"})
-    CHECK_FALSE(path_suffix(path).has_value());
+    CHECK_FALSE(parse_computed_suffix(path).has_value());
 }
 
 TEST_CASE("path_suffix: word, numbers and others") {
-  const auto end = path_suffix("runs/a/@average:0.5,0.5=runs/b,/c");
+  const auto end = parse_computed_suffix("runs/a/@average:0.5,0.5=runs/b,/c");
   REQUIRE(end.has_value());
   CHECK(end->before == "runs/a");
   CHECK(end->word == "average");
@@ -26,16 +26,16 @@ TEST_CASE("path_suffix: word, numbers and others") {
 }
 
 TEST_CASE("path_suffix: ends follow one another, and others may have one") {
-  const auto merged = path_suffix("a/@dequantised/@merged=b/@merged=c");
+  const auto merged = parse_computed_suffix("a/@dequantised/@merged=b/@merged=c");
   REQUIRE(merged.has_value());
   CHECK(merged->before == "a/@dequantised/@merged=b");
   CHECK(merged->others == std::vector<std::string>{"c"});
-  const auto average = path_suffix("a/@average=b/@dequantised,c/@dequantised");
+  const auto average = parse_computed_suffix("a/@average=b/@dequantised,c/@dequantised");
   REQUIRE(average.has_value());
   CHECK(average->others == std::vector<std::string>{"b/@dequantised", "c/@dequantised"});
-  CHECK(path_suffix("a/@dequantised")->word == "dequantised");
+  CHECK(parse_computed_suffix("a/@dequantised")->word == "dequantised");
   // What is made is quantised, not the last of what it is made of.
-  const auto quantised = path_suffix("a/@merged=b/@quantised:fp8-block");
+  const auto quantised = parse_computed_suffix("a/@merged=b/@quantised:fp8-block");
   CHECK(quantised->word == "quantised");
   CHECK(quantised->numbers == "fp8-block");
   CHECK(quantised->before == "a/@merged=b");
@@ -58,6 +58,6 @@ TEST_CASE("path_suffix: a short path names the last folders, a stored one has no
   CHECK(short_path("/m/base/@dequantised/@merged=/m/adapter") ==
         "base/@dequantised/@merged=adapter");
   CHECK(short_path("/m/a/@average:0.5,0.5=/n/b") == "a/@average:0.5,0.5=b");
-  CHECK(stored_path("/m/base/@dequantised/@merged=/m/adapter") == "/m/base");
-  CHECK(stored_path("/m/base") == "/m/base");
+  CHECK(path_without_suffixes("/m/base/@dequantised/@merged=/m/adapter") == "/m/base");
+  CHECK(path_without_suffixes("/m/base") == "/m/base");
 }

@@ -59,7 +59,7 @@ TEST_CASE("a sink never replaces a file and never leaves its directory") {
   CHECK_FALSE((*directory)->create("there"));
   CHECK_FALSE((*directory)->create("../there"));
   CHECK_FALSE((*directory)->create("/tmp/there"));
-  CHECK_FALSE((*directory)->copy_in(folder / "there", "there", nullptr));
+  CHECK_FALSE((*directory)->copy_whole_file_in(folder / "there", "there", nullptr));
   CHECK_FALSE((*directory)->rename("there", "../elsewhere"));
   CHECK_FALSE((*directory)->remove("../there"));
   CHECK(contents(folder / "there") == "old");
@@ -72,7 +72,7 @@ TEST_CASE("a copy keeps bytes, holes, mode and time, and is not a hard link") {
   auto directory = posix_store().make_folder(folder / "out");
   REQUIRE(directory.has_value());
   Progress progress;
-  REQUIRE((*directory)->copy_in(folder / "sparse", "copy", &progress));
+  REQUIRE((*directory)->copy_whole_file_in(folder / "sparse", "copy", &progress));
   CHECK(progress.done == 64u << 20);
   struct stat from {
   }, to{};
@@ -126,7 +126,7 @@ TEST_CASE("a cancelled copy stops and says so") {
   REQUIRE(directory.has_value());
   Progress progress;
   progress.cancel();
-  Status copied = (*directory)->copy_in(folder / "source", "copy", &progress);
+  Status copied = (*directory)->copy_whole_file_in(folder / "source", "copy", &progress);
   REQUIRE_FALSE(copied.has_value());
   CHECK(copied.error().kind == ErrorKind::kCancelled);
 }

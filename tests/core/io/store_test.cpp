@@ -126,7 +126,7 @@ TEST_CASE("a folder in memory is published once, under a name that nothing has")
   auto folder = store.edit_folder("/x");
   REQUIRE(folder.has_value());
   CHECK_FALSE((*folder)->create("../y").has_value());
-  CHECK_FALSE((*folder)->copy_in("/nothing", "y", nullptr).has_value());
+  CHECK_FALSE((*folder)->copy_whole_file_in("/nothing", "y", nullptr).has_value());
 }
 
 TEST_CASE("what is decoded is in files that have no name and leave nothing") {

@@ -33,10 +33,10 @@ TEST_CASE("fitted order: axes of a view in any order are found and make the line
     }
     std::shuffle(op.order.begin(), op.order.end(), random);
     const LineSequence from = counted(static_cast<std::size_t>(*volume(op.view)));
-    const LineSequence to = ordered_by({&from, 1}, {op});
+    const LineSequence to = apply_ops({&from, 1}, {op});
     const auto fitted = fit_order({&from, 1}, to);
     REQUIRE(fitted.has_value());
-    CHECK(ordered_by({&from, 1}, fitted->ops) == to);
+    CHECK(apply_ops({&from, 1}, fitted->ops) == to);
   }
 }
 
@@ -48,7 +48,7 @@ TEST_CASE("fitted order: a random order is a list of blocks, and none where the 
     std::shuffle(to.begin(), to.end(), random);
     const auto fitted = fit_order({&from, 1}, to);
     CHECK(fitted.has_value() == (lines == 64));
-    if (fitted) CHECK(ordered_by({&from, 1}, fitted->ops) == to);
+    if (fitted) CHECK(apply_ops({&from, 1}, fitted->ops) == to);
   }
   const LineSequence from = counted(64);
   CHECK_FALSE(fit_order({&from, 1}, counted(64, 100)).has_value());
@@ -111,8 +111,8 @@ TEST_CASE("fitted order: what undoes an operation gives the lines back") {
   reorder.order = {2, 0, 1};
   for (const BoundOp& op : {permute, regroup, reorder}) {
     CAPTURE(name(op.kind));
-    CHECK(ordered_by({&from, 1}, {op}) != from);
-    CHECK(ordered_by({&from, 1}, {op, undone(op)}) == from);
-    CHECK(ordered_by({&from, 1}, {undone(op), op}) == from);
+    CHECK(apply_ops({&from, 1}, {op}) != from);
+    CHECK(apply_ops({&from, 1}, {op, undone(op)}) == from);
+    CHECK(apply_ops({&from, 1}, {undone(op), op}) == from);
   }
 }

@@ -55,7 +55,8 @@ TEST_CASE("compare through a map: a prefix that is added or lost asks for no map
   };
   const auto lost = renamed("", "model.");
   // The names alone look like another program's.
-  CHECK(naming_scheme_of(named_shapes(*lost), facts) != naming_scheme_of(named_shapes(*hf), facts));
+  CHECK(naming_scheme_of(tensor_names_and_shapes(*lost), facts) !=
+        naming_scheme_of(tensor_names_and_shapes(*hf), facts));
   CHECK_FALSE(needs_map(*lost, *hf, facts));
   CHECK_FALSE(needs_map(*renamed("model.", ""), *hf, facts));
 }

@@ -4,7 +4,7 @@
 
 #include "core/fixtures.h"
 #include "core/formats/open.h"
-#include "core/mesh/error_models.h"
+#include "core/mesh/torch_offset_bugs.h"
 #include "core/rules/saved_model.h"
 
 using namespace shw;
@@ -14,7 +14,7 @@ namespace {
 
 SavedTensor laid(std::string fqn, SpecEntry entry) {
   return {std::move(fqn), entry, [entry](std::int64_t rank) -> std::optional<Offer> {
-            auto box = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
+            auto box = box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, rank);
             return Offer{*box, entry.shape, *box};
           }};
 }

@@ -98,7 +98,7 @@ void ProgramBuilder::add_zeros(OutputId output, const Box& box) {
 void ProgramBuilder::add_constant(OutputId output, const Box& box,
                                   const std::array<std::uint64_t, 2>& bits) {
   if (is_empty(box)) return;
-  fill_with(add_job(output, box, Extents(box.sizes.size(), 0)), bits);
+  set_constant(add_job(output, box, Extents(box.sizes.size(), 0)), bits);
 }
 
 Program ProgramBuilder::take(std::vector<OutputId>* moved) {

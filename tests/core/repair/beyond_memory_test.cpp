@@ -14,7 +14,7 @@
 #include "core/exec/forecast.h"
 #include "core/exec/partial_folder.h"
 #include "core/faulty_store.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/memory_store.h"
 #include "core/put_folder.h"
 #include "core/transform/drawn_plan.h"

@@ -8,8 +8,8 @@
 #include "core/formats/common/packed_text.h"
 #include "core/repair/against_source.h"
 #include "core/repair/make_checkpoint.h"
-#include "core/repair/plan/kept_plan.h"
 #include "core/repair/plan/plan.h"
+#include "core/repair/plan/stored_plan.h"
 #include "core/repair/proof/agreement.h"
 #include "core/repair/row_plan.h"
 #include "core/repair/run/apply.h"
@@ -215,15 +215,15 @@ TEST_CASE("entries that a record gives another's value are not hidden by the cer
   FilledRecord record;
   record.entries = {{"step", "other"}};
   std::vector<std::string> broken;
-  compare_record(certificate, "lost.json", record, true, broken);
+  compare_loss_record(certificate, "lost.json", record, true, broken);
   CHECK(broken.empty());
   certificate.entries.clear();
-  compare_record(certificate, "lost.json", record, true, broken);
+  compare_loss_record(certificate, "lost.json", record, true, broken);
   CHECK(broken.size() == 1);
   certificate.entries = {{"step", "other", "item"}};
   certificate.lossless = true;
   broken.clear();
-  compare_record(certificate, "lost.json", record, true, broken);
+  compare_loss_record(certificate, "lost.json", record, true, broken);
   CHECK(broken.size() == 1);
 }
 

@@ -118,7 +118,7 @@ RepairResult metadata_written_anew(const TemporaryFolder& folder, std::vector<Ma
   Finding finding;
   finding.rule = "planted";
   finding.subjects = {"turned"};
-  Relabelled relabelled{*checkpoint->find("turned"), shape, {}};
+  WrongBoxes relabelled{*checkpoint->find("turned"), shape, {}};
   for (std::int64_t row : {6, 4, 2, 0}) relabelled.boxes.push_back({{row, 0}, {2, 4}});
   finding.diagnoses = {relabelled};
   CheckReport report;

@@ -8,10 +8,10 @@
 #include <set>
 
 #include "core/fixtures.h"
-#include "core/formats/common/pickle.h"
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/formats/items/items.h"
 #include "core/formats/open.h"
+#include "core/formats/pickle/pickle.h"
 #include "core/model/builder.h"
 #include "core/repair/against_source.h"
 #include "core/repair/plan/plan.h"

@@ -7,7 +7,7 @@
 #include "core/cluster/transport_team.h"
 #include "core/dead_process.h"
 #include "core/faulty_store.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/transform/drawn_plan.h"
 
 using namespace shw;

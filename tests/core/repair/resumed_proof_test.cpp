@@ -8,7 +8,7 @@
 #include "core/counting_store.h"
 #include "core/dead_process.h"
 #include "core/faulty_store.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/memory_store.h"
 #include "core/put_folder.h"
 #include "core/transform/drawn_plan.h"

@@ -15,7 +15,7 @@ inline Plan plan_of_rows(const Checkpoint& checkpoint, bool moves) {
   if (moves) {
     finding.diagnoses = {BlocksPermuted{TensorId{0}, 0, 1, {5, 4, 3, 2, 1, 0}}};
   } else {
-    finding.diagnoses = {Relabelled{TensorId{0}, {6, 4}, {{{3, 0}, {3, 4}}, {{0, 0}, {3, 4}}}}};
+    finding.diagnoses = {WrongBoxes{TensorId{0}, {6, 4}, {{{3, 0}, {3, 4}}, {{0, 0}, {3, 4}}}}};
   }
   CheckReport report;
   report.findings = {finding};

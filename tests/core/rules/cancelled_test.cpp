@@ -103,11 +103,11 @@ TEST_CASE("a sort that can be cancelled is a stable one") {
     auto less = [](const auto& a, const auto& b) { return a.first < b.first; };
     std::stable_sort(wanted.begin(), wanted.end(), less);
     Progress progress;
-    stable_sort_until_cancelled(items.begin(), items.end(), less, &progress);
+    cancellable_stable_sort(items.begin(), items.end(), less, &progress);
     CHECK(items == wanted);
     progress.cancel();
     auto before = stopped;
-    stable_sort_until_cancelled(stopped.begin(), stopped.end(), less, &progress);
+    cancellable_stable_sort(stopped.begin(), stopped.end(), less, &progress);
     CHECK(stopped == before);
   }
 }

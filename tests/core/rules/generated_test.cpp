@@ -66,7 +66,7 @@ SpecEntry random_entry(const Mesh& mesh, Dice& dice) {
     entry.placements = random_placements(mesh, ndim, dice);
     static const char* const kRoles[] = {"", "", "column", "row", "norm", "expert", "swiglu"};
     entry.role = kRoles[dice.upto(6)];
-    if (order_of_cuts(mesh, entry.placements)) return entry;
+    if (execution_order_of_splits(mesh, entry.placements)) return entry;
   }
 }
 
@@ -171,8 +171,9 @@ SavedModel broken_order(Dice& dice, bool expert) {
     if (recorded == entry.placements) recorded = {strided(0, inner), sharded(0)};
     tensors.push_back({"model.layers." + std::to_string(i) + ".fc1.weight0", entry,
                        [entry, recorded](std::int64_t rank) -> std::optional<Offer> {
-                         auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
-                         auto box = nested_box(entry.shape, *entry.mesh, recorded, rank);
+                         auto truth =
+                             box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, rank);
+                         auto box = box_of_nested_splits(entry.shape, *entry.mesh, recorded, rank);
                          return Offer{*box, entry.shape, *truth};
                        }});
     SpecEntry norm;

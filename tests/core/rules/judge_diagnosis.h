@@ -88,7 +88,7 @@ inline std::int64_t judge(const Checkpoint& checkpoint, const Diagnosis& diagnos
       judge.put(chunk_bytes(retained_chunk.chunk), header->sizes, retained_chunk.source,
                 retained_chunk.at);
     }
-  } else if (const auto* moved = std::get_if<Relabelled>(&diagnosis)) {
+  } else if (const auto* moved = std::get_if<WrongBoxes>(&diagnosis)) {
     CHECK(moved->expected == truth.shape);
     auto chunks = checkpoint.chunks(moved->tensor);
     REQUIRE(moved->boxes.size() == chunks.size());
@@ -107,7 +107,7 @@ inline std::int64_t judge(const Checkpoint& checkpoint, const Diagnosis& diagnos
       at[blocks->dim] = static_cast<std::int64_t>(i) * blocks->block;
       judge.put(values->bytes, values->shape, source, at);
     }
-  } else if (const auto* restored = std::get_if<RestoredFromSide>(&diagnosis)) {
+  } else if (const auto* restored = std::get_if<RestoredFromRankFiles>(&diagnosis)) {
     CHECK(restored->expected == truth.shape);
     for (const ExternalPiece& piece : restored->pieces) {
       auto source = checkpoint.directory()->open(piece.file);

@@ -11,7 +11,7 @@
 
 #include "core/facts/facts.h"
 #include "core/formats/items/items.h"
-#include "core/mesh/error_models.h"
+#include "core/mesh/torch_offset_bugs.h"
 #include "core/rules/check.h"
 #include "core/rules/explained.h"
 #include "core/rules/rules.h"
@@ -85,7 +85,7 @@ inline std::string describe(const SavedModel& model) {
 inline SavedTensor honest(std::string fqn, SpecEntry entry) {
   return {std::move(fqn), entry, [entry](std::int64_t rank) -> std::optional<Offer> {
             if (rank >= entry.mesh->size()) return std::nullopt;
-            auto box = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
+            auto box = box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, rank);
             if (!box) return std::nullopt;
             return Offer{*box, entry.shape, *box};
           }};
@@ -108,7 +108,7 @@ inline void judge(const SavedModel& model, const Finding& finding) {
         for (std::size_t d = 0; d < at.size(); ++d) at[d] += retained_chunk.source.offsets[d];
         CHECK(retained_chunk.at == at);
       }
-    } else if (const auto* moved = std::get_if<Relabelled>(&diagnosis)) {
+    } else if (const auto* moved = std::get_if<WrongBoxes>(&diagnosis)) {
       for (std::uint32_t i = 0; i < moved->boxes.size(); ++i) {
         if (!is_empty(moved->boxes[i])) CHECK(moved->boxes[i] == truth_of(c.chunks(tensor)[i]));
       }
@@ -127,7 +127,7 @@ inline void judge(const SavedModel& model, const Finding& finding) {
 // A plain tensor: every rank offers its own shard as the whole.
 inline SavedTensor plain_state(std::string fqn, const SpecEntry& entry) {
   return {std::move(fqn), entry, [entry](std::int64_t rank) -> std::optional<Offer> {
-            auto box = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
+            auto box = box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, rank);
             if (!box) return std::nullopt;
             return Offer{Box{Extents(box->sizes.size(), 0), box->sizes}, box->sizes, *box};
           }};
@@ -137,14 +137,14 @@ inline SavedTensor plain_state(std::string fqn, const SpecEntry& entry) {
 inline SavedTensor without(std::string fqn, const SpecEntry& entry, std::size_t axis) {
   MeshLayout reduced = without_axis(*entry.mesh, entry.placements, axis);
   return {std::move(fqn), entry, [entry, reduced, axis](std::int64_t rank) -> std::optional<Offer> {
-            auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
+            auto truth = box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, rank);
             Extents size = entry.shape;
             auto dim = static_cast<std::size_t>(entry.placements[axis].dim);
             size[dim] /= entry.mesh->axes[axis].size;
             auto coordinates = entry.mesh->coordinates(rank);
             coordinates.erase(coordinates.begin() + static_cast<std::ptrdiff_t>(axis));
-            auto box =
-                nested_box(size, reduced.mesh, reduced.placements, reduced.mesh.rank(coordinates));
+            auto box = box_of_nested_splits(size, reduced.mesh, reduced.placements,
+                                            reduced.mesh.rank(coordinates));
             if (!truth || !box) return std::nullopt;
             return Offer{*box, size, *truth};
           }};

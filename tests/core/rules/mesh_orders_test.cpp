@@ -90,8 +90,8 @@ SavedModel saved_on(const Mesh& truth, const Mesh& of_spec, const TensorSplit& c
     } else if (how == Damage::kOtherOrder) {
       SpecEntry other = written_on(truth, truth, {one.dims, !one.last_first}, shape, role);
       out.offer = [entry, other](std::int64_t rank) -> std::optional<Offer> {
-        auto box = nested_box(entry.shape, *other.mesh, other.placements, rank);
-        auto held = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
+        auto box = box_of_nested_splits(entry.shape, *other.mesh, other.placements, rank);
+        auto held = box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, rank);
         return Offer{*box, entry.shape, *held};
       };
     } else if (how == Damage::kLocalState) {
@@ -122,7 +122,8 @@ bool lies_on(const SavedModel& model, TensorId tensor, const Mesh& order) {
     auto at = order.coordinates(*c.writer(chunk));
     std::vector<std::int64_t> mine;
     for (const MeshAxis& axis : entry.mesh->axes) mine.push_back(at[place_of(order, axis)]);
-    auto box = nested_box(entry.shape, *entry.mesh, entry.placements, entry.mesh->rank(mine));
+    auto box =
+        box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, entry.mesh->rank(mine));
     if (*box != Box{copy_of(c.offsets(chunk)), copy_of(c.sizes(chunk))}) return false;
   }
   return true;

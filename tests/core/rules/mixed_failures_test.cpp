@@ -21,9 +21,9 @@ namespace {
 // FSDP split after TP, but recorded as if FSDP had split first.
 SavedTensor recorded_plain(std::string fqn, const SpecEntry& entry) {
   return {std::move(fqn), entry, [entry](std::int64_t rank) -> std::optional<Offer> {
-            auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
-            auto box =
-                nested_box(entry.shape, *entry.mesh, as_plain_placements(entry.placements), rank);
+            auto truth = box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, rank);
+            auto box = box_of_nested_splits(entry.shape, *entry.mesh,
+                                            as_plain_placements(entry.placements), rank);
             if (!truth || !box) return std::nullopt;
             return Offer{*box, entry.shape, *truth};
           }};
@@ -32,8 +32,9 @@ SavedTensor recorded_plain(std::string fqn, const SpecEntry& entry) {
 // Boxes that a generation of torch records for uneven strided shards.
 SavedTensor recorded_by(OffsetModel torch, std::string fqn, const SpecEntry& entry) {
   return {std::move(fqn), entry, [entry, torch](std::int64_t rank) -> std::optional<Offer> {
-            auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
-            auto box = recorded_box(torch, entry.shape, *entry.mesh, entry.placements, rank);
+            auto truth = box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, rank);
+            auto box =
+                box_recorded_by_torch(torch, entry.shape, *entry.mesh, entry.placements, rank);
             if (!truth || !box || box->sizes != truth->sizes) return std::nullopt;
             return Offer{*box, entry.shape, *truth};
           }};
@@ -331,7 +332,7 @@ TEST_CASE("a moment whose tiles are elsewhere gives up the rows where they belon
   exchanged.subjects = {"optimizer.state.a.weight.exp_avg"};
   std::vector<Box> boxes;
   for (ChunkId chunk : model.checkpoint->chunks(moment)) boxes.push_back(truth_of(model, chunk));
-  exchanged.diagnoses = {Relabelled{moment, entry.shape, boxes}};
+  exchanged.diagnoses = {WrongBoxes{moment, entry.shape, boxes}};
   for (bool first : {true, false}) {
     CAPTURE(first);
     std::vector<Finding> findings = look(model, false);

@@ -24,14 +24,14 @@ SavedTensor replicated(std::string fqn, Extents shape) {
 SavedTensor without_uneven(std::string fqn, const SpecEntry& entry, std::size_t axis) {
   MeshLayout reduced = without_axis(*entry.mesh, entry.placements, axis);
   return {std::move(fqn), entry, [entry, reduced, axis](std::int64_t rank) -> std::optional<Offer> {
-            auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
+            auto truth = box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, rank);
             auto coordinates = entry.mesh->coordinates(rank);
             Extents size = entry.shape;
             auto dim = static_cast<std::size_t>(entry.placements[axis].dim);
             size[dim] = chunk_of(size[dim], entry.mesh->axes[axis].size, coordinates[axis]).size;
             coordinates.erase(coordinates.begin() + static_cast<std::ptrdiff_t>(axis));
-            auto box =
-                nested_box(size, reduced.mesh, reduced.placements, reduced.mesh.rank(coordinates));
+            auto box = box_of_nested_splits(size, reduced.mesh, reduced.placements,
+                                            reduced.mesh.rank(coordinates));
             if (!truth || !box || is_empty(*truth)) return std::nullopt;
             return Offer{*box, size, *truth};
           }};
@@ -98,8 +98,9 @@ SavedModel torn_offsets(Dice& dice, bool collide) {
       // Two equal starts: one chunk is lost, and no relabel restores it.
       std::set<std::int64_t> starts;
       for (std::int64_t rank = 0; rank < mesh.size(); ++rank) {
-        auto box = recorded_box(OffsetModel::kByIndex, entry.shape, mesh, entry.placements, rank);
-        auto truth = nested_box(entry.shape, mesh, entry.placements, rank);
+        auto box =
+            box_recorded_by_torch(OffsetModel::kByIndex, entry.shape, mesh, entry.placements, rank);
+        auto truth = box_of_nested_splits(entry.shape, mesh, entry.placements, rank);
         full = full && box && truth && !is_empty(*truth) && !is_empty(*box);
         alike = alike || (full && !starts.insert(box->offsets[0]).second);
         differs = differs || (box && truth && box->offsets != truth->offsets);
@@ -108,9 +109,10 @@ SavedModel torn_offsets(Dice& dice, bool collide) {
     }
     tensors.push_back({"model.layers." + std::to_string(i) + ".weight", entry,
                        [entry](std::int64_t rank) -> std::optional<Offer> {
-                         auto box = recorded_box(OffsetModel::kByIndex, entry.shape, *entry.mesh,
-                                                 entry.placements, rank);
-                         auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
+                         auto box = box_recorded_by_torch(OffsetModel::kByIndex, entry.shape,
+                                                          *entry.mesh, entry.placements, rank);
+                         auto truth =
+                             box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, rank);
                          return Offer{*box, entry.shape, *truth};
                        }});
   }
@@ -159,7 +161,8 @@ SavedModel experts(Dice& dice, bool first_commit) {
       continue;
     }
     tensors.push_back({name, entry, [entry, edp, ep](std::int64_t rank) -> std::optional<Offer> {
-                         auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
+                         auto truth =
+                             box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, rank);
                          Extents size = entry.shape;
                          size[0] /= ep;
                          Box box = whole(size);
@@ -285,7 +288,7 @@ TEST_CASE(
       entry.shape = {count, 3};
       entry.placements = {sharded(0)};
       auto offer = [entry, ranks](std::int64_t rank) -> std::optional<Offer> {
-        auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, rank);
+        auto truth = box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, rank);
         Box box{{rank * truth->sizes[0], 0}, truth->sizes};
         return Offer{box, {truth->sizes[0] * ranks, 3}, *truth};
       };
@@ -359,9 +362,10 @@ TEST_CASE("a mesh that a person gives decides which rank is where") {
   SavedTensor tensor{"w", entry, [&](std::int64_t rank) -> std::optional<Offer> {
                        auto at = given.coordinates(rank);
                        std::int64_t mine = entry.mesh->rank({at[1], at[0]});
-                       auto box = nested_box(entry.shape, *entry.mesh,
-                                             as_plain_placements(entry.placements), mine);
-                       auto truth = nested_box(entry.shape, *entry.mesh, entry.placements, mine);
+                       auto box = box_of_nested_splits(entry.shape, *entry.mesh,
+                                                       as_plain_placements(entry.placements), mine);
+                       auto truth =
+                           box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, mine);
                        return Offer{*box, entry.shape, *truth};
                      }};
   SavedModel model = save({tensor}, 8);

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "core/session/look_run.h"
+#include "core/session/content_run.h"
 #include "core/session/session.h"
 
 using namespace shw;

@@ -8,7 +8,7 @@
 #include "core/repair/plan/plan.h"
 #include "core/session/session.h"
 #include "core/temporary_folder.h"
-#include "core/verbs/asked_path.h"
+#include "core/verbs/computed_path.h"
 #include "core/verbs/verbs.h"
 #include "core/verbs/written_as.h"
 

@@ -31,7 +31,7 @@ double slow_number(Dtype dtype, std::uint64_t bits) {
   return parts.negative ? -value : value;
 }
 
-// Counts from one number to the next in order, as steps_between() does.
+// Counts from one number to the next in order, as ulps_between() does.
 std::uint64_t slow_steps(Dtype dtype, std::uint64_t a, std::uint64_t b) {
   std::uint64_t x = order_key(dtype, a), y = order_key(dtype, b);
   std::uint64_t steps = x < y ? y - x : x - y;

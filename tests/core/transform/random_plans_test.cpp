@@ -35,7 +35,7 @@ Bytes bytes_of_tile(const LoweredTarget& lowered, const OutputTile& tile, std::s
                                    std::make_shared<DecodedItems>(std::uint64_t{1} << 30)),
                       cpu_executor()};
   OutputId id = lowered.made[made];
-  Limits limits{slab, slab};
+  SlabLimits limits{slab, slab};
   auto written = write_blocks(lowered.program, id, {0, block_count(lowered.program, id, limits)},
                               workspace, limits, file, nullptr);
   if (!written) FAIL(written.error().message);

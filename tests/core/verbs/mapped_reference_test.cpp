@@ -381,7 +381,7 @@ TEST_CASE("reference of another program: norms of 1 + w are put right, to the bi
     CAPTURE(is_near_one);
     TemporaryFolder folder;
     // Differences of numbers near 1 are exact, and sums of small numbers are rounded.
-    const auto source = shifted_norms(hf, is_near_one ? 1.0F : 0.0F, nullptr);
+    const auto source = shift_norm_weights(hf, is_near_one ? 1.0F : 0.0F, nullptr);
     REQUIRE(source.has_value());
     const auto reference = made_by_steps(*source, {}, folder / "reference");
     const AddStep shift{norms_of(*reference), is_near_one ? -1.0 : 1.0};
@@ -467,13 +467,13 @@ TEST_CASE("reference of the same program: mistakes are named where no file says 
 
 TEST_CASE("reference of the same program: shifted norms of stacked layers are named") {
   const auto right = open_side(kMappedPair + "megatron");
-  const auto shifted = shifted_norms(right, 1.0F, nullptr);
+  const auto shifted = shift_norm_weights(right, 1.0F, nullptr);
   REQUIRE(shifted.has_value());
   const auto named = of_conversion(checked(*shifted, right));
   REQUIRE(named.size() == 1);
   CHECK(named.front().cause.find("larger by 1") != std::string::npos);
   // Norms were trained next to frozen weights.
-  const auto trained = shifted_norms(right, 0.03F, nullptr);
+  const auto trained = shift_norm_weights(right, 0.03F, nullptr);
   REQUIRE(trained.has_value());
   CHECK(of_conversion(checked(*trained, right)).empty());
 }

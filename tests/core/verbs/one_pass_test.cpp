@@ -54,7 +54,7 @@ std::vector<PassCase> pass_cases() {
   const TensorId w{0}, x{1}, moment{2};
   const RetainedChunk rows{ChunkId{4}, {{0, 0}, {3, 4}}, {0, 0}};
   return {
-      {"relabelled", {Relabelled{w, {6, 4}, {{{3, 0}, {3, 4}}, {{0, 0}, {3, 4}}}}}},
+      {"relabelled", {WrongBoxes{w, {6, 4}, {{{3, 0}, {3, 4}}, {{0, 0}, {3, 4}}}}}},
       {"an axis that moved", {AxisMoved{w, 0, 1, 2, {3, 8}}}},
       {"partly lost, zeros", {PartlyLost{moment, {6, 4}, {rows}, ""}}, FillChoice::kZero},
       {"partly lost, from the model", {PartlyLost{moment, {6, 4}, {rows}, "w"}}},
@@ -66,7 +66,7 @@ std::vector<PassCase> pass_cases() {
       {"transposed", {Transposed{w, 0, 1, {4, 6}}}},
       {"names exchanged", {Renamed{w, "x", {}}, Renamed{x, "w", {}}}},
       {"from a side file",
-       {RestoredFromSide{
+       {RestoredFromRankFiles{
            w, {6, 4}, {{"side_rank_1.bin", 0, 96, Dtype::kFloat32, {6, 4}, {0, 0}}}}}},
       {"several at once",
        {BlocksPermuted{w, 0, 1, {5, 4, 3, 2, 1, 0}}, PartlyLost{moment, {6, 4}, {rows}, "x"}}},

@@ -10,7 +10,7 @@
 #include "core/dead_process.h"
 #include "core/formats/open.h"
 #include "core/io/owner.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/memory_store.h"
 #include "core/repair/row_plan.h"
 #include "core/repair/run/apply.h"

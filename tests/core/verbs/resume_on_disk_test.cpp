@@ -6,7 +6,7 @@
 #include "core/dead_process.h"
 #include "core/exec/journal.h"
 #include "core/faulty_store.h"
-#include "core/io/place.h"
+#include "core/io/path_text.h"
 #include "core/repair/row_plan.h"
 #include "core/repair/run/apply.h"
 #include "core/temporary_folder.h"
@@ -273,7 +273,7 @@ TEST_CASE("a journal that was edited, or is of another run, is refused") {
 
 TEST_CASE("what another process makes is neither resumed nor taken away") {
   KilledOnDisk killed;
-  put(killed.partial + "/" + kOwnerFile, this_process());
+  put(killed.partial + "/" + kOwnerFile, own_process_identity());
   for (const std::string& name : {killed.folder / "out", killed.partial}) {
     auto resumed = killed.resume(name);
     REQUIRE_FALSE(resumed.has_value());

@@ -11,7 +11,7 @@
 #include "core/formats/items/items.h"
 #include "core/formats/plain_value.h"
 #include "core/temporary_folder.h"
-#include "core/verbs/asked_path.h"
+#include "core/verbs/computed_path.h"
 #include "core/verbs/map_convert.h"
 #include "core/verbs/mapped_view.h"
 

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "core/model/builder.h"
-#include "core/verbs/letters_in_order.h"
+#include "core/verbs/fuzzy_match.h"
 
 using namespace shw;
 

@@ -8,7 +8,7 @@
 
 #include "core/formats/items/item_cursor.h"
 #include "core/formats/open.h"
-#include "core/session/look_run.h"
+#include "core/session/content_run.h"
 #include "core/session/session.h"
 #include "core/tensor/cast.h"
 
@@ -104,7 +104,7 @@ TEST_CASE("a session looks at the tiles of the selected tensor alone, and keeps 
   const auto* values = tile_values_of(*session.snapshot(), TensorId{0});
   REQUIRE(values != nullptr);
   CHECK(values->is_complete());
-  CHECK_FALSE(would_add_results(*session.snapshot(), TileValuesCommand{}));
+  CHECK_FALSE(has_more_results(*session.snapshot(), TileValuesCommand{}));
   session.apply(SelectTensorCommand{second});
   session.apply(TileValuesCommand{true});
   session.wait();

@@ -16,14 +16,14 @@ TEST_CASE("a build without CUDA says so, and what to take instead") {
   REQUIRE_FALSE(executor.has_value());
   CHECK(executor.error().kind == ErrorKind::kUnsupported);
   CHECK(executor.error().advice.find("--device cpu") != std::string::npos);
-  CHECK_FALSE(cuda_stage(0).has_value());
+  CHECK_FALSE(cuda_staging_buffer(0).has_value());
   auto asked = choose_executors({DeviceKind::kCuda, 0, OnDeviceError::kCpu, cuda_gpus}, Program{});
   REQUIRE_FALSE(asked.has_value());
   CHECK(asked.error().message.find("built without CUDA") != std::string::npos);
 }
 
 TEST_CASE("a build without CUDA still knows which kernels a slab would take") {
-  NumberJob numbers{Dtype::kFloat32, 0, 1000, nullptr};
+  StatisticsJob numbers{Dtype::kFloat32, 0, 1000, nullptr};
   SlabTables tables;
   add_work(tables, {{}, {}, {}, {}, std::span(&numbers, 1)});
   CHECK(tables.of(Kernel::kNumbers4).size() == 1);

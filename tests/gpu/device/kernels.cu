@@ -23,7 +23,7 @@ struct Bench {
   const char* name;
   double predicted;  // share of the copy's speed, in percent
   std::vector<TileJob> tiles, scans;
-  std::vector<NumberJob> numbers = {};
+  std::vector<StatisticsJob> numbers = {};
   bool of_weights = false;  // floats like those of a model instead of random bits
 };
 
@@ -166,7 +166,7 @@ double bytes_of(const Bench& bench) {
              (size_of(job.to) + (job.op == ElementOp::kConstant ? 0 : size_of(job.from)));
   for (const TileJob& job : bench.scans)
     bytes += static_cast<double>(elements(job.layouts.target)) * size_of(job.from);
-  for (const NumberJob& job : bench.numbers)
+  for (const StatisticsJob& job : bench.numbers)
     bytes += static_cast<double>(job.count) * size_of(job.dtype);
   return bytes;
 }
@@ -277,7 +277,7 @@ bool measure_kernels(const std::string& only) {
     }
     SlabTables tables;
     add_tiles(tables, bench.tiles);
-    add_scans(tables, bench.scans);
+    add_fingerprints(tables, bench.scans);
     add_numbers(tables, bench.numbers);
     DeviceTables device;
     if (!device.upload(tables, nullptr) || !ok(cudaStreamSynchronize(nullptr))) return false;

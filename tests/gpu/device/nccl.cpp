@@ -25,7 +25,7 @@ double since(Clock::time_point begin) {
 
 // Half of them end with an abort.
 Status live_once(const NcclLibrary& nccl, Transport& control, bool is_aborted) {
-  SHW_TRY(auto stage, cuda_stage(0));
+  SHW_TRY(auto stage, cuda_staging_buffer(0));
   SHW_TRY(auto transport, open_nccl(nccl, std::move(stage), control, {}));
   SHW_CHECK(transport->wait({"nothing", std::chrono::seconds(10)}));
   if (is_aborted) transport->abort({ErrorKind::kCancelled, "the life is over"});
@@ -42,7 +42,7 @@ bool check_nccl(const std::string& file) {
   }
   for (std::size_t bytes : {std::size_t{256}, std::size_t{1} << 20, std::size_t{256} << 20}) {
     const auto begin = Clock::now();
-    auto stage = cuda_stage(0);
+    auto stage = cuda_staging_buffer(0);
     const Status moved =
         stage ? send_to_itself(*nccl, **stage, bytes) : tl::unexpected<Error>(stage.error());
     if (moved) {

@@ -38,9 +38,9 @@ struct Counted {
 };
 
 // Like core/facts/values/tensor_statistics.cpp, which passes data in pieces.
-std::optional<Counted> count_parts(const MakeNumberCounter& make, Dtype dtype, unsigned threads,
+std::optional<Counted> count_parts(const MakeStatisticsBackend& make, Dtype dtype, unsigned threads,
                                    const std::vector<std::byte>& part, std::size_t parts) {
-  std::vector<std::unique_ptr<NumberCounter>> counters;
+  std::vector<std::unique_ptr<StatisticsBackend>> counters;
   for (unsigned t = 0; t < threads; ++t) {
     counters.push_back(make());  // the first part's setup is not measured
     counters.back()->begin(dtype);
@@ -82,8 +82,8 @@ bool measure_numbers(const Amounts& amounts) {
     for (unsigned threads : {4u, 16u}) {
       const Executors executors(open, OnDeviceError::kStop, {"cuda:0", "it was asked for", {}});
       const auto card =
-          count_parts(number_counters(executors), dtype, threads, part, amounts.parts);
-      const auto cores = count_parts(cpu_number_counter, dtype, threads, part, amounts.parts);
+          count_parts(statistics_backends(executors), dtype, threads, part, amounts.parts);
+      const auto cores = count_parts(cpu_statistics_backend, dtype, threads, part, amounts.parts);
       if (!card || !cores || !(card->sums == cores->sums)) {
         std::printf("numbers of %s: %s\n", std::string(name(dtype)).c_str(),
                     card ? "they differ" : executors.use().failed.c_str());

@@ -55,7 +55,7 @@ struct Lane {
   bool open(const Work& work) {
     SlabTables slab;
     add_tiles(slab, work.tiles);
-    add_scans(slab, work.elements);
+    add_fingerprints(slab, work.elements);
     return in.reserve(work.in) && out.reserve(work.out) && device_in.reserve(work.in) &&
            device_out.reserve(work.out) &&
            cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess &&

@@ -40,7 +40,7 @@ TEST_CASE("Versions are reported as NCCL tells them") {
 TEST_CASE("NCCL itself says in words that there is no GPU") {
   const Gpus gpus = cuda_gpus();
   if (gpus.none.empty()) return;  // tests/gpu/run.sh tests the rest
-  auto stage = cuda_stage(0);
+  auto stage = cuda_staging_buffer(0);
   REQUIRE_FALSE(stage.has_value());
   CHECK(stage.error().message == gpus.none);
   auto nccl = load_nccl();

@@ -59,7 +59,7 @@ int run_until_one_fails(MpiSession& session, std::string_view part) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  auto session = begin_mpi(launch_of_this_process());
+  auto session = begin_mpi(detect_own_launch());
   if (!session) {
     std::fprintf(stderr, "%s\n", session.error().message.c_str());
     return 2;

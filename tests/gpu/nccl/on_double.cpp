@@ -11,7 +11,7 @@
 namespace shw::test {
 namespace {
 
-class HostStage final : public NcclStage {
+class HostStage final : public NcclStagingBuffer {
  public:
   Status take() override { return {}; }
   NcclStream stream() const override { return const_cast<HostStage*>(this); }
@@ -68,7 +68,7 @@ const NcclDouble& nccl_double() {
   return loaded;
 }
 
-std::unique_ptr<NcclStage> host_stage() {
+std::unique_ptr<NcclStagingBuffer> host_stage() {
   return std::make_unique<HostStage>();
 }
 

@@ -22,7 +22,7 @@ struct NcclDouble {
 const NcclDouble& nccl_double();
 
 // Host memory in place of device memory.
-std::unique_ptr<NcclStage> host_stage();
+std::unique_ptr<NcclStagingBuffer> host_stage();
 // Messages in pieces of 1,000 bytes; `patience` for the opening.
 NcclOptions nccl_options(std::chrono::milliseconds patience = std::chrono::seconds(30));
 

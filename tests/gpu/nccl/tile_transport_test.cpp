@@ -26,7 +26,7 @@ TransportOptions nccl_wish(int cards, int rank) {
   };
   wish.options = nccl_options(2000ms);
   wish.library = []() -> Result<NcclLibrary> { return nccl_double().nccl; };
-  wish.stage = [](int) -> Result<std::unique_ptr<NcclStage>> { return host_stage(); };
+  wish.stage = [](int) -> Result<std::unique_ptr<NcclStagingBuffer>> { return host_stage(); };
   return wish;
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("all workers hear why tiles cannot travel by NCCL") {
   check_all_say(told(3,
                      [](TransportOptions& wish, int rank) {
                        if (rank != 1) return;
-                       wish.stage = [](int) -> Result<std::unique_ptr<NcclStage>> {
+                       wish.stage = [](int) -> Result<std::unique_ptr<NcclStagingBuffer>> {
                          return fail(ErrorKind::kIo, "the card has no memory left");
                        };
                      }),

@@ -10,7 +10,7 @@
 
 namespace shw::test {
 
-inline Status wait_for_nccl(NcclComm& comm, NcclStage* stage) {
+inline Status wait_for_nccl(NcclComm& comm, NcclStagingBuffer* stage) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (std::chrono::steady_clock::now() < deadline) {
     SHW_TRY(const bool is_ready, comm.is_ready());
@@ -24,7 +24,7 @@ inline Status wait_for_nccl(NcclComm& comm, NcclStage* stage) {
   return fail(ErrorKind::kIo, "NCCL did nothing for a minute");
 }
 
-inline Status send_to_itself(const NcclLibrary& nccl, NcclStage& stage, std::size_t bytes) {
+inline Status send_to_itself(const NcclLibrary& nccl, NcclStagingBuffer& stage, std::size_t bytes) {
   NcclComm comm(nccl);
   SHW_CHECK(stage.take());
   SHW_TRY(const NcclUniqueId id, comm.unique_id());

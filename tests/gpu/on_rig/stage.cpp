@@ -3,7 +3,7 @@
 
 namespace shw {
 
-Result<std::unique_ptr<NcclStage>> cuda_stage(int) {
+Result<std::unique_ptr<NcclStagingBuffer>> cuda_staging_buffer(int) {
   return test::host_stage();
 }
 

@@ -29,14 +29,14 @@ TEST_CASE("match: the best place and its margin are those of the sorted similari
 }
 
 TEST_CASE("match: another order has one piece for each place and a piece out of place") {
-  CHECK(Matching{{1, 2, 0}}.is_another_order());
-  CHECK_FALSE(Matching{{0, 1, 2}}.is_another_order());
-  CHECK_FALSE(Matching{{1, 1, 0}}.is_another_order());
+  CHECK(Matching{{1, 2, 0}}.is_permuted_matching());
+  CHECK_FALSE(Matching{{0, 1, 2}}.is_permuted_matching());
+  CHECK_FALSE(Matching{{1, 1, 0}}.is_permuted_matching());
   Matching both;
   both.add({1, 0.5});
   both.add({0, 0.25});
   CHECK(both.margin == 0.25);
-  CHECK(both.is_another_order());
+  CHECK(both.is_permuted_matching());
 }
 
 TEST_CASE("match: places by content are taken once each, the last added first") {

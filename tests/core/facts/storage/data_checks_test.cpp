@@ -114,7 +114,7 @@ TEST_CASE("whether many small tensors hold more than a few values opens no file 
   const CheckInput input{*many.checkpoint, nullptr, nullptr, {}, {}, {}, {}};
   for (std::size_t few : {1, 3}) {
     many.begin();
-    const std::vector<bool> found = have_more_values(input, tensors, few);
+    const std::vector<bool> found = have_more_values_than(input, tensors, few);
     // Files that the first tiles do not decide are read once more, with all others.
     CHECK(many.counted->opened.load() <= 6 * worker_count());
     CHECK(many.counted->reads.load() <= 2 * (1800 / 6 + 16 * worker_count()));

@@ -53,7 +53,7 @@ TEST_CASE("what a deep look counts is what a look for statistics finds, and it f
     const std::vector<TensorId> tensors = every_tensor(**checkpoint);
     auto plain = statistics_of(**checkpoint, tensors, nullptr);
     auto told =
-        statistics_of(**checkpoint, tensors, nullptr, nullptr, cpu_number_counter, &counted);
+        statistics_of(**checkpoint, tensors, nullptr, nullptr, cpu_statistics_backend, &counted);
     REQUIRE(plain.has_value());
     REQUIRE(told.has_value());
     REQUIRE(told->size() == plain->size());
@@ -91,7 +91,7 @@ TEST_CASE("who was counted in the deep look is not read again") {
     REQUIRE(statistics_of(**checkpoint, tensors, nullptr).has_value());
     const std::uint64_t of_its_own = *read;
     *read = 0;
-    REQUIRE(statistics_of(**checkpoint, tensors, nullptr, nullptr, cpu_number_counter, &counted)
+    REQUIRE(statistics_of(**checkpoint, tensors, nullptr, nullptr, cpu_statistics_backend, &counted)
                 .has_value());
     CHECK(of_its_own > 0);
     CHECK(*read == 0);

@@ -18,7 +18,7 @@ std::vector<bool> found_in(const Checkpoint& checkpoint, std::size_t few) {
   const CheckInput input{checkpoint, nullptr, nullptr, {}, {}, {}, {}};
   std::vector<TensorId> tensors;
   for (TensorId tensor : checkpoint.tensors()) tensors.push_back(tensor);
-  return have_more_values(input, tensors, few);
+  return have_more_values_than(input, tensors, few);
 }
 
 // Reads the whole tensor and counts its values.

@@ -60,7 +60,7 @@ TEST_CASE("every kind of value is carried over, and carried again is the same op
   for (const std::string& value : values) {
     CAPTURE(value);
     const std::string once = carried_text("\x80\x05" + value + ".");
-    auto placed = placed_opcodes(once, 0, 0);
+    auto placed = renumber_memo_entries(once, 0, 0);
     REQUIRE(placed.has_value());
     CHECK(carried_text(as_pickle(placed->opcodes)) == once);
   }
@@ -91,7 +91,7 @@ TEST_CASE("storages have numbers in the order in which they are named") {
   auto out = carried(as_pickle("(" + storage("7") + storage("2") + storage("7") + "t"));
   REQUIRE(out.has_value());
   CHECK(out->storage_keys == std::vector<std::string>{"7", "2"});
-  auto placed = placed_opcodes(out->opcodes, 0, 10);
+  auto placed = renumber_memo_entries(out->opcodes, 0, 10);
   REQUIRE(placed.has_value());
   const std::string& opcodes = placed->opcodes;
   CHECK(opcodes.find(pickled_text("10")) < opcodes.find(pickled_text("11")));
@@ -99,12 +99,12 @@ TEST_CASE("storages have numbers in the order in which they are named") {
 }
 
 TEST_CASE("memo numbers move by as many as are taken before") {
-  auto placed = placed_opcodes("]r" + little(0, 4) + "(j" + little(0, 4) + "e", 300, 0);
+  auto placed = renumber_memo_entries("]r" + little(0, 4) + "(j" + little(0, 4) + "e", 300, 0);
   REQUIRE(placed.has_value());
   CHECK(placed->memo == 1);
   CHECK(placed->opcodes == "]r" + little(300, 4) + "(j" + little(300, 4) + "e");
   for (const char* odd : {"X\xff", "\xff", "r\1"})
-    CHECK_FALSE(placed_opcodes(odd, 0, 0).has_value());
+    CHECK_FALSE(renumber_memo_entries(odd, 0, 0).has_value());
 }
 
 TEST_CASE("what would run something or is not known is refused by its name") {

@@ -39,7 +39,7 @@ TEST_CASE("index checks: names are matched as by sets of names and files") {
       const auto found = files_of.find(map[i].first);
       REQUIRE((place == MatchedIndex::kNotHeld) == (found == files_of.end()));
       if (found == files_of.end()) continue;
-      const FiledTensor& held = matched.held[place];
+      const StoredTensor& held = matched.held[place];
       CHECK(held.name == map[i].first);
       CHECK(held.is_named);
       CHECK(held.bytes == bytes_of_first[map[i].first]);
@@ -47,12 +47,12 @@ TEST_CASE("index checks: names are matched as by sets of names and files") {
       for (const std::size_t file : held.more_files) paths.insert(files[file].path);
       CHECK(paths == found->second);
     }
-    for (const FiledTensor& held : matched.held)
+    for (const StoredTensor& held : matched.held)
       CHECK(held.is_named == once.contains(std::string(held.name)));
   }
 }
 
 TEST_CASE("index checks: files of an index are sorted, each once") {
   const WeightMap map = {{"a", "2"}, {"b", "1"}, {"c", "1"}, {"d", "2"}};
-  CHECK(files_named(map) == std::vector<std::string_view>{"1", "2"});
+  CHECK(sorted_index_files(map) == std::vector<std::string_view>{"1", "2"});
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <random>
 
-#include "core/formats/common/byte_stream.h"
+#include "core/formats/zip/byte_stream.h"
 
 using namespace shw;
 

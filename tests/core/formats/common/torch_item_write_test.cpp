@@ -3,11 +3,11 @@
 #include <string_view>
 
 #include "core/fixtures.h"
-#include "core/formats/common/crc32.h"
 #include "core/formats/common/torch_item.h"
 #include "core/formats/dcp/dcp_write.h"
 #include "core/formats/items/items.h"
 #include "core/formats/open.h"
+#include "core/formats/zip/crc32.h"
 #include "core/memory_sink.h"
 #include "core/tensor/strided_copy.h"
 

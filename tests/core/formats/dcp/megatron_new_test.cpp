@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "core/formats/common/pickle.h"
+#include "core/formats/pickle/pickle.h"
 #include "core/rules/make_contents.h"
 #include "core/temporary_folder.h"
 

@@ -53,7 +53,7 @@ TEST_CASE("flat ranges: partitions and cuts hold every element of every paramete
     const std::int64_t halves[] = {cut / 2, cut - cut / 2};
     for (const ZeroLayout& layout :
          {lay_out_partitions(shapes, {}, 0, {ranks}, partition),
-          lay_out_cuts(shapes, {&cut, 1}, 0, ranks), lay_out_cuts(shapes, halves, 0, ranks)}) {
+          lay_out_stage3(shapes, {&cut, 1}, 0, ranks), lay_out_stage3(shapes, halves, 0, ranks)}) {
       REQUIRE(layout.parameters.size() == shapes.size());
       for (std::size_t p = 0; p < shapes.size(); ++p) {
         std::int64_t next = 0;

@@ -84,12 +84,16 @@ TEST_CASE("meta llama: params.json tells a rank's file of the highest number tha
 }
 
 TEST_CASE("meta llama: the embedding's axis follows from its width") {
-  CHECK(meta_cut("tok_embeddings.weight", {32000, 2048}, 4096, 2) == TensorSplit::kColumns);
-  CHECK(meta_cut("tok_embeddings.weight", {64128, 4096}, 4096, 2) == TensorSplit::kRows);
-  CHECK(meta_cut("tok_embeddings.weight", {32000, 1024}, 4096, 2) == TensorSplit::kUnknown);
-  CHECK(meta_cut("tok_embeddings.weight", {32000, 1024}, std::nullopt, 2) == TensorSplit::kUnknown);
-  CHECK(meta_cut("layers.3.feed_forward.w2.weight", {8, 8}, 8, 2) == TensorSplit::kColumns);
-  CHECK(meta_cut("layers.3.attention_norm.weight", {8}, 8, 2) == TensorSplit::kReplicated);
+  CHECK(meta_tensor_split("tok_embeddings.weight", {32000, 2048}, 4096, 2) ==
+        TensorSplit::kColumns);
+  CHECK(meta_tensor_split("tok_embeddings.weight", {64128, 4096}, 4096, 2) == TensorSplit::kRows);
+  CHECK(meta_tensor_split("tok_embeddings.weight", {32000, 1024}, 4096, 2) ==
+        TensorSplit::kUnknown);
+  CHECK(meta_tensor_split("tok_embeddings.weight", {32000, 1024}, std::nullopt, 2) ==
+        TensorSplit::kUnknown);
+  CHECK(meta_tensor_split("layers.3.feed_forward.w2.weight", {8, 8}, 8, 2) ==
+        TensorSplit::kColumns);
+  CHECK(meta_tensor_split("layers.3.attention_norm.weight", {8}, 8, 2) == TensorSplit::kReplicated);
   CHECK_FALSE(parse_meta_file("consolidated.pth").has_value());
   CHECK(parse_meta_file("consolidated.07.pth") == 7);
 }

@@ -45,15 +45,15 @@ std::string causes_of_ranks(std::vector<std::pair<std::string, Bytes>> files) {
   return causes;
 }
 
-SideSharding cut_of(Extents shape, Extents mesh, std::vector<std::string> placements) {
-  SideSharding sharding;
+DTensorSharding cut_of(Extents shape, Extents mesh, std::vector<std::string> placements) {
+  DTensorSharding sharding;
   sharding.global_shape = std::move(shape);
   sharding.mesh.shape = std::move(mesh);
   sharding.placements = std::move(placements);
   return sharding;
 }
 
-std::vector<Box> boxes_at(const SideSharding& sharding, std::int64_t rank) {
+std::vector<Box> boxes_at(const DTensorSharding& sharding, std::int64_t rank) {
   auto boxes = boxes_of_sharding(sharding, rank);
   REQUIRE(boxes.has_value());
   return *boxes;

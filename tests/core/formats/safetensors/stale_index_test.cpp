@@ -194,10 +194,10 @@ TEST_CASE("conversion: weights of diffusers keep the name that diffusers looks f
   put(folder / "diffusion_pytorch_model.safetensors", file_of({{"a", '\1'}, {"b", '\2'}}));
   auto checkpoint = open_checkpoint(folder.path());
   REQUIRE(checkpoint.has_value());
-  CHECK(library_names(&**checkpoint).stem == "diffusion_pytorch_model");
+  CHECK(weight_file_names(&**checkpoint).stem == "diffusion_pytorch_model");
   put(made / "model.safetensors", file_of({{"a", '\1'}}));
   checkpoint = open_checkpoint(made.path());
   REQUIRE(checkpoint.has_value());
-  CHECK(library_names(&**checkpoint).stem == "model");
-  CHECK(library_names(nullptr).stem == "model");
+  CHECK(weight_file_names(&**checkpoint).stem == "model");
+  CHECK(weight_file_names(nullptr).stem == "model");
 }

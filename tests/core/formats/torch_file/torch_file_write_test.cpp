@@ -1,12 +1,12 @@
 #include "core/formats/torch_file/torch_file_writer.h"
 
 #include "core/fixtures.h"
-#include "core/formats/common/zip.h"
 #include "core/formats/items/item_check.h"
 #include "core/formats/torch_file/open_state.h"
 #include "core/formats/torch_file/state_dict.h"
 #include "core/formats/torch_file/torch_file_support.h"
 #include "core/formats/written.h"
+#include "core/formats/zip/zip.h"
 
 using namespace shw;
 using namespace shw::test;

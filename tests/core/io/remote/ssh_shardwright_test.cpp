@@ -132,10 +132,11 @@ TEST_CASE("find_shardwright: one of another version or schema is not this progra
   there = found(test::answer_of_version(schema, "0.0.1"));
   CHECK(there.is_installed);
   CHECK_FALSE(there.is_same);
-  CHECK(why_not_used(there) == "over there is version 0.0.1, and this one is version " + version);
+  CHECK(version_mismatch_text(there) ==
+        "over there is version 0.0.1, and this one is version " + version);
   CHECK_FALSE(found(test::answer_of_version("shardwright/1", version)).is_same);
   CHECK_FALSE(found("echo shardwright 0.1.0\n").is_same);
   CHECK_FALSE(found("exit 3\n").is_same);
   CHECK_FALSE(found("exit 127\n").is_installed);
-  CHECK(why_not_used(found("exit 127\n")) == "is not installed over there");
+  CHECK(version_mismatch_text(found("exit 127\n")) == "is not installed over there");
 }

@@ -231,14 +231,14 @@ TEST_CASE("boxes given one by one must tile the tensor") {
   std::vector<Box> boxes{{{0}, {2}}, {{2}, {2}}, {{4}, {2}}, {{6}, {2}}};
   Saved saved = save({8}, boxes, {{0, 1}, {4, 5}, {2, 3}, {6, 7}});
   std::vector<Box> right{{{0}, {2}}, {{4}, {2}}, {{2}, {2}}, {{6}, {2}}};
-  auto planned = lower(*saved.checkpoint, Relabelled{TensorId{0}, {8}, right});
+  auto planned = lower(*saved.checkpoint, WrongBoxes{TensorId{0}, {8}, right});
   REQUIRE(planned.has_value());
   CHECK(is_pure_relabel(*planned));
   CHECK(run_command(*saved.checkpoint, *planned, saved.payloads) == counting({8}));
   right[2].offsets = {4};
-  CHECK_FALSE(lower(*saved.checkpoint, Relabelled{TensorId{0}, {8}, right}));
+  CHECK_FALSE(lower(*saved.checkpoint, WrongBoxes{TensorId{0}, {8}, right}));
   right.pop_back();
-  CHECK_FALSE(lower(*saved.checkpoint, Relabelled{TensorId{0}, {8}, right}));
+  CHECK_FALSE(lower(*saved.checkpoint, WrongBoxes{TensorId{0}, {8}, right}));
 }
 
 TEST_CASE("survivors are placed, the rest is lost and counted") {
@@ -318,7 +318,7 @@ TEST_CASE("blocks in another order come back as relabels where chunks allow it, 
 
 TEST_CASE("chunks of side files must tile the tensor and fit their payload") {
   Saved saved = save({2, 2}, {{{0, 0}, {2, 2}}});
-  RestoredFromSide side{TensorId{0}, {4, 2}, {}};
+  RestoredFromRankFiles side{TensorId{0}, {4, 2}, {}};
   side.pieces.push_back({"optimizer_rank_0.pt", 64, 16, Dtype::kFloat32, {2, 2}, {0, 0}});
   CHECK_FALSE(lower(*saved.checkpoint, side));
   side.pieces.push_back({"optimizer_rank_12.pt", 64, 16, Dtype::kFloat32, {2, 2}, {2, 0}});
@@ -337,8 +337,8 @@ TEST_CASE("chunks of side files must tile the tensor and fit their payload") {
 TEST_CASE("a tile that is pointed at its own bytes keeps its box, and only that tile moves") {
   Saved saved = save({4}, {{{0}, {2}}, {{2}, {2}}});
   auto chunks = saved.checkpoint->chunks(TensorId{0});
-  NewPlace place{chunks[1], FileId{0}, 7, 100};
-  auto planned = lower_repointed(*saved.checkpoint, Repointed{TensorId{0}, {place}});
+  CorrectItemPlace place{chunks[1], FileId{0}, 7, 100};
+  auto planned = lower_repointed(*saved.checkpoint, WrongItemRecords{TensorId{0}, {place}});
   REQUIRE(planned.has_value());
   REQUIRE(planned->chunks.size() == 2);
   CHECK(planned->lost_elements == 0);
@@ -349,12 +349,12 @@ TEST_CASE("a tile that is pointed at its own bytes keeps its box, and only that 
   CHECK(planned->chunks[1].external[0].file == saved.checkpoint->file(FileId{0}).path);
   CHECK(planned->chunks[1].external[0].offset == 7);
   CHECK(planned->chunks[1].external[0].length == 100);
-  CHECK_FALSE(lower_repointed(*saved.checkpoint, Repointed{TensorId{0}, {}}));
-  CHECK_FALSE(lower_repointed(*saved.checkpoint, Repointed{TensorId{0}, {place, place}}));
-  NewPlace elsewhere{chunks[1], FileId{99}, 7, 100};
-  CHECK_FALSE(lower_repointed(*saved.checkpoint, Repointed{TensorId{0}, {elsewhere}}));
-  NewPlace no_tile{ChunkId{99}, FileId{0}, 7, 100};
-  CHECK_FALSE(lower_repointed(*saved.checkpoint, Repointed{TensorId{0}, {place, no_tile}}));
+  CHECK_FALSE(lower_repointed(*saved.checkpoint, WrongItemRecords{TensorId{0}, {}}));
+  CHECK_FALSE(lower_repointed(*saved.checkpoint, WrongItemRecords{TensorId{0}, {place, place}}));
+  CorrectItemPlace elsewhere{chunks[1], FileId{99}, 7, 100};
+  CHECK_FALSE(lower_repointed(*saved.checkpoint, WrongItemRecords{TensorId{0}, {elsewhere}}));
+  CorrectItemPlace no_tile{ChunkId{99}, FileId{0}, 7, 100};
+  CHECK_FALSE(lower_repointed(*saved.checkpoint, WrongItemRecords{TensorId{0}, {place, no_tile}}));
 }
 
 TEST_CASE("the tiling test agrees with counting every element") {

@@ -19,7 +19,7 @@ TEST_CASE("a state that is by a chunk which gets another box stays out of that r
   const TensorId state = *c->find("optimizer.state.a.weight.momentum_buffer");
   auto box_at = [](std::int64_t row) { return Box{{row, 0}, {2, 2}}; };
   const Diagnosis exchanged =
-      Relabelled{weight, {8, 2}, {box_at(0), box_at(4), box_at(2), box_at(6)}};
+      WrongBoxes{weight, {8, 2}, {box_at(0), box_at(4), box_at(2), box_at(6)}};
   auto refused_at = [&](std::int64_t row, bool with_layout) {
     const Diagnosis part =
         PartlyLost{state, {8, 2}, {{c->chunks(state)[0], box_at(0), {row, 0}}}, ""};
@@ -53,7 +53,7 @@ TEST_CASE("a state stays out where another one of its parameter is moved from un
   const TensorId square = *c->find("optimizer.state.a.weight.exp_avg_sq");
   auto box_at = [](std::int64_t row) { return Box{{row, 0}, {2, 2}}; };
   auto refused_at = [&](std::int64_t row, const std::vector<Box>& boxes) {
-    const Diagnosis exchanged = Relabelled{mean, {8, 2}, boxes};
+    const Diagnosis exchanged = WrongBoxes{mean, {8, 2}, boxes};
     const Diagnosis part =
         PartlyLost{square, {8, 2}, {{c->chunks(square)[0], box_at(0), {row, 0}}}, ""};
     return states_of_moved_parameters(*c, nullptr, {{mean, &exchanged}, {square, &part}}, nullptr)

@@ -26,7 +26,7 @@ std::shared_ptr<const Checkpoint> with_hole(const std::string& path) {
 // Exchanges the two tiles of "w".
 Plan plan_to_exchange(const Checkpoint& checkpoint) {
   auto planned =
-      lower(checkpoint, Relabelled{TensorId{0}, {6, 4}, {{{3, 0}, {3, 4}}, {{0, 0}, {3, 4}}}});
+      lower(checkpoint, WrongBoxes{TensorId{0}, {6, 4}, {{{3, 0}, {3, 4}}, {{0, 0}, {3, 4}}}});
   REQUIRE(planned.has_value());
   Plan plan;
   plan.operations.push_back({OperationKind::kRelabel, "", {"w"}, "exchange"});

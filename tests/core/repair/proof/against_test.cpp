@@ -9,8 +9,8 @@
 #include "core/formats/common/packed_text.h"
 #include "core/repair/against_source.h"
 #include "core/repair/make_checkpoint.h"
-#include "core/repair/plan/kept_plan.h"
 #include "core/repair/plan/plan.h"
+#include "core/repair/plan/stored_plan.h"
 #include "core/repair/proof/agreement.h"
 #include "core/repair/proof/certify.h"
 #include "core/repair/proof/item_hashes.h"
@@ -160,7 +160,7 @@ std::string taken_steps(const TemporaryFolder& folder, const std::string& name,
 
 TEST_CASE("a repair of any kind with two elements exchanged is broken next to its source") {
   const Diagnosis kinds[] = {
-      Relabelled{TensorId{0}, {6, 4}, {{{3, 0}, {3, 4}}, {{0, 0}, {3, 4}}}},
+      WrongBoxes{TensorId{0}, {6, 4}, {{{3, 0}, {3, 4}}, {{0, 0}, {3, 4}}}},
       AxisMoved{TensorId{0}, 0, 1, 2, {3, 8}},
       BlocksPermuted{TensorId{0}, 0, 1, {5, 4, 3, 2, 1, 0}},
       Transposed{TensorId{0}, 0, 1, {4, 6}},
@@ -190,7 +190,8 @@ TEST_CASE("what was filled, and what came from a side file, is compared with the
   side.append(reinterpret_cast<const char*>(masters), sizeof masters);
   put(folder / "ckpt/side.pt", side);
   auto checkpoint = opened(folder / "ckpt");
-  RestoredFromSide restored{TensorId{0}, {4}, {{"side.pt", 64, 32, Dtype::kFloat64, {4}, {0}}}};
+  RestoredFromRankFiles restored{
+      TensorId{0}, {4}, {{"side.pt", 64, 32, Dtype::kFloat64, {4}, {0}}}};
   expect_no_lie(folder, planted_repair(folder, *checkpoint, restored), *checkpoint);
 }
 
@@ -200,7 +201,7 @@ TEST_CASE("a repair in place is compared with a copy of what was there before") 
   fs::copy(folder / "ckpt", folder / "copy", fs::copy_options::recursive);
   auto checkpoint = opened(folder / "ckpt");
   Plan plan = planted_plan(*checkpoint,
-                           Relabelled{TensorId{0}, {6, 4}, {{{3, 0}, {3, 4}}, {{0, 0}, {3, 4}}}});
+                           WrongBoxes{TensorId{0}, {6, 4}, {{{3, 0}, {3, 4}}, {{0, 0}, {3, 4}}}});
   ApplyOptions options;
   options.in_place = true;
   REQUIRE(apply_plan(*checkpoint, plan, options).has_value());

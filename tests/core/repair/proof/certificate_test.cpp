@@ -39,7 +39,7 @@ Plan turned_round(const Checkpoint& checkpoint) {
   Finding finding;
   finding.rule = "planted";
   finding.subjects = {"w"};
-  Relabelled relabelled{w, {kTiles, 2}, {}};
+  WrongBoxes relabelled{w, {kTiles, 2}, {}};
   for (std::int64_t i = 0; i < kTiles; ++i)
     relabelled.boxes.push_back({{kTiles - 1 - i, 0}, {1, 2}});
   finding.diagnoses = {relabelled};

@@ -332,7 +332,7 @@ TEST_CASE("chunks come back from side files, cast to the dtype of the tensor") {
   Finding finding;
   finding.rule = "axis-dropped";
   finding.subjects = {"w"};
-  RestoredFromSide restored{TensorId{0}, {4}, {}};
+  RestoredFromRankFiles restored{TensorId{0}, {4}, {}};
   restored.pieces.push_back({"optimizer_rank_0.pt", 64, 16, Dtype::kFloat64, {2}, {0}});
   restored.pieces.push_back({"optimizer_rank_1.pt", 80, 16, Dtype::kFloat64, {2}, {2}});
   finding.diagnoses = {restored};

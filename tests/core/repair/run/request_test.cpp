@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "core/memory_store.h"
-#include "core/repair/plan/kept_plan.h"
+#include "core/repair/plan/stored_plan.h"
 
 using namespace shw;
 

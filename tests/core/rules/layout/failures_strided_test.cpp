@@ -17,7 +17,7 @@ TEST_CASE("F5.1 to F5.3: strided shards that were labelled plain, and those that
   const Finding* finding = seen.find("strided-recorded-plain");
   REQUIRE(finding != nullptr);
   CHECK(finding->remedy->lossless);
-  const auto& boxes = std::get<Relabelled>(finding->diagnoses[0]).boxes;
+  const auto& boxes = std::get<WrongBoxes>(finding->diagnoses[0]).boxes;
   for (std::size_t rank = 0; rank < 8; ++rank)
     CHECK(boxes[rank].offsets[0] == static_cast<std::int64_t>(rank % 2 * 4 + rank / 2));
 
@@ -86,7 +86,7 @@ TEST_CASE("uneven strided shards that were labelled plain are relabelled by what
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].subjects ==
         std::vector<std::string>{"embed.weight", "output.weight", "wq.weight"});
-  CHECK(std::get<Relabelled>(findings[0].diagnoses[0]).boxes ==
+  CHECK(std::get<WrongBoxes>(findings[0].diagnoses[0]).boxes ==
         std::vector<Box>{{{0}, {3}}, {{5}, {3}}, {{3}, {2}}, {{8}, {2}}});
   // If the items are as large as recorded, a saver with another layout than the spec cut them
   // plainly.
@@ -121,7 +121,7 @@ TEST_CASE("uneven shards recorded along another dimension go where their writers
   std::vector<Finding> findings = found_with(6, 1, "tp=4");
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].remedy->lossless);
-  CHECK(std::get<Relabelled>(findings[0].diagnoses.at(0)).boxes ==
+  CHECK(std::get<WrongBoxes>(findings[0].diagnoses.at(0)).boxes ==
         std::vector<Box>{{{0, 0}, {3, 2}}, {{3, 0}, {3, 2}}, {{6, 0}, {3, 2}}, {{9, 0}, {1, 2}}});
   CHECK(found_with(5, 1, "tp=4").empty());  // another place than the rule gives
   CHECK(found_with(6, 2, "tp=4").empty());  // another item than recorded
@@ -214,7 +214,7 @@ TEST_CASE("F5.5 and F5.6: an uneven strided cut is a hazard, and torn offsets ar
   find_rule("uneven-strided")->run(build_facts(input), findings);
   REQUIRE(findings.size() == 1);
   REQUIRE(findings[0].diagnoses.size() == 1);
-  const auto& boxes = std::get<Relabelled>(findings[0].diagnoses[0]).boxes;
+  const auto& boxes = std::get<WrongBoxes>(findings[0].diagnoses[0]).boxes;
   CHECK(boxes == std::vector<Box>{{{0}, {3}}, {{5}, {3}}, {{3}, {2}}, {{8}, {2}}});
 }
 

@@ -78,8 +78,9 @@ TEST_CASE("a spec of strided shards that the chunks contradict leaves states und
     for (const Diagnosis& diagnosis : finding.diagnoses) {
       const auto& part = std::get<PartlyLost>(diagnosis);
       for (const RetainedChunk& retained_chunk : part.retained_chunks) {
-        auto held = nested_box(part.expected, parse_mesh("dp=2,tp=2").value(),
-                               {strided(0, 2), sharded(0)}, *c.writer(retained_chunk.chunk));
+        auto held =
+            box_of_nested_splits(part.expected, parse_mesh("dp=2,tp=2").value(),
+                                 {strided(0, 2), sharded(0)}, *c.writer(retained_chunk.chunk));
         CHECK(held == Box{retained_chunk.at, retained_chunk.source.sizes});
       }
     }

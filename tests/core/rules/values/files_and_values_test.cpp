@@ -4,7 +4,7 @@
 #include <fstream>
 #include <limits>
 
-#include "core/facts/states/side_masters.h"
+#include "core/facts/states/per_rank_masters.h"
 #include "core/model/builder.h"
 #include "core/rules/make_contents.h"
 #include "core/temporary_folder.h"

@@ -39,7 +39,7 @@ struct RankFiles {
       auto word = std::as_bytes(std::span(&values[from], 1));
       bytes.insert(bytes.end(), word.begin(), word.end());
     }
-    SideTensor tensor;
+    TorchFileTensor tensor;
     tensor.dtype = Dtype::kFloat32;
     tensor.sizes = {kHigh, kWide};
     tensor.strides = by_columns ? Extents{1, kHigh} : Extents{kWide, 1};
@@ -134,7 +134,7 @@ TEST_CASE("a copy that leaves its file is not a copy that was compared") {
       files.add(first);
       whole.add(first);
     }
-    SideTensor& tensor = files.files[1]->tensors[0];
+    TorchFileTensor& tensor = files.files[1]->tensors[0];
     if (bent == 0) tensor.storage_offset = -1;
     if (bent == 1) tensor.storage_offset = std::int64_t{1} << 61;
     if (bent == 2) tensor.payload_length -= 4;

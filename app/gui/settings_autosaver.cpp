@@ -1,0 +1,66 @@
+#include "app/gui/settings_autosaver.h"
+
+#include <chrono>
+#include <utility>
+
+#include "core/base/threads.h"
+#include "core/io/store.h"
+
+namespace shw {
+namespace {
+
+// Dragging a splitter changes settings sixty times a second.
+constexpr std::chrono::milliseconds kMoment{400};
+
+}  // namespace
+
+SettingsAutosaver::SettingsAutosaver(std::string file, PanelsState& habits)
+    : file_(std::move(file)) {
+  verbs::KeptSettings kept = verbs::read_ui_settings(posix_store(), file_);
+  read_ = seen_ = kept.settings;
+  set_aside_ = !kept.refused.empty();
+  habits.settings_file = file_;
+  habits.settings_refused = std::move(kept.refused);
+  start_thread(thread_, [this] { work(); });
+}
+
+SettingsAutosaver::~SettingsAutosaver() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+std::string SettingsAutosaver::keep(const verbs::UiSettings& settings) {
+  std::lock_guard lock(mutex_);
+  if (settings != seen_) {
+    seen_ = settings;
+    wanted_ = settings;
+    changed_.notify_all();
+    if (!thread_.joinable()) trouble_ = "the system lets no more threads start";
+  }
+  return trouble_;
+}
+
+void SettingsAutosaver::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return stopping_ || wanted_; });
+    if (!wanted_) return;
+    while (!stopping_) {
+      verbs::UiSettings before = *wanted_;
+      changed_.wait_for(lock, kMoment, [&] { return stopping_; });
+      if (*wanted_ == before) break;
+    }
+    verbs::UiSettings settings = *std::exchange(wanted_, std::nullopt);
+    lock.unlock();
+    Status written = verbs::write_ui_settings(posix_store(), file_, settings, set_aside_);
+    lock.lock();
+    if (written) set_aside_ = false;
+    trouble_ = written ? std::string() : written.error().message;
+  }
+}
+
+}  // namespace shw

@@ -1,0 +1,49 @@
+#include "core/verbs/free_path.h"
+
+#include <fmt/core.h>
+
+#include "core/io/path_text.h"
+#include "core/verbs/plan_file.h"
+
+namespace shw::verbs {
+namespace {
+
+constexpr int kMostNames = 10'000;
+constexpr std::size_t kMostLetters = 100;
+
+Result<std::string> free_name(const Store& store, const std::string& folder,
+                              const std::string& stem, const std::string& ending) {
+  for (int n = 1; n <= kMostNames; ++n) {
+    std::string path = fmt::format("{}/{}{}{}", folder == "/" ? "" : folder, stem,
+                                   n == 1 ? "" : fmt::format("-{}", n), ending);
+    if (!store.exists(path)) return path;
+  }
+  return fail(ErrorKind::kUsage, "ten thousand files of this name are there already", {folder});
+}
+
+}  // namespace
+
+Result<std::string> free_path(const Store& store, const PlaceRequest& asked) {
+  SHW_TRY(std::string checkpoint, store.resolved(asked.checkpoint));
+  std::string stem = checkpoint.substr(checkpoint.rfind('/') + 1);
+  if (stem.empty()) stem = "checkpoint";
+  stem += "-" + asked.name;
+  if (asked.path.empty()) return free_name(store, parent_of(checkpoint), stem, asked.ending);
+  std::string path = without_trailing_slashes(expanded_path(asked.path));
+  if (!store.exists(path)) return path;
+  if (store.read_folder(path)) return free_name(store, path, stem, asked.ending);
+  return fail(ErrorKind::kUsage, "there is a file of this name, and it is left as it is", {path},
+              "Name another file, or a folder: the file gets a free name in it.");
+}
+
+std::string file_name_of(std::string_view fqn) {
+  std::string name;
+  for (char c : fqn.substr(0, kMostLetters)) {
+    const bool is_kept = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                         (c >= 'A' && c <= 'Z') || c == '.' || c == '-' || c == '_';
+    name += is_kept ? c : '_';
+  }
+  return name;
+}
+
+}  // namespace shw::verbs
