@@ -17,7 +17,7 @@
 //   elements   everything else
 //   scan       fingerprint of elements contiguous in memory and in their tensor
 //   scan_each  fingerprint of other elements
-//   numbers    value statistics in any order, one table per job (number_tables.h)
+//   numbers    value statistics in any order, one table per job (statistics_tables.h)
 //   zeros      zeros of non-numeric dtypes
 #pragma once
 
@@ -164,7 +164,7 @@ inline constexpr std::uint32_t kFingerprintThreads = 128;      // each processes
 inline constexpr std::uint32_t kFingerprintBlocks = 512;       // per item
 inline constexpr std::uint32_t kFingerprintUnits = 512;  // per item, of up to 64 elements each
 inline constexpr std::uint32_t kNumberThreads = 256;
-// Elements per item, limited so that sums fit in the words of number_tables.h.
+// Elements per item, limited so that sums fit in the words of statistics_tables.h.
 inline constexpr std::uint32_t kCodeElements = 1 << 18;    // 1 byte
 inline constexpr std::uint32_t kNumberElements = 1 << 16;  // 2 and 4 bytes
 inline constexpr std::uint32_t kWideElements = 1 << 15;    // 8 and 16 bytes

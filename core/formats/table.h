@@ -1,4 +1,5 @@
-// The supported formats, one row each. Formats that are only recognised by name are in unread.h.
+// The supported formats, one row each. Formats that are only recognised by name are in
+// unsupported_formats.h.
 //
 // A row is defined in its format's folder and listed in table.cpp; a new format needs only this and
 // tests. Its Format (core/model/format.h) describes its checkpoints, its Codec

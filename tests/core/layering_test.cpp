@@ -75,9 +75,14 @@ std::string format_folder(const std::string& path) {
              : "";
 }
 
+// Folders of core/formats that include no other folder of it.
+bool is_leaf_folder(const std::string& folder) {
+  return folder == "pickle" || folder == "zip";
+}
+
 // Folders of core/formats that are not a format.
 bool is_shared_folder(const std::string& folder) {
-  return folder == "common" || folder == "items";
+  return folder == "common" || folder == "items" || is_leaf_folder(folder);
 }
 
 // True if shared code of formats includes a format, or a format includes another one.
@@ -85,7 +90,9 @@ bool crosses_formats(const std::string& file, const std::string& include) {
   if (!file.starts_with("core/formats/") || !include.starts_with("core/formats/")) return false;
   std::string from = format_folder(file), to = format_folder(include);
   if (from.empty() || to == from) return false;
-  return from == "common" || !(to.empty() || is_shared_folder(to));
+  if (is_leaf_folder(from)) return true;
+  if (from == "common") return !is_leaf_folder(to);
+  return !(to.empty() || is_shared_folder(to));
 }
 
 // True if code outside formats includes a format instead of traits, codec and writer. The demo may,
@@ -225,6 +232,10 @@ TEST_CASE("a planted violation of the layers is found, and what is allowed is no
                 "#include \"core/formats/safetensors/safetensors.h\"\n")
             .size() == 1);
   CHECK(planted("core", "core/formats/common/a.cpp", "#include \"core/formats/items/items.h\"\n")
+            .size() == 1);
+  CHECK(planted("core", "core/formats/common/a.cpp", "#include \"core/formats/zip/zip.h\"\n")
+            .empty());
+  CHECK(planted("core", "core/formats/zip/a.cpp", "#include \"core/formats/common/codecs.h\"\n")
             .size() == 1);
   CHECK(planted("core", "core/formats/dcp/a.cpp", "#include \"core/formats/items/items.h\"\n")
             .empty());

@@ -34,7 +34,7 @@ struct RankOrders {
 
 // Tests the orders that RankMap (spec_layout.h) uses for `input` against its tensors. A tensor
 // whose rows are split by two axes proves nothing against the spec's order: the axes may have split
-// in another order, which is damage of its own (cut_orders.h).
+// in another order, which is damage of its own (split_orders.h).
 RankOrders find_rank_orders(const CheckInput& input);
 
 }  // namespace shw

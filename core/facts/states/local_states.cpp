@@ -45,8 +45,8 @@ Box empty_box(ExtentsView shape) {
   return Box{copy_of(shape), Extents(shape.size(), 0)};
 }
 
-// The correct rows of a writer, by the parameter's chunks (whose places may be wrong, cut_orders.h)
-// and by the spec, which must agree.
+// The correct rows of a writer, by the parameter's chunks (whose places may be wrong,
+// split_orders.h) and by the spec, which must agree.
 class WriterRows {
  public:
   explicit WriterRows(const CheckInput& input) : input_(input), off_the_grid_(input) {}
@@ -102,7 +102,7 @@ class WriterRows {
   }
 
   // True if the spec describes another layout that loads this checkpoint: tensors of its mesh
-  // differ, and not by a left-to-right record of its splits (cut_orders.h).
+  // differ, and not by a left-to-right record of its splits (split_orders.h).
   bool describes_loading_mesh(const SpecEntry& entry) {
     if (is_expert(entry) || entry.placements != as_plain_placements(entry.placements) ||
         !orders().empty())
@@ -339,7 +339,8 @@ ExtentsView expected_shape(const CheckInput& input, const OptimizerState& state)
 }
 
 std::optional<LocalState> locate_state_by_parameter(const CheckInput& input,
-                                                    const OptimizerState& state, WriterRows& places) {
+                                                    const OptimizerState& state,
+                                                    WriterRows& places) {
   const Checkpoint& c = input.checkpoint;
   ExtentsView expected = expected_shape(input, state);
   if (same(c.shape(state.state), expected)) return std::nullopt;

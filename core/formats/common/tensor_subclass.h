@@ -11,7 +11,7 @@
 //   state = {attribute: tensor | call | value} | (None, {...})
 //
 // DTensor uses such a call too but is excluded, because its local tensor is only a part of it
-// (side_tensors.h).
+// (torch_file_tensors.h).
 #pragma once
 
 #include <optional>

@@ -16,8 +16,8 @@ namespace shw {
 // A record of filled data (common/filled_attribute.h), written by repairs; torch ignores it.
 inline constexpr std::string_view kFilledRecord = "shardwright_filled";
 
-// Opens the records of a torch.save file in any form: a zip archive, or bare (before_zip.h). The
-// error for another file names the format found by its first bytes.
+// Opens the records of a torch.save file in any form: a zip archive, or bare (legacy_torch_file.h).
+// The error for another file names the format found by its first bytes.
 Result<ZipReader> open_torch_records(std::shared_ptr<const ByteSource> source);
 
 // Findings about records that torch needs and that are missing or changed. `is_program`: the file

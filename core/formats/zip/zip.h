@@ -61,8 +61,8 @@ class ZipReader {
   static Result<ZipReader> open(std::shared_ptr<const ByteSource> source, std::uint64_t base,
                                 std::uint64_t length, ZipEnds read = {});
 
-  // Records stored bare in a file without an archive (before_zip.h): `source` is the whole file,
-  // `header_offset` the begin of an entry's bytes. `entries` must not be empty.
+  // Records stored bare in a file without an archive (legacy_torch_file.h): `source` is the whole
+  // file, `header_offset` the begin of an entry's bytes. `entries` must not be empty.
   static ZipReader of_unarchived_records(std::shared_ptr<const ByteSource> source,
                                          std::vector<ZipEntry> entries);
   bool is_bare() const { return is_bare_; }
