@@ -2,7 +2,6 @@
 
 #include <imgui.h>
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
@@ -16,6 +15,8 @@
 #include "app/gui/view_state.h"
 #include "views/imgui_versions.h"
 
+#include "core/base/parse_text.h"
+
 namespace shw {
 namespace {
 
@@ -26,14 +27,6 @@ double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-template <class T>
-std::optional<T> number(std::string_view text) {
-  T value{};
-  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 class OffscreenHarness {
@@ -102,8 +95,8 @@ class OffscreenHarness {
     std::size_t first = line.find(' '), second = line.find(' ', first + 1);
     if (first == line.npos || second == line.npos) return false;
     auto found = bench().marks().items.find(line.substr(0, first));
-    auto x = number<float>(line.substr(first + 1, second - first - 1));
-    auto y = number<float>(line.substr(second + 1));
+    auto x = parse_number<float>(line.substr(first + 1, second - first - 1));
+    auto y = parse_number<float>(line.substr(second + 1));
     if (found == bench().marks().items.end() || !x || !y) return false;
     ImVec4 box = found->second;
     move_mouse({box.x + (box.z - box.x) * *x, box.y + (box.w - box.y) * *y});
@@ -140,8 +133,8 @@ Status usage(const std::string& line) {
 
 Status play_slice(OffscreenHarness& harness, const std::string& line) {
   std::size_t space = line.find(' ', 6);
-  auto dim = number<std::size_t>(line.substr(6, space - 6));
-  auto at = space == line.npos ? std::nullopt : number<std::int64_t>(line.substr(space + 1));
+  auto dim = parse_number<std::size_t>(line.substr(6, space - 6));
+  auto at = space == line.npos ? std::nullopt : parse_number<std::int64_t>(line.substr(space + 1));
   Extents& position = harness.bench().desk().map.slice.at;
   if (!dim || !at || *dim >= position.size() || *at < 0) return usage(line);
   position[*dim] = *at;
@@ -173,11 +166,11 @@ Status play_line(OffscreenHarness& harness, const std::string& line) {
   } else if (line.starts_with("screenshot ")) {
     return harness.save_screenshot(rest("screenshot "));
   } else if (line.starts_with("hover tile ")) {
-    auto chunk = number<std::uint32_t>(rest("hover tile "));
+    auto chunk = parse_number<std::uint32_t>(rest("hover tile "));
     if (!chunk) return usage(line);
     desk.map.pinned = ChunkId{*chunk};
   } else if (line.starts_with("zoom ")) {
-    auto factor = number<double>(rest("zoom "));
+    auto factor = parse_number<double>(rest("zoom "));
     if (!factor || !(*factor >= 1 && *factor <= 1e7)) return usage(line);
     desk.map.zoom = *factor;
   } else if (line.starts_with("slice ")) {
@@ -212,7 +205,7 @@ Status play_line(OffscreenHarness& harness, const std::string& line) {
     if (line.size() > 8) harness.bench().open(opened(line.substr(8)));
   } else if (line.starts_with("tab ") || line.starts_with("close-tab ")) {
     const bool closes = line.starts_with("close");
-    auto tab = number<std::size_t>(rest(closes ? "close-tab " : "tab "));
+    auto tab = parse_number<std::size_t>(rest(closes ? "close-tab " : "tab "));
     if (!tab || *tab >= harness.tabs().count()) return usage(line);
     closes ? harness.tabs().close(*tab) : harness.tabs().show(*tab);
   } else if (line.starts_with("drop ")) {
@@ -263,8 +256,8 @@ constexpr std::int64_t kMostPixels = std::int64_t{7680} * 4320;
 
 Status parse_size(const std::string& text, int* width, int* height) {
   std::size_t cross = text.find('x');
-  auto w = number<int>(text.substr(0, cross));
-  auto h = number<int>(cross == text.npos ? "" : text.substr(cross + 1));
+  auto w = parse_number<int>(text.substr(0, cross));
+  auto h = parse_number<int>(cross == text.npos ? "" : text.substr(cross + 1));
   if (!w || !h || *w < 320 || *h < 240 || *w > kMostPixelsAcross || *h > kMostPixelsAcross ||
       std::int64_t{*w} * *h > kMostPixels)
     return fail(

@@ -3,12 +3,13 @@
 #include <fmt/core.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
+
+#include "core/base/parse_text.h"
 
 namespace shw {
 namespace {
@@ -18,19 +19,11 @@ constexpr std::array<std::string_view, 3> kPanels{"map", "overview", "table"};
 constexpr std::size_t kMostDims = 64;
 
 template <class Number>
-std::optional<Number> number_of(std::string_view text) {
-  Number value{};
-  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-template <class Number>
 std::optional<std::vector<Number>> numbers_of(std::string_view text) {
   std::vector<Number> numbers;
   while (!text.empty() && numbers.size() < kMostDims) {
     const std::size_t comma = std::min(text.find(','), text.size());
-    auto value = number_of<Number>(text.substr(0, comma));
+    auto value = parse_number<Number>(text.substr(0, comma));
     if (!value) return std::nullopt;
     numbers.push_back(*value);
     text.remove_prefix(std::min(text.size(), comma + 1));
@@ -60,7 +53,7 @@ bool put(const std::optional<Number>& from, Number& to) {
 }
 
 bool put_zoom(std::string_view text, WantedPlace& place) {
-  const auto zoom = number_of<double>(text);
+  const auto zoom = parse_number<double>(text);
   return put(zoom, place.zoom) && place.zoom >= 1 && place.zoom <= 1e7;
 }
 
@@ -83,21 +76,21 @@ bool put_at(std::string_view text, WantedPlace& place) {
 bool put_word(std::string_view key, std::string_view text, ReadView& view) {
   if (key == "panel") return put(index_in(kPanels, text), view.panel);
   if (key == "colour")
-    return put(number_of<std::size_t>(text), view.colour) && view.colour < kColourings;
+    return put(parse_number<std::size_t>(text), view.colour) && view.colour < kColourings;
   if (key == "matrix")
-    return put(number_of<std::size_t>(text), view.matrix) &&
+    return put(parse_number<std::size_t>(text), view.matrix) &&
            view.matrix <= static_cast<std::size_t>(MatrixBy::kBytes);
   if (key == "axis")
-    return put(number_of<int>(text), view.axis) && view.axis >= -1 && view.axis < 1000;
+    return put(parse_number<int>(text), view.axis) && view.axis >= -1 && view.axis < 1000;
   if (key == "rank") {
-    view.rank = number_of<std::uint32_t>(text);
+    view.rank = parse_number<std::uint32_t>(text);
     return view.rank.has_value();
   }
   if (key == "zoom") return put_zoom(text, view.place);
   if (key == "pan") return put_pan(text, view.place);
   if (key == "of") return view.place.leads_after = text == "after";
-  if (key == "rows") return put(number_of<int>(text), view.place.slice.row);
-  if (key == "columns") return put(number_of<int>(text), view.place.slice.column);
+  if (key == "rows") return put(parse_number<int>(text), view.place.slice.row);
+  if (key == "columns") return put(parse_number<int>(text), view.place.slice.column);
   return key == "at" && put_at(text, view.place);
 }
 

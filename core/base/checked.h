@@ -38,6 +38,11 @@ constexpr std::optional<To> narrow(From value) {
   return static_cast<To>(value);
 }
 
+// a / b rounded up, for a >= 0 and b > 0.
+constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
+  return a / b + (a % b != 0 ? 1 : 0);
+}
+
 // Product of extents; nullopt if an extent is negative or the product overflows int64. The product
 // of no extents is 1, because a 0-d tensor has one element.
 constexpr std::optional<std::int64_t> checked_volume(std::span<const std::int64_t> extents) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "core/base/json.h"
+#include "core/base/parse_text.h"
 #include "core/combine/model_config.h"
 #include "core/combine/module_names.h"
 #include "core/combine/quantise_rows.h"
@@ -204,10 +204,9 @@ std::optional<std::pair<std::int64_t, std::int64_t>> parse_block_size(std::strin
   if (by == std::string_view::npos) return std::nullopt;
   for (auto [part, number] : {std::pair{text.substr(0, by), &block.first},
                               std::pair{text.substr(by + 1), &block.second}}) {
-    const auto [end, problem] = std::from_chars(part.data(), part.data() + part.size(), *number);
-    if (problem != std::errc() || end != part.data() + part.size() || *number < 1 ||
-        *number > kMostBlock)
-      return std::nullopt;
+    const auto size = parse_number<std::int64_t>(part);
+    if (!size || *size < 1 || *size > kMostBlock) return std::nullopt;
+    *number = *size;
   }
   return block;
 }

@@ -107,11 +107,6 @@ tl::unexpected<Error> damaged(std::size_t line, const std::string& what) {
               {kJournalFile}, "take it away with `resume --roll-back`, and begin from scratch");
 }
 
-const Json* member(const Json& object, const char* key) {
-  auto found = object.is_object() ? object.find(key) : object.end();
-  return found == object.end() ? nullptr : &*found;
-}
-
 bool read(const Json* json, std::string& out) {
   if (json == nullptr || !json->is_string()) return false;
   out = json->get<std::string>();
@@ -136,9 +131,10 @@ bool read(const Json* json, T& out) {
 
 bool read(const Json& json, Entry& file) {
   file.kind = EntryKind::kFile;
-  return read_name(member(json, "path"), file.path) && read(member(json, "size"), file.size) &&
-         read(member(json, "modified"), file.modified_ns) &&
-         read(member(json, "changed"), file.changed_ns) && is_safe_relative_path(file.path);
+  return read_name(find_member(json, "path"), file.path) &&
+         read(find_member(json, "size"), file.size) &&
+         read(find_member(json, "modified"), file.modified_ns) &&
+         read(find_member(json, "changed"), file.changed_ns) && is_safe_relative_path(file.path);
 }
 
 bool read_elements(const Json* json, std::vector<ElementSums>& elements) {
@@ -167,16 +163,17 @@ bool read_out_of_range(const Json* json, std::vector<ElementSums>& elements) {
 }
 
 bool read(const Json& json, DurableFile& file) {
-  if (!read_elements(member(json, "elements"), file.elements) ||
-      !read_out_of_range(member(json, "out_of_range"), file.elements))
+  if (!read_elements(find_member(json, "elements"), file.elements) ||
+      !read_out_of_range(find_member(json, "out_of_range"), file.elements))
     return false;
-  return read_name(member(json, "path"), file.path) && read(member(json, "size"), file.size) &&
-         is_safe_relative_path(file.path);
+  return read_name(find_member(json, "path"), file.path) &&
+         read(find_member(json, "size"), file.size) && is_safe_relative_path(file.path);
 }
 
 bool read(const Json& json, JournalInput& input) {
-  const Json* files = member(json, "files");
-  if (files == nullptr || !files->is_array() || !read_name(member(json, "folder"), input.folder))
+  const Json* files = find_member(json, "files");
+  if (files == nullptr || !files->is_array() ||
+      !read_name(find_member(json, "folder"), input.folder))
     return false;
   for (const Json& file : *files) {
     if (!read(file, input.files.emplace_back())) return false;
@@ -185,15 +182,15 @@ bool read(const Json& json, JournalInput& input) {
 }
 
 bool read(const Json& json, JournalHeader& header) {
-  const Json* inputs = member(json, "inputs");
+  const Json* inputs = find_member(json, "inputs");
   if (inputs == nullptr || !inputs->is_array()) return false;
   for (const Json& input : *inputs) {
     if (!read(input, header.inputs.emplace_back())) return false;
   }
-  return read_name(member(json, "out"), header.out) &&
-         read(member(json, "request"), header.request) &&
-         read(member(json, "program"), header.program) &&
-         read(member(json, "laid_out"), header.laid_out);
+  return read_name(find_member(json, "out"), header.out) &&
+         read(find_member(json, "request"), header.request) &&
+         read(find_member(json, "program"), header.program) &&
+         read(find_member(json, "laid_out"), header.laid_out);
 }
 
 // The JSON of a line; nullopt if the hash does not match.
@@ -202,13 +199,13 @@ std::optional<Json> json_of(std::string_view line) {
   std::string_view text = line.substr(kHashDigits + 1);
   if (hash_of_text(text) != line.substr(0, kHashDigits)) return std::nullopt;
   auto keeps = [](int depth, Json::parse_event_t, const Json&) { return depth < kMostDepth; };
-  Json json = parse_json<Json>(text.begin(), text.end(), keeps).tree;
+  Json json = parse_json<Json>(text, keeps).tree;
   return json.is_object() ? std::optional(std::move(json)) : std::nullopt;
 }
 
 Status read_header(const Json& json, JournalHeader& header) {
   int version = 0;
-  if (!read(member(json, "journal"), version) || version != kJournalVersion)
+  if (!read(find_member(json, "journal"), version) || version != kJournalVersion)
     return fail(ErrorKind::kUnsupported, "is a journal of another version", {kJournalFile},
                 "go on with it with the program that began, or take it away with "
                 "`resume --roll-back`");

@@ -40,7 +40,7 @@ class GroupReader {
     if (text(tree, "schema") != kSchema) complain("\"schema\" is not " + std::string(kSchema));
     group.about = text(tree, "about");
     group.order = whole(tree, "order");
-    if (const Json* meanings = find(tree, "meanings")) {
+    if (const Json* meanings = find_member(tree, "meanings")) {
       if (!meanings->is_object()) complain("\"meanings\" is not an object");
       for (const auto& [name, meaning] : meanings->items()) {
         at_ = "the meaning \"" + name + "\": ";
@@ -66,18 +66,13 @@ class GroupReader {
         complain("there is no key \"" + key + "\"");
     }
   }
-  static const Json* find(const Json& object, const char* key) {
-    if (!object.is_object()) return nullptr;
-    const auto found = object.find(key);
-    return found == object.end() ? nullptr : &*found;
-  }
   std::string_view text_of(const Json& value, const char* key) {
     if (value.is_string()) return value.get_ref<const std::string&>();
     complain(fmt::format("\"{}\" is not a text", key));
     return {};
   }
   std::string_view text_or_empty(const Json& object, const char* key) {
-    const Json* value = find(object, key);
+    const Json* value = find_member(object, key);
     return value == nullptr ? std::string_view() : text_of(*value, key);
   }
   std::string_view text(const Json& object, const char* key) {
@@ -86,20 +81,20 @@ class GroupReader {
     return found;
   }
   std::int64_t whole(const Json& object, const char* key) {
-    const Json* value = find(object, key);
+    const Json* value = find_member(object, key);
     if (value != nullptr && value->is_number_integer()) return value->get<std::int64_t>();
     complain(fmt::format("\"{}\" is not a whole number", key));
     return 0;
   }
   bool flag(const Json& object, const char* key) {
-    const Json* value = find(object, key);
+    const Json* value = find_member(object, key);
     if (value != nullptr && !value->is_boolean())
       complain(fmt::format("\"{}\" is not a flag", key));
     return value != nullptr && value->is_boolean() && value->get<bool>();
   }
   const Json& list(const Json& object, const char* key) {
     static const Json kEmpty = Json::array();
-    const Json* value = find(object, key);
+    const Json* value = find_member(object, key);
     if (value != nullptr && value->is_array()) return *value;
     complain(fmt::format("\"{}\" is not a list", key));
     return kEmpty;
@@ -107,7 +102,7 @@ class GroupReader {
   // The texts of a list; none if the key is missing.
   std::vector<std::string_view> texts(const Json& object, const char* key) {
     std::vector<std::string_view> out;
-    if (find(object, key) == nullptr) return out;
+    if (find_member(object, key) == nullptr) return out;
     for (const Json& one : list(object, key)) out.push_back(text_of(one, key));
     return out;
   }
@@ -122,7 +117,7 @@ class GroupReader {
     }
     if (meaning.id.empty() && meaning.rule == nullptr) complain("neither \"id\" nor \"rule\"");
     meaning.wrong = read_side(text_or_empty(json, "wrong"));
-    const Json* weight = find(json, "weight");
+    const Json* weight = find_member(json, "weight");
     meaning.weight = weight != nullptr && weight->is_number() ? weight->get<double>() : 0;
     if (!(meaning.weight > 0 && meaning.weight < 1)) complain("\"weight\" is not between 0 and 1");
     meaning.title = text(json, "title");
@@ -154,17 +149,17 @@ class GroupReader {
   // Null if the patterns alone decide.
   const MessageCondition* read_condition(const Json& json) {
     MessageCondition condition;
-    if (const Json* names = find(json, "name"); names != nullptr && names->is_array()) {
+    if (const Json* names = find_member(json, "name"); names != nullptr && names->is_array()) {
       for (const Json& one : *names) condition.names.push_back(read_name_test(one));
     } else if (names != nullptr) {
       condition.names.push_back(read_name_test(*names));
     }
-    if (const Json* tests = find(json, "if"); tests != nullptr && tests->is_array()) {
+    if (const Json* tests = find_member(json, "if"); tests != nullptr && tests->is_array()) {
       for (std::string_view one : texts(json, "if")) add_test(one, condition);
     } else if (tests != nullptr) {
       add_test(text(json, "if"), condition);
     }
-    if (const Json* numbers = find(json, "numbers")) {
+    if (const Json* numbers = find_member(json, "numbers")) {
       if (!numbers->is_object()) complain("\"numbers\" is not an object");
       for (const auto& [key, values] : numbers->items()) {
         auto& wanted = condition.numbers.emplace_back(key, std::vector<std::int64_t>()).second;
@@ -186,9 +181,9 @@ class GroupReader {
       words.push_back(word);
       return;
     }
-    const Json* shared = find(texts_.tree, "words");
+    const Json* shared = find_member(texts_.tree, "words");
     const std::string name(word.substr(1));
-    const Json* list = shared == nullptr ? nullptr : find(*shared, name.c_str());
+    const Json* list = shared == nullptr ? nullptr : find_member(*shared, name.c_str());
     if (list == nullptr || !list->is_array())
       return complain("there is no list of words \"" + name + "\"");
     for (const Json& one : *list) words.push_back(text_of(one, name.c_str()));
@@ -206,7 +201,7 @@ class GroupReader {
     MessageWords words;
     for (const Json& group : list(json, "all")) words.all.push_back(word_group(group));
     if (words.all.empty()) complain("\"all\" has no words");
-    if (const Json* none = find(json, "none")) words.none = word_group(*none);
+    if (const Json* none = find_member(json, "none")) words.none = word_group(*none);
     words.of_traceback = flag(json, "in_traceback");
     return &texts_.words.emplace_back(std::move(words));
   }
@@ -218,7 +213,7 @@ class GroupReader {
     kind.id = text(json, "id");
     kind.loader = text_or_empty(json, "loader");
     kind.example = text(json, "example");
-    if (find(json, "all") != nullptr) kind.words = read_words(json);
+    if (find_member(json, "all") != nullptr) kind.words = read_words(json);
     const auto patterns = texts(json, "patterns");
     if (patterns.empty() != (kind.words != nullptr) || patterns.size() > kind.patterns.size())
       complain(fmt::format("\"patterns\" has not 1 to {} texts", kind.patterns.size()));
@@ -226,7 +221,7 @@ class GroupReader {
                 kind.patterns.begin());
     kind.condition = read_condition(json);
     if (flag(json, "says_only_that_it_failed")) kind.certainty = MessageCertainty::kThatItFailed;
-    if (find(json, "meanings") != nullptr) read_meanings(list(json, "meanings"), kind);
+    if (find_member(json, "meanings") != nullptr) read_meanings(list(json, "meanings"), kind);
     return kind;
   }
   void read_meanings(const Json& json, MessageKind& kind) {

@@ -4,14 +4,6 @@
 
 namespace shw {
 
-std::int64_t ranks_that_wrote(const Checkpoint& checkpoint) {
-  std::int64_t ranks = 0;
-  for (const FileRow& file : checkpoint.files()) {
-    if (file.rank && file.referenced) ranks = std::max<std::int64_t>(ranks, *file.rank + 1);
-  }
-  return ranks;
-}
-
 std::optional<FloatCounts> float_counts(const CheckInput& input, TensorId tensor) {
   FloatCounts counts;
   for (ChunkId chunk : input.checkpoint.chunks(tensor)) {

@@ -21,6 +21,7 @@
 #include "core/facts/storage/integrity.h"
 #include "core/formats/items/items.h"
 #include "core/formats/replicas.h"
+#include "core/mesh/infer.h"
 #include "core/mesh/mesh.h"
 #include "core/model/checkpoint.h"
 #include "core/spec/spec.h"
@@ -28,9 +29,6 @@
 #include "core/tiles/coverage.h"
 
 namespace shw {
-
-// One more than the highest rank that wrote a referenced file.
-std::int64_t ranks_that_wrote(const Checkpoint& checkpoint);
 
 // How well the user's mesh (--mesh) explains the chunks, independent of the spec.
 struct MeshFit {

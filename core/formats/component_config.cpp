@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/letter_case.h"
+#include "core/base/parse_text.h"
 #include "core/base/words.h"
 #include "core/formats/component_constraints.h"
 #include "core/formats/small_json.h"
@@ -56,17 +56,10 @@ std::optional<std::int64_t> size_of_json(const Json* at) {
                                        : std::optional(static_cast<std::int64_t>(size));
 }
 
-std::optional<std::int64_t> number_in(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return code == std::errc{} && end == text.data() + text.size() ? std::optional(number)
-                                                                 : std::nullopt;
-}
-
 // A factor of a constraint's value; `number` is that in the tensor's name.
 std::optional<std::int64_t> factor_of(const Json& json, std::string_view factor,
                                       std::int64_t number) {
-  if (auto plain = number_in(factor)) return plain;
+  if (auto plain = parse_number<std::int64_t>(factor)) return plain;
   if (factor.starts_with("len(")) {
     const Json* list = member_at(json, factor.substr(4, factor.size() - 5));
     if (list == nullptr || !list->is_array()) return std::nullopt;
@@ -78,7 +71,7 @@ std::optional<std::int64_t> factor_of(const Json& json, std::string_view factor,
   if (list == nullptr || !list->is_array()) return std::nullopt;
   const std::string_view index = factor.substr(bracket + 1, factor.size() - bracket - 2);
   const auto count = static_cast<std::int64_t>(list->size());
-  std::int64_t at = index == "#" ? number : number_in(index).value_or(0);
+  std::int64_t at = index == "#" ? number : parse_number<std::int64_t>(index).value_or(0);
   if (at < 0) at += count;
   if (at < 0 || at >= count) return std::nullopt;
   return size_of_json(&(*list)[static_cast<std::size_t>(at)]);
@@ -111,7 +104,7 @@ std::optional<std::int64_t> match_name(std::string_view name, std::string_view p
   std::size_t digits = 0;
   while (digits < name.size() && is_digit(name[digits])) ++digits;
   if (name.substr(digits) != pattern.substr(hash + 1)) return std::nullopt;
-  return number_in(name.substr(0, digits));
+  return parse_number<std::int64_t>(name.substr(0, digits));
 }
 
 bool is_of_type(const ConfigConstraint& constraint, const std::string& type) {
@@ -135,7 +128,7 @@ Lists module_lists_of(const Checkpoint& c, std::string_view pattern) {
     for (std::size_t dot = name.find('.'); dot != name.npos; dot = name.find('.', dot + 1)) {
       if (!match_name(name.substr(0, dot), pattern)) continue;
       const std::string_view rest = name.substr(dot + 1);
-      if (const auto number = number_in(rest.substr(0, rest.find('.'))))
+      if (const auto number = parse_number<std::int64_t>(rest.substr(0, rest.find('.'))))
         lists[std::string(name.substr(0, dot))].insert(*number);
     }
   }

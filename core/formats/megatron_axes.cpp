@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/parse_text.h"
 #include "core/base/words.h"
 
 namespace shw {
@@ -20,11 +21,6 @@ constexpr auto kAttentionParts = std::to_array<std::string_view>(
 constexpr auto kReplicatedLayers = std::to_array<std::string_view>(
     {"position_embeddings", "tokentype_embeddings", "router", "linear_q_down_proj",
      "linear_kv_down_proj", "rotary_pos_emb"});
-
-template <std::size_t N>
-bool is_layer(std::string_view name, const std::array<std::string_view, N>& layers) {
-  return std::find(layers.begin(), layers.end(), name) != layers.end();
-}
 
 // Removes the last part of a dotted name and returns it.
 std::string_view consume_last(std::string_view& name) {
@@ -50,16 +46,16 @@ TensorSplit tensor_split(std::string_view name, std::optional<bool> is_gated) {
   const bool is_weight = is_numbered_word(parameter, "weight");
   const bool is_bias = is_numbered_word(parameter, "bias");
   if (layer.find("norm") != std::string_view::npos ||
-      parameter.find("norm") != std::string_view::npos || is_layer(layer, kReplicatedLayers))
+      parameter.find("norm") != std::string_view::npos || is_one_of(layer, kReplicatedLayers))
     return TensorSplit::kReplicated;
   if (parameter == "inv_freq") return TensorSplit::kReplicated;  // belongs to rotary embeddings
   if (!is_weight && !is_bias) return TensorSplit::kUnknown;
-  if (is_layer(layer, kRowLayers)) return TensorSplit::kRows;
-  if (is_layer(layer, kGatedLayers)) {
+  if (is_one_of(layer, kRowLayers)) return TensorSplit::kRows;
+  if (is_one_of(layer, kGatedLayers)) {
     if (!is_gated) return TensorSplit::kUnknown;
     return *is_gated ? TensorSplit::kGatedRows : TensorSplit::kRows;
   }
-  if (is_layer(layer, kColumnLayers) || (layer == "dense" && is_layer(around, kAttentionParts)))
+  if (is_one_of(layer, kColumnLayers) || (layer == "dense" && is_one_of(around, kAttentionParts)))
     return is_bias ? TensorSplit::kReplicated : TensorSplit::kColumns;
   return TensorSplit::kUnknown;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "core/base/parse_text.h"
 #include "core/base/words.h"
 #include "core/formats/chosen_file.h"
 #include "core/formats/common/bad_record.h"
@@ -35,11 +36,6 @@ std::string tracker_text(const DirectoryContents& look, const std::string& name)
   text.erase(0, first);
   while (text.ends_with('/')) text.pop_back();
   return text;
-}
-
-bool is_all_digits(std::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 std::string_view first_path_part(std::string_view path) {

@@ -18,7 +18,7 @@ nlohmann::json read_small_json(const DirectoryContents& look, const std::string&
     return depth < 16;
   };
   const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  auto parsed = parse_json<nlohmann::json>(text.begin(), text.end(), keep_shallow);
+  auto parsed = parse_json<nlohmann::json>(text, keep_shallow);
   return parsed.problem.empty() ? std::move(parsed.tree) : nlohmann::json();
 }
 

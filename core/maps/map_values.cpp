@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "core/base/checked.h"
+#include "core/base/parse_text.h"
 #include "core/maps/size_expression.h"
 
 namespace shw {
@@ -16,12 +17,6 @@ using Size = std::optional<std::int64_t>;
 Size find_size(const ModelFacts::Sizes& sizes, std::string_view name) {
   auto found = sizes.find(name);
   return found == sizes.end() ? std::nullopt : Size(found->second);
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
 }
 
 }  // namespace
@@ -59,8 +54,8 @@ Size MapValues::size(std::string_view expression) {
 Size MapValues::dim_of(std::string_view text) const {
   const std::size_t comma = text.rfind(',');
   if (comma == std::string_view::npos) return std::nullopt;
-  const auto tensor = names_.find(trimmed(text.substr(0, comma)));
-  const std::string_view number = trimmed(text.substr(comma + 1));
+  const auto tensor = names_.find(trim(text.substr(0, comma)));
+  const std::string_view number = trim(text.substr(comma + 1));
   int dim = 0;
   auto [end, code] = std::from_chars(number.data(), number.data() + number.size(), dim);
   if (!tensor || code != std::errc{}) return std::nullopt;
@@ -83,8 +78,8 @@ Size MapValues::rounded_up(std::string_view text) {
 Size MapValues::call(std::string_view function, std::string_view text) {
   if (function == "dim") return dim_of(text);
   if (function == "up") return rounded_up(text);
-  if (function == "has") return names_.find(trimmed(text)) ? 1 : 0;
-  auto pattern = parse_counter_pattern(trimmed(text));
+  if (function == "has") return names_.find(trim(text)) ? 1 : 0;
+  auto pattern = parse_counter_pattern(trim(text));
   if (!pattern || counters_in(*pattern).size() != 1) return std::nullopt;
   const std::string counter = counters_in(*pattern).front();
   const auto matches = names_.matches(*pattern, [](std::string_view) { return Size(); });

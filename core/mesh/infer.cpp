@@ -217,14 +217,6 @@ void factorise(std::int64_t ranks, std::vector<std::int64_t>& sizes,
   }
 }
 
-std::int64_t ranks_of(const Checkpoint& c) {
-  std::int64_t ranks = 0;
-  for (const FileRow& file : c.files()) {
-    if (file.rank && file.referenced) ranks = std::max<std::int64_t>(ranks, *file.rank + 1);
-  }
-  return ranks;
-}
-
 // True if the guess explains more tensors, or as many with fewer axes.
 bool is_better_guess(const MeshGuess& a, const MeshGuess& b) {
   if (a.confidence != b.confidence) return a.confidence > b.confidence;
@@ -263,11 +255,19 @@ std::vector<MeshGuess> guess_from_chunks(const Checkpoint& c,
 
 }  // namespace
 
+std::int64_t ranks_that_wrote(const Checkpoint& checkpoint) {
+  std::int64_t ranks = 0;
+  for (const FileRow& file : checkpoint.files()) {
+    if (file.rank && file.referenced) ranks = std::max<std::int64_t>(ranks, *file.rank + 1);
+  }
+  return ranks;
+}
+
 std::vector<MeshGuess> infer_meshes(const Checkpoint& checkpoint, std::span<const Mesh> named,
                                     const Mesh* given, const Progress* progress) {
   std::vector<ShardedLayout> cuttings = sharded_layouts_of(checkpoint, progress);
   std::vector<MeshGuess> guesses;
-  std::int64_t ranks = ranks_of(checkpoint);
+  std::int64_t ranks = ranks_that_wrote(checkpoint);
   if (given != nullptr) {
     MeshGuess guess;
     guess.mesh = *given;

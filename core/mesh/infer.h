@@ -32,6 +32,9 @@ struct MeshGuess {
   bool is_sure() const { return confidence >= 0.99; }
 };
 
+// One more than the highest rank that wrote a referenced file.
+std::int64_t ranks_that_wrote(const Checkpoint& checkpoint);
+
 // Guesses, best first; empty if no tensor is split. `named`: meshes of the spec (named_meshes).
 // `given` (--mesh) always comes first, whatever contradicts it. Examines at most 64 distinct
 // layouts.

@@ -3,12 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <set>
 
 #include "core/base/checked.h"
 #include "core/base/letter_case.h"
+#include "core/base/parse_text.h"
 #include "core/tensor/even_cut.h"
 
 namespace shw {
@@ -20,38 +20,14 @@ constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
 // Runs per dimension and rank; torch cannot write layouts with more.
 constexpr std::int64_t kMaxRuns = 1 << 16;
 
-std::string_view trim(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
-
-std::optional<std::int64_t> number(std::string_view text) {
-  std::int64_t value = 0;
-  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    std::size_t at = text.find(separator);
-    parts.push_back(trim(text.substr(0, at)));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
-}
-
 // Parses "2", "dim=2" or "sf=2": a number with or without one of its names.
 std::optional<std::int64_t> argument(std::string_view text,
                                      std::initializer_list<std::string_view> names) {
   std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos) return number(text);
+  if (equals == std::string_view::npos) return parse_number<std::int64_t>(text);
   std::string_view name = trim(text.substr(0, equals));
   if (std::find(names.begin(), names.end(), name) == names.end()) return std::nullopt;
-  return number(trim(text.substr(equals + 1)));
+  return parse_number<std::int64_t>(trim(text.substr(equals + 1)));
 }
 
 // Adjacent rows of one dimension that a rank holds.
@@ -153,7 +129,8 @@ std::optional<Placement> parse_placement(std::string_view text) {
   if (name == "replicate" || name == "r")
     return inside.empty() ? std::optional(Placement{}) : std::nullopt;
   if (name == "partial" || name == "p") return Placement{Placement::Kind::kPartial, 0, 1};
-  auto arguments = split(inside, ',');
+  auto arguments = split_at(inside, ',');
+  for (std::string_view& one : arguments) one = trim(one);
   auto dim = argument(arguments[0], {"dim"});
   if (!dim) return std::nullopt;
   if (name == "shard" || name == "s") {
@@ -200,11 +177,11 @@ Result<Mesh> parse_mesh(std::string_view text) {
   };
   Mesh mesh;
   std::set<std::string, std::less<>> names;
-  for (std::string_view part : split(text, ',')) {
+  for (std::string_view part : split_at(text, ',')) {
     std::size_t at = part.find_first_of("=:");
     if (at == std::string_view::npos) return wrong("an axis has a name and a size");
     std::string name(trim(part.substr(0, at)));
-    auto size = number(trim(part.substr(at + 1)));
+    auto size = parse_number<std::int64_t>(trim(part.substr(at + 1)));
     if (name.empty()) return wrong("an axis has no name");
     if (!size || *size < 1) return wrong("the size of " + name + " is not a positive number");
     if (!names.insert(name).second) return wrong(name + " is there twice");

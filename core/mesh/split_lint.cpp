@@ -3,10 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <optional>
 #include <vector>
+
+#include "core/base/parse_text.h"
 
 namespace shw {
 namespace {
@@ -126,12 +127,11 @@ Result<std::vector<std::int64_t>> parse_rows(std::string_view text) {
   while (true) {
     std::size_t comma = text.find(',');
     std::string_view one = text.substr(0, comma);
-    std::int64_t count = 0;
-    auto [end, code] = std::from_chars(one.data(), one.data() + one.size(), count);
-    if (code != std::errc{} || end != one.data() + one.size())
+    const auto count = parse_number<std::int64_t>(one);
+    if (!count)
       return fail(ErrorKind::kUsage, "\"" + std::string(one) + "\" is not a number of rows", {},
                   "Rows are given for each FSDP rank, in rank order: --rows 4,8");
-    rows.push_back(count);
+    rows.push_back(*count);
     if (comma == std::string_view::npos) return rows;
     text.remove_prefix(comma + 1);
   }

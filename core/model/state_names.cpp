@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/parse_text.h"
+
 namespace shw {
 namespace {
 
@@ -13,11 +15,6 @@ constexpr std::array<std::string_view, 10> kMasters{
     "fp32_param",   "main_param",    "fp32_from_fp16", "float32_param", "fp32"};
 
 constexpr std::string_view kMegatronMaster = "param";
-
-template <std::size_t N>
-bool contains(const std::array<std::string_view, N>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 bool is_wrapper(std::string_view part) {
   return part == "_orig_mod" || part == "_fsdp_wrapped_module" ||
@@ -41,7 +38,7 @@ std::string_view next_part(std::string_view& rest) {
 }
 
 bool is_known_kind(std::string_view kind) {
-  return contains(kMoments, kind) || contains(kMasters, kind) || kind == "momentum_buffer";
+  return is_one_of(kind, kMoments) || is_one_of(kind, kMasters) || kind == "momentum_buffer";
 }
 
 // Names of a module's own tensors: a dict "state" of a model has them (demucs), an optimizer's not.
@@ -80,7 +77,7 @@ std::optional<StatePath> parse_state_fqn(std::string_view fqn) {
       std::string_view after = rest;
       std::string_view first = next_part(after);
       if (after.empty()) return std::nullopt;
-      if (contains(kMoments, first) || contains(kMasters, first)) return StatePath{after, first};
+      if (is_one_of(first, kMoments) || is_one_of(first, kMasters)) return StatePath{after, first};
       if (is_megatron_master(first, after)) return StatePath{after, first};
       std::size_t dot = rest.rfind('.');
       const StatePath path{rest.substr(0, dot), rest.substr(dot + 1)};
@@ -93,8 +90,8 @@ std::optional<StatePath> parse_state_fqn(std::string_view fqn) {
 }
 
 StateRole role_of_kind(std::string_view kind) {
-  if (contains(kMoments, kind)) return StateRole::kMoment;
-  if (contains(kMasters, kind) || kind == kMegatronMaster) return StateRole::kMaster;
+  if (is_one_of(kind, kMoments)) return StateRole::kMoment;
+  if (is_one_of(kind, kMasters) || kind == kMegatronMaster) return StateRole::kMaster;
   return StateRole::kOther;
 }
 

@@ -16,20 +16,15 @@ std::string consume_parts(std::string_view& rest, std::string_view old_part) {
   return taken;
 }
 
-std::string text_of(const PathPart& part) {
-  const auto* text = std::get_if<std::string>(&part);
-  return text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part));
-}
-
 // Handles a rename that lengthens or shortens a single key, such as a removed wrapper; the other
 // keys stay.
 std::optional<std::vector<PathPart>> path_with_new_key(std::span<const PathPart> path,
                                                        std::string_view new_name) {
   std::size_t first = 0, last = path.size();
-  while (first + 1 < last && new_name.starts_with(text_of(path[first]) + "."))
-    new_name.remove_prefix(text_of(path[first++]).size() + 1);
-  while (last > first + 1 && new_name.ends_with("." + text_of(path[last - 1])))
-    new_name.remove_suffix(text_of(path[--last]).size() + 1);
+  while (first + 1 < last && new_name.starts_with(path_part_text(path[first]) + "."))
+    new_name.remove_prefix(path_part_text(path[first++]).size() + 1);
+  while (last > first + 1 && new_name.ends_with("." + path_part_text(path[last - 1])))
+    new_name.remove_suffix(path_part_text(path[--last]).size() + 1);
   if (last != first + 1 || new_name.empty() || !std::holds_alternative<std::string>(path[first]))
     return std::nullopt;
   std::vector<PathPart> out(path.begin(), path.end());
@@ -42,7 +37,7 @@ std::optional<std::vector<PathPart>> path_with_equal_keys(std::span<const PathPa
   std::vector<PathPart> out;
   std::string_view rest = new_name;
   for (const PathPart& part : path) {
-    std::string old_part = text_of(part), taken = consume_parts(rest, old_part);
+    std::string old_part = path_part_text(part), taken = consume_parts(rest, old_part);
     auto dots = [](const std::string& text) { return std::count(text.begin(), text.end(), '.'); };
     if (taken.empty() || dots(taken) != dots(old_part)) return std::nullopt;
     bool was_index = std::holds_alternative<std::int64_t>(part);
@@ -60,9 +55,15 @@ std::optional<std::vector<PathPart>> path_with_equal_keys(std::span<const PathPa
 
 }  // namespace
 
+std::string path_part_text(const PathPart& part) {
+  const auto* text = std::get_if<std::string>(&part);
+  return text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part));
+}
+
 std::string dotted_path(std::span<const PathPart> path) {
   std::string dotted;
-  for (std::size_t i = 0; i < path.size(); ++i) dotted += (i == 0 ? "" : ".") + text_of(path[i]);
+  for (std::size_t i = 0; i < path.size(); ++i)
+    dotted += (i == 0 ? "" : ".") + path_part_text(path[i]);
   return dotted;
 }
 
@@ -70,7 +71,7 @@ std::optional<std::vector<PathPart>> renamed_path(std::span<const PathPart> path
                                                   std::string_view old_name,
                                                   std::string_view new_name) {
   std::string joined;
-  for (const PathPart& part : path) joined += (joined.empty() ? "" : ".") + text_of(part);
+  for (const PathPart& part : path) joined += (joined.empty() ? "" : ".") + path_part_text(part);
   if (path.empty()) return std::vector<PathPart>{};
   if (joined != old_name) return std::nullopt;
   auto out = path_with_equal_keys(path, new_name);

@@ -11,6 +11,7 @@
 
 namespace shw {
 
+std::string path_part_text(const PathPart& part);  // an index as its digits
 // Joins the parts: "state.0.exp_avg".
 std::string dotted_path(std::span<const PathPart> path);
 

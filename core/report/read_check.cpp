@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "core/base/checked.h"
@@ -191,7 +192,7 @@ std::optional<std::vector<Box>> boxes_from_json(const Json& json) {
 
 Result<CheckReport> check_from_json(std::string_view text, std::size_t most) {
   AnswerFilter filter{most};
-  const ParsedJson<Json> parsed = parse_json<Json>(text.begin(), text.end(), filter);
+  const ParsedJson<Json> parsed = parse_json<Json>(text, std::ref(filter));
   const Json& json = parsed.tree;
   if (filter.count > most)
     return fail(ErrorKind::kUnsupported, fmt::format("holds more than {} values", most));

@@ -1,10 +1,10 @@
 #include "core/report/statistics_cells.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 
+#include "core/base/parse_text.h"
 #include "core/base/words.h"
 #include "core/report/text_words.h"
 
@@ -13,11 +13,10 @@ namespace {
 
 // Rounds an element's exact text to three digits.
 std::string short_element(const std::string& text) {
-  double number = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return text;
-  if (std::isinf(number)) return number < 0 ? "-inf" : "inf";
-  return short_number(number);
+  const auto number = parse_number<double>(text);
+  if (!number) return text;
+  if (std::isinf(*number)) return *number < 0 ? "-inf" : "inf";
+  return short_number(*number);
 }
 
 }  // namespace

@@ -3,12 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 
 #include "core/base/json.h"
+#include "core/base/parse_text.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/states/adjacent_optimizer.h"
@@ -170,9 +170,7 @@ std::int64_t step_of_folder(std::string_view name) {
   name.remove_prefix(name.rfind('/') == name.npos ? 0 : name.rfind('/') + 1);
   if (!name.starts_with(kWord)) return 0;
   name.remove_prefix(kWord.size());
-  std::int64_t step = 0;
-  const auto read = std::from_chars(name.data(), name.data() + name.size(), step);
-  return read.ec == std::errc() && read.ptr == name.data() + name.size() ? step : 0;
+  return parse_number<std::int64_t>(name).value_or(0);
 }
 
 // Reports a trainer_state.json of another step than the folder's: the Trainer goes on from its step

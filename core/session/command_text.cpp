@@ -5,7 +5,8 @@
 #include "core/session/command_text.h"
 
 #include <array>
-#include <charconv>
+
+#include "core/base/parse_text.h"
 
 namespace shw {
 namespace {
@@ -18,13 +19,6 @@ constexpr std::array<std::pair<SortKey, std::string_view>, 7> kSortKeys{
      {SortKey::kFindings, "findings"},
      {SortKey::kShape, "shape"},
      {SortKey::kDtype, "dtype"}}};
-
-std::optional<std::uint32_t> number(std::string_view text) {
-  std::uint32_t value = 0;
-  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 // Removes " keyword REST" from the end of `text` and returns REST; empty if absent.
 std::string consume_last(std::string_view& text, std::string_view keyword) {
@@ -135,7 +129,7 @@ std::string print_select(const Command& command) {
 
 std::optional<Command> parse_tile(std::string_view rest) {
   if (rest.empty()) return SelectChunkCommand{};
-  auto index = number(rest);
+  auto index = parse_number<std::uint32_t>(rest);
   if (!index) return std::nullopt;
   return SelectChunkCommand{ChunkId{*index}};
 }
@@ -145,7 +139,7 @@ std::string print_tile(const Command& command) {
 }
 
 std::optional<Command> parse_finding(std::string_view rest) {
-  auto index = number(rest);
+  auto index = parse_number<std::uint32_t>(rest);
   if (!index) return std::nullopt;
   return SelectFindingCommand{*index};
 }

@@ -1,6 +1,6 @@
 // Comparison with another checkpoint: execution and text.
-#include <charconv>
 
+#include "core/base/parse_text.h"
 #include "core/formats/open.h"
 #include "core/session/command_run.h"
 #include "core/session/command_text.h"
@@ -93,10 +93,8 @@ std::string print_compare(const Command& command) {
 }
 
 std::optional<Command> parse_difference(std::string_view rest) {
-  std::size_t index = 0;
-  auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), index);
-  if (code != std::errc{} || end != rest.data() + rest.size()) return std::nullopt;
-  return DifferenceCommand{index};
+  const auto index = parse_number<std::size_t>(rest);
+  return index ? std::optional<Command>(DifferenceCommand{*index}) : std::nullopt;
 }
 std::string print_difference(const Command& command) {
   return std::to_string(as<DifferenceCommand>(command).index);

@@ -1,11 +1,11 @@
 #include "core/session/pin_run.h"
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <system_error>
 #include <utility>
 
+#include "core/base/parse_text.h"
 #include "core/session/command_run.h"
 #include "core/verbs/place_mark.h"
 
@@ -53,10 +53,8 @@ Result<Change> run_pin(const Snapshot& before, const Command& command, Progress*
 }
 
 std::optional<Command> parse_unpin(std::string_view rest) {
-  std::size_t pin = 0;
-  auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), pin);
-  if (code != std::errc{} || end != rest.data() + rest.size()) return std::nullopt;
-  return UnpinCommand{pin};
+  const auto pin = parse_number<std::size_t>(rest);
+  return pin ? std::optional<Command>(UnpinCommand{*pin}) : std::nullopt;
 }
 
 std::string print_unpin(const Command& command) {

@@ -14,7 +14,6 @@
 #include <set>
 #include <unordered_map>
 
-#include "core/base/cancelled_text.h"
 #include "core/base/checked.h"
 #include "core/base/destroy_in_background.h"
 #include "core/base/json.h"
@@ -78,11 +77,7 @@ Result<Json> parse(Reader& reader) {
     }
     return true;
   };
-  // The parser would treat a zero byte as the end of the text.
-  if (const std::size_t zero = reader.text.find('\0'); zero != reader.text.npos)
-    return fail(ErrorKind::kDamaged, "not JSON: there is a zero byte", Place{reader.source, zero});
-  const CancellableText text(reader.text, reader.progress);
-  auto parsed = parse_json<Json>(text.begin(), text.end(), take_down);
+  auto parsed = parse_json<Json>(reader.text, take_down, reader.progress);
   if (!parsed.problem.empty()) return invalid_spec_json_error(reader, parsed);
   if (reader.too_deep)
     return fail(ErrorKind::kDamaged,

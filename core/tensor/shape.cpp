@@ -27,6 +27,14 @@ bool is_empty(const Box& box) {
                      [](std::int64_t size) { return size <= 0; });
 }
 
+bool is_valid_box(const Box& box, std::size_t ndim) {
+  if (box.offsets.size() != ndim || box.sizes.size() != ndim) return false;
+  for (std::size_t d = 0; d < ndim; ++d) {
+    if (box.sizes[d] < 0 || !checked_add(box.offsets[d], box.sizes[d])) return false;
+  }
+  return true;
+}
+
 bool is_inside(ExtentsView offsets, ExtentsView sizes, ExtentsView shape) {
   if (offsets.size() != shape.size() || sizes.size() != shape.size()) return false;
   for (std::size_t d = 0; d < shape.size(); ++d) {

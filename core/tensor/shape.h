@@ -30,6 +30,8 @@ Extents copy_of(ExtentsView view);
 // Number of elements of a box or shape; nullopt if an extent is negative or on int64 overflow.
 std::optional<std::int64_t> volume(ExtentsView sizes);
 bool is_empty(const Box& box);
+// True if the box has `ndim` dims, no negative size and ends below 2^63.
+bool is_valid_box(const Box& box, std::size_t ndim);
 // True if offsets and sizes have the rank of `shape`, are not negative and end inside it.
 bool is_inside(ExtentsView offsets, ExtentsView sizes, ExtentsView shape);
 std::optional<Box> intersect(const Box& a, const Box& b);

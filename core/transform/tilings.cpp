@@ -105,7 +105,7 @@ Result<PlacementRules> placement_rules_from_json(std::string_view json, const st
     is_deep = is_deep || depth >= kMaxNesting;
     return !is_deep;
   };
-  const auto read = parse_json<nlohmann::ordered_json>(json.begin(), json.end(), keeps);
+  const auto read = parse_json<nlohmann::ordered_json>(json, keeps);
   const auto& parsed = read.tree;
   if (is_deep)
     return refuse(fmt::format("is nested {} deep, which no placements are", kMaxNesting));

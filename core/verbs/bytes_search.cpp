@@ -6,6 +6,7 @@
 #include <string>
 #include <system_error>
 
+#include "core/base/parse_text.h"
 #include "core/tensor/cast.h"
 
 namespace shw::verbs {
@@ -39,11 +40,10 @@ Result<Bytes> hex_bytes(std::string_view text) {
 
 template <class Integer>
 std::optional<Bytes> integer_bytes(std::string_view text) {
-  Integer value{};
-  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  Bytes bytes(sizeof value);
-  std::memcpy(bytes.data(), &value, sizeof value);
+  const auto value = parse_number<Integer>(text);
+  if (!value) return std::nullopt;
+  Bytes bytes(sizeof(Integer));
+  std::memcpy(bytes.data(), &*value, sizeof(Integer));
   return bytes;
 }
 
@@ -72,14 +72,12 @@ std::optional<Bytes> bytes_of_integer(Dtype dtype, std::string_view text) {
 
 Result<Bytes> bytes_of_number(Dtype dtype, std::string_view text) {
   if (auto bytes = bytes_of_integer(dtype, text)) return *bytes;
-  double value = 0;
-  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_number = code == std::errc{} && end == text.data() + text.size();
-  if (!is_number || !can_cast(Dtype::kFloat64, dtype) || value != value)
+  const auto value = parse_number<double>(text);
+  if (!value || !can_cast(Dtype::kFloat64, dtype) || *value != *value)
     return bad_pattern_error("no element of " + std::string(name(dtype)) + " is \"" +
                              std::string(text) + "\"");
-  Bytes number(sizeof value);
-  std::memcpy(number.data(), &value, sizeof value);
+  Bytes number(sizeof(double));
+  std::memcpy(number.data(), &*value, sizeof(double));
   return cast_elements(Dtype::kFloat64, number, dtype);
 }
 

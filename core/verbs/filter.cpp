@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "core/base/parse_text.h"
 #include "core/base/spelling.h"
 #include "core/rules/damage.h"
 #include "core/rules/rules.h"
@@ -22,12 +22,6 @@ bool contains_ignoring_case(std::string_view text, std::string_view lowered_word
          text.end();
 }
 
-template <class T>
-bool parse_number(std::string_view text, T& value) {
-  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return code == std::errc{} && end == text.data() + text.size();
-}
-
 // A predicate on tensors, built once per filter.
 using TermTest = std::function<bool(TensorId)>;
 
@@ -36,7 +30,8 @@ TermTest matches_nothing() {
 }
 
 // "finding:*" or "finding:coverage-gap".
-TermTest has_finding(const Checkpoint& checkpoint, const CheckReport* report, std::string_view rule) {
+TermTest has_finding(const Checkpoint& checkpoint, const CheckReport* report,
+                     std::string_view rule) {
   std::vector<bool> marked(checkpoint.tensor_count(), false);
   FindingPlaces places(checkpoint);
   for (const Finding& finding : report == nullptr ? std::vector<Finding>{} : report->findings) {
@@ -51,9 +46,9 @@ TermTest has_finding(const Checkpoint& checkpoint, const CheckReport* report, st
 }
 
 TermTest written_by(const Checkpoint& checkpoint, std::string_view text) {
-  std::uint32_t rank = 0;
-  if (!parse_number(text, rank)) return matches_nothing();
-  return [&checkpoint, rank](TensorId tensor) {
+  const auto rank = parse_number<std::uint32_t>(text);
+  if (!rank) return matches_nothing();
+  return [&checkpoint, rank = *rank](TensorId tensor) {
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       if (checkpoint.writer(chunk) == rank) return true;
     }
@@ -78,13 +73,9 @@ std::optional<WantedShape> parse_shape(std::string_view text) {
     std::size_t end = std::min(text.find_first_of(",x"), text.size());
     std::string_view part = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    std::int64_t value = 0;
-    if (part == "*")
-      wanted.extents.emplace_back(std::nullopt);
-    else if (parse_number(part, value))
-      wanted.extents.emplace_back(value);
-    else
-      return std::nullopt;
+    const auto extent = parse_number<std::int64_t>(part);
+    if (!extent && part != "*") return std::nullopt;
+    wanted.extents.push_back(extent);
   }
   return wanted;
 }
@@ -179,16 +170,18 @@ bool is_term(std::string_view word) {
 }
 
 TermTest make_test(const Checkpoint& checkpoint, const CheckReport* report, std::string_view word,
-               const FoldedNames* names) {
+                   const FoldedNames* names) {
   auto [key, value] = split(word);
   if (key == "finding") return has_finding(checkpoint, report, value);
   if (key == "rank") return written_by(checkpoint, value);
   if (key == "shape") return has_shape(checkpoint, value);
   if (key == "dtype") return has_dtype(checkpoint, value);
   if (key != "ndim") return has_word(checkpoint, word, names);
-  std::size_t ndim = 0;
-  if (!parse_number(value, ndim)) return matches_nothing();
-  return [&checkpoint, ndim](TensorId tensor) { return checkpoint.shape(tensor).size() == ndim; };
+  const auto ndim = parse_number<std::size_t>(value);
+  if (!ndim) return matches_nothing();
+  return [&checkpoint, ndim = *ndim](TensorId tensor) {
+    return checkpoint.shape(tensor).size() == ndim;
+  };
 }
 
 std::string advice_or(std::string advice, const char* otherwise) {
@@ -224,14 +217,13 @@ std::optional<InvalidTerm> problem_of_dtype(std::string_view value) {
 
 std::optional<InvalidTerm> problem_of(const Checkpoint& checkpoint, std::string_view word) {
   auto [key, value] = split(word);
-  std::uint32_t number = 0;
   if (key.empty()) return std::nullopt;
   if (key == "finding") return problem_of_finding(value);
   if (key == "dtype") return problem_of_dtype(value);
   if (key == "shape" && (!parse_shape(value) || parse_shape(value)->open))
     return InvalidTerm{"\"" + std::string(value) + "\" is not a shape",
                        "shape:[288,*,640] is one."};
-  if ((key == "rank" || key == "ndim") && !parse_number(value, number))
+  if ((key == "rank" || key == "ndim") && !parse_number<std::uint32_t>(value))
     return InvalidTerm{"\"" + std::string(value) + "\" is not a number",
                        std::string(key) + ":3 is one."};
   if (is_term(word)) return std::nullopt;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/parse_text.h"
 #include "core/base/spelling.h"
 #include "core/base/words.h"
 #include "core/io/source.h"
@@ -14,12 +15,6 @@ namespace {
 
 constexpr std::uint64_t kMostToml = std::uint64_t{1} << 20;
 constexpr std::string_view kBlanks = " \t\r\n";
-
-std::string_view trimmed_toml(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
-}
 
 // Removes a comment; "#" inside quotes does not begin one.
 std::string_view without_remark(std::string_view line) {
@@ -54,8 +49,8 @@ bool add_strings(std::string_view line, std::vector<std::string>& strings) {
 std::string_view value_of_ignore(std::string_view line) {
   constexpr std::string_view kKey = "ignore";
   if (!line.starts_with(kKey)) return {};
-  line = trimmed_toml(line.substr(kKey.size()));
-  return line.starts_with("=") ? trimmed_toml(line.substr(1)) : std::string_view{};
+  line = trim(line.substr(kKey.size()));
+  return line.starts_with("=") ? trim(line.substr(1)) : std::string_view{};
 }
 
 Result<std::vector<std::string>> ignored_in_file(const std::string& path,
@@ -88,12 +83,12 @@ Result<std::vector<std::string>> ignored_in_toml(std::string_view text, std::str
   bool in_list = false;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trimmed_toml(without_remark(text.substr(0, end)));
+    const std::string_view line = trim(without_remark(text.substr(0, end)));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (in_list) {
       in_list = !add_strings(line, ignored);
     } else if (line.starts_with("[")) {
-      here = trimmed_toml(line.substr(1, line.find(']') - 1));
+      here = trim(line.substr(1, line.find(']') - 1));
     } else if (here == section) {
       const std::string_view value = value_of_ignore(line);
       if (value.starts_with("[")) in_list = !add_strings(value.substr(1), ignored);

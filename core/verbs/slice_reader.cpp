@@ -58,15 +58,6 @@ bool as_doubles(Dtype dtype, BytesView bytes, std::vector<double>& out) {
   return true;
 }
 
-// False for invalid boxes: another rank, or overflow.
-bool is_valid_box(const Box& tile, std::size_t ndim) {
-  if (tile.offsets.size() != ndim || tile.sizes.size() != ndim) return false;
-  for (std::size_t d = 0; d < ndim; ++d) {
-    if (tile.sizes[d] < 0 || !checked_add(tile.offsets[d], tile.sizes[d])) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 // Evenly spaced runs of a range with about `wanted` positions; the whole range if that is enough.

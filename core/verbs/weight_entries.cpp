@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/base/letter_case.h"
+#include "core/base/parse_text.h"
 #include "core/base/words.h"
 #include "core/model/state_names.h"
 
@@ -47,11 +48,6 @@ constexpr auto kOtherRoots = std::to_array<std::string_view>({"optimizer",
                                                               "extra_state",
                                                               "rerun_state_machine"});
 
-template <class Words>
-bool is_any_of(const Words& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 // Removes the number at the end: "optimizer_0" and "optimizer-1" become "optimizer".
 std::string without_number(std::string_view root) {
   while (!root.empty() && root.back() >= '0' && root.back() <= '9') root.remove_suffix(1);
@@ -61,13 +57,13 @@ std::string without_number(std::string_view root) {
 
 // True also for "model0", "model_pp1": pipeline stages on one rank.
 bool is_model_key(std::string_view root) {
-  if (is_any_of(kModelKeys, lowered(root))) return true;
+  if (is_one_of(lowered(root), kModelKeys)) return true;
   const std::string stem = without_number(root);
   return stem.size() < root.size() && (stem == "model" || stem == "model_pp");
 }
 
 bool is_other_root(std::string_view root) {
-  return is_any_of(kOtherRoots, lowered(root)) || is_any_of(kOtherRoots, without_number(root));
+  return is_one_of(lowered(root), kOtherRoots) || is_one_of(without_number(root), kOtherRoots);
 }
 
 std::string_view root_of_name(std::string_view fqn) {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/base/checked.h"
 #include "core/base/words.h"
 
 namespace shw {
@@ -20,10 +21,6 @@ using Shapes = std::vector<const MismatchedShape*>;
 
 std::int64_t elements(const Extents& shape) {
   return volume(shape).value_or(std::numeric_limits<std::int64_t>::max() / 4);
-}
-
-std::int64_t divided_up(std::int64_t a, std::int64_t b) {
-  return a / b + (a % b != 0 ? 1 : 0);
 }
 
 bool is_flat(const MismatchedShape& shape) {
@@ -44,7 +41,7 @@ std::optional<std::int64_t> ranks_of_each(const Shapes& shapes) {
   for (const MismatchedShape* shape : shapes) {
     const std::int64_t part = shape->saved[0], whole = elements(shape->expected);
     if (part == 0 || whole == 0) return std::nullopt;
-    least = std::max(least, divided_up(whole, part));
+    least = std::max(least, ceil_divide(whole, part));
     if (part > 1) most = std::min(most, (whole - 1) / (part - 1));
   }
   return least <= most ? std::optional(least) : std::nullopt;
@@ -52,9 +49,9 @@ std::optional<std::int64_t> ranks_of_each(const Shapes& shapes) {
 
 // The number of ranks if several tensors are concatenated and split into equal, padded parts.
 std::optional<std::int64_t> ranks_of_row(std::int64_t whole, std::int64_t part) {
-  const std::int64_t ranks = divided_up(whole, part);
+  const std::int64_t ranks = ceil_divide(whole, part);
   const bool is_sure = ranks >= 2 && ranks <= part / kSurePart;
-  return is_sure && divided_up(whole, ranks) == part ? std::optional(ranks) : std::nullopt;
+  return is_sure && ceil_divide(whole, ranks) == part ? std::optional(ranks) : std::nullopt;
 }
 
 // Candidates for the flat parameter: the empty tensors together with all, none, one, or all but one

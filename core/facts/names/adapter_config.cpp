@@ -229,7 +229,7 @@ Result<std::optional<AdapterConfig>> read_adapter_config(const Directory& direct
   const std::string text =
       replace_non_json_floats({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   auto keep_shallow = [](int depth, Json::parse_event_t, const Json&) { return depth < 32; };
-  auto parsed = parse_json<Json>(text.begin(), text.end(), keep_shallow);
+  auto parsed = parse_json<Json>(text, keep_shallow);
   if (!parsed.problem.empty() || !parsed.tree.is_object()) return unusable("is not a JSON object");
   return adapter_config_in(parsed.tree);
 }

@@ -136,7 +136,7 @@ std::optional<Json> read_object(const Directory& directory, const std::string& p
   const std::string text =
       replace_non_json_floats({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   auto keep_shallow = [](int depth, Json::parse_event_t, const Json&) { return depth < 64; };
-  auto parsed = parse_json<Json>(text.begin(), text.end(), keep_shallow);
+  auto parsed = parse_json<Json>(text, keep_shallow);
   if (!parsed.problem.empty() || !parsed.tree.is_object()) return std::nullopt;
   return std::move(parsed.tree);
 }

@@ -7,18 +7,20 @@
 #include <set>
 #include <utility>
 
+#include "core/base/parse_text.h"
+
 namespace shw {
 namespace {
 
 bool is_declared_method(const QuantScheme& scheme, const std::optional<QuantConfig>& config) {
   if (!config) return false;
-  const auto methods = alternatives_of(scheme.methods);
+  const auto methods = split_at(scheme.methods, '|');
   return std::find(methods.begin(), methods.end(), config->method) != methods.end();
 }
 
 bool is_companion_ending(const QuantScheme& scheme, std::string_view fqn) {
   for (const QuantCompanion& companion : scheme.companions) {
-    for (std::string_view ending : alternatives_of(companion.endings)) {
+    for (std::string_view ending : split_at(companion.endings, '|')) {
       if (fqn.ends_with(ending)) return true;
     }
   }
@@ -31,7 +33,7 @@ QuantPair make_quant_pair(const Checkpoint& c, const QuantScheme& scheme, Tensor
   for (const QuantCompanion& companion : scheme.companions) {
     std::optional<TensorId> found;
     std::string_view under;
-    for (std::string_view ending : alternatives_of(companion.endings)) {
+    for (std::string_view ending : split_at(companion.endings, '|')) {
       auto there = found ? std::nullopt : c.find(pair.stem + std::string(ending));
       if (!there) continue;
       found = there;
@@ -107,7 +109,7 @@ void add_orphans(const CheckInput& input, const std::set<TensorId>& taken, Quant
     const std::string_view fqn = c.fqn(tensor);
     for (const QuantCompanion& companion : family.scheme->companions) {
       if (companion.need != CompanionNeed::kAlways) continue;
-      for (std::string_view ending : alternatives_of(companion.endings)) {
+      for (std::string_view ending : split_at(companion.endings, '|')) {
         const bool can_tell =
             !family.pairs.empty() || family.is_said || is_of_quantised_alone(ending);
         if (!can_tell || is_common_ending(ending) || !fqn.ends_with(ending) ||
@@ -125,16 +127,6 @@ void add_orphans(const CheckInput& input, const std::set<TensorId>& taken, Quant
 }
 
 }  // namespace
-
-std::vector<std::string_view> alternatives_of(std::string_view text) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find('|');
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
 
 std::vector<QuantFamily> quant_families(const CheckInput& input,
                                         const std::optional<QuantConfig>& config) {

@@ -36,6 +36,4 @@ struct QuantFamily {
 std::vector<QuantFamily> quant_families(const CheckInput& input,
                                         const std::optional<QuantConfig>& config);
 
-std::vector<std::string_view> alternatives_of(std::string_view text);
-
 }  // namespace shw

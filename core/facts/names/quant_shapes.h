@@ -9,10 +9,6 @@
 
 namespace shw {
 
-inline std::int64_t ceil_divide(std::int64_t extent, std::int64_t step) {
-  return extent / step + (extent % step != 0 ? 1 : 0);
-}
-
 // Number of columns that share a scale.
 inline constexpr std::int64_t kMxGroup = 32, kNvGroup = 16;
 // `elements` is the shape of the decoded weight.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/checked.h"
+#include "core/base/parse_text.h"
 
 namespace shw {
 namespace {
@@ -302,11 +303,6 @@ bool take(std::optional<std::int64_t> found, std::int64_t& out) {
   return found.has_value();
 }
 
-bool is_all_digits(std::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 struct Factor {
   std::int64_t value = 0;
   std::string words;
@@ -347,16 +343,6 @@ std::string as_class(std::string_view name) {
 }
 
 }  // namespace
-
-std::vector<std::string_view> split_at(std::string_view text, char mark) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(mark);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
 
 bool is_own_class(std::string_view name, std::string_view model_type) {
   constexpr auto kEndings = std::to_array<Words>(

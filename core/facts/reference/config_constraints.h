@@ -72,9 +72,6 @@ struct ConfiguredSize {
 // nullopt if a key of the expression is not in the config.
 std::optional<ConfiguredSize> configured_size(const ModelPart& part, std::string_view expression);
 
-// Splits a text at each `mark`.
-std::vector<std::string_view> split_at(std::string_view text, char mark);
-
 // Replaces numbers: "layers.3.mlp.fc1.weight" becomes "layers.*.mlp.fc1.weight".
 std::string replace_numbers_by_stars(std::string_view name);
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/cancellable_range.h"
+#include "core/base/parse_text.h"
 #include "core/facts/reference/class_constraints.h"
 #include "core/facts/reference/config_constraints.h"
 #include "core/facts/reference/config_experts.h"

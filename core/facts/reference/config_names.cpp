@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/cancellable_range.h"
+#include "core/base/parse_text.h"
 #include "core/base/words.h"
 #include "core/facts/names/architectures.h"
 #include "core/facts/reference/config_constraints.h"
@@ -53,11 +54,6 @@ std::string with_numbers(std::string_view name, std::string_view numbers) {
   return out;
 }
 
-bool is_number_of_name(std::string_view part) {
-  return !part.empty() &&
-         std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 // Renames suffixes that transformers renames for every class.
 std::string with_new_ending(std::string name) {
   constexpr std::pair<std::string_view, std::string_view> kEndings[] = {
@@ -75,7 +71,7 @@ std::string with_new_ending(std::string name) {
 std::string numbers_in(std::string_view fqn) {
   std::string out;
   for (std::string_view part : split_at(fqn, '.')) {
-    if (!is_number_of_name(part)) continue;
+    if (!is_all_digits(part)) continue;
     if (!out.empty()) out += '.';
     out += part;
   }

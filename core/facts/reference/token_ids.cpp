@@ -63,21 +63,15 @@ Json json_of_file(const Directory& directory, const std::string& path) {
   return parsed.problem.empty() && parsed.tree.is_object() ? std::move(parsed.tree) : Json(nullptr);
 }
 
-std::optional<std::int64_t> id_in(const Json& value) {
-  if (!value.is_number_integer()) return std::nullopt;
-  return value.is_number_unsigned() ? narrow<std::int64_t>(value.get<std::uint64_t>())
-                                    : std::optional(value.get<std::int64_t>());
-}
-
 // Adds the ids of a config; a key has one id or a list.
 void add_special(const Json& object, const std::string& file, std::vector<NamedTokenId>& ids) {
   for (std::string_view key : kSpecial) {
     const auto found = object.find(std::string(key));
     if (found == object.end()) continue;
-    if (auto id = id_in(*found)) ids.push_back({file, std::string(key), *id});
+    if (auto id = json_integer(*found)) ids.push_back({file, std::string(key), *id});
     if (!found->is_array()) continue;
     for (const Json& one : *found) {
-      auto id = id_in(one);
+      auto id = json_integer(one);
       if (id && ids.size() < kMostTokenIds) ids.push_back({file, std::string(key), *id});
     }
   }
@@ -147,7 +141,7 @@ std::vector<NamedTokenId> added_tokens(const Directory& directory) {
   if (!begin.empty()) (void)Json::sax_parse(begin, &events);
   const Json added = json_of_file(directory, "added_tokens.json");
   for (auto one = added.begin(); added.is_object() && one != added.end(); ++one) {
-    if (auto id = id_in(*one)) ids.push_back({"added_tokens.json", one.key(), *id});
+    if (auto id = json_integer(*one)) ids.push_back({"added_tokens.json", one.key(), *id});
     if (ids.size() >= kMostTokenIds) break;
   }
   return ids;

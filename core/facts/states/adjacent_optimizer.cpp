@@ -7,6 +7,7 @@
 #include "core/base/checked.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/trainer_names.h"
+#include "core/model/state_path.h"
 
 namespace shw {
 namespace {
@@ -16,17 +17,12 @@ constexpr std::size_t kMostOptimizers = 8;  // files
 constexpr std::size_t kMostShapes = 256;
 constexpr std::int64_t kMostStateParts = 1024;  // ranks per tensor
 
-std::string part_text(const PathPart& part) {
-  const auto* text = std::get_if<std::string>(&part);
-  return text != nullptr ? *text : std::to_string(std::get<std::int64_t>(part));
-}
-
 // Parses the path {..., "state", 3, "exp_avg"}.
 std::optional<AdjacentState> as_state(TorchFileTensor tensor) {
   if (tensor.sizes.empty() || tensor.path.size() < 3) return std::nullopt;
   const std::size_t last = tensor.path.size() - 1;
-  if (part_text(tensor.path[last - 2]) != "state") return std::nullopt;
-  AdjacentState state{part_text(tensor.path[last - 1]), part_text(tensor.path[last]), {}};
+  if (path_part_text(tensor.path[last - 2]) != "state") return std::nullopt;
+  AdjacentState state{path_part_text(tensor.path[last - 1]), path_part_text(tensor.path[last]), {}};
   state.tensor = std::move(tensor);
   return state;
 }
@@ -180,7 +176,7 @@ bool is_part_of_each(const Checkpoint& checkpoint, const AdjacentShapes& shapes,
   std::vector<std::int64_t> parts, rows;
   for (const auto& [shape, count] : weights_of(checkpoint)) {
     const std::int64_t elements = volume(shape).value_or(0);
-    parts.insert(parts.end(), count, elements / ranks + (elements % ranks != 0 ? 1 : 0));
+    parts.insert(parts.end(), count, ceil_divide(elements, ranks));
   }
   for (const Extents& shape : shapes.shapes) rows.push_back(shape[0]);
   std::sort(parts.begin(), parts.end());

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "core/base/little_endian.h"
+#include "core/base/parse_text.h"
 #include "core/formats/items/items.h"
 #include "core/model/state_names.h"
 #include "core/tensor/cast.h"
@@ -40,13 +40,6 @@ std::optional<GroupPath> parse_group_fqn(std::string_view fqn) {
     at = dot + 1;
   }
   return std::nullopt;
-}
-
-std::optional<std::uint32_t> as_number(std::string_view text) {
-  std::uint32_t value = 0;
-  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 std::vector<std::string> params_in(const PlainValue& list) {
@@ -145,7 +138,7 @@ void Reader::add_list(const GroupPath& path, const std::string& fqn, const Plain
 
 void Reader::add_value(const GroupPath& path, const std::string& fqn, std::size_t object,
                        PlainValue value) {
-  auto number = as_number(path.group);
+  auto number = parse_number<std::uint32_t>(path.group);
   Draft& of = draft(path.prefix);
   ParamGroup& group = number ? of.numbered[*number] : of.named[unwrapped_name(path.group)];
   if (path.kind == "params") {
@@ -185,7 +178,7 @@ void Reader::add_object(std::size_t object) {
 void Reader::add_tensor(TensorId tensor) {
   std::string fqn(c_.fqn(tensor));
   if (auto path = parse_group_fqn(fqn); path && path->kind == "step") {
-    auto number = as_number(path->group);
+    auto number = parse_number<std::uint32_t>(path->group);
     auto step = read_number(tensor);
     if (!step) return;
     Draft& of = draft(path->prefix);

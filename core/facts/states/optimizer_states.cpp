@@ -1,22 +1,15 @@
 #include "core/facts/states/optimizer_states.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 #include <unordered_map>
 
 #include "core/base/cancellable_range.h"
+#include "core/base/parse_text.h"
 
 namespace shw {
 namespace {
-
-std::optional<std::uint32_t> as_index(std::string_view key) {
-  std::uint32_t value = 0;
-  auto [end, code] = std::from_chars(key.data(), key.data() + key.size(), value);
-  if (code != std::errc{} || end != key.data() + key.size()) return std::nullopt;
-  return value;
-}
 
 // True if the state has its parameter's shape, the shape of one of its chunks, or is empty (from a
 // rank without a chunk).
@@ -221,7 +214,7 @@ void align_indices(const Checkpoint& checkpoint, const std::vector<TensorId>& mo
                    std::vector<OptimizerState>& states) {
   std::map<std::uint32_t, Indexed> by_index;
   for (std::size_t s = 0; s < states.size(); ++s) {
-    auto index = as_index(states[s].key);
+    auto index = parse_number<std::uint32_t>(states[s].key);
     if (!index || states[s].parameter) continue;
     by_index[*index].index = *index;
     by_index[*index].states.push_back(s);

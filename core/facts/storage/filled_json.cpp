@@ -7,6 +7,7 @@
 #include "core/base/cancellable_range.h"
 #include "core/base/checked.h"
 #include "core/base/destroy_in_background.h"
+#include "core/base/json.h"
 #include "core/base/utf8.h"
 #include "core/base/version.h"
 #include "core/facts/storage/filled.h"
@@ -33,20 +34,6 @@ FilledJson json_of(const FilledTensor& tensor, std::size_t most_boxes) {
   return out;
 }
 
-// Null if the member is missing.
-const In& member(const In& object, const char* key) {
-  static const In kNull;
-  if (!object.is_object()) return kNull;
-  auto found = object.find(key);
-  return found == object.end() ? kNull : *found;
-}
-
-std::optional<std::int64_t> integer(const In& json) {
-  if (!json.is_number_integer()) return std::nullopt;
-  return json.is_number_unsigned() ? narrow<std::int64_t>(json.get<std::uint64_t>())
-                                   : std::optional(json.get<std::int64_t>());
-}
-
 std::string text_of(const In& json) {
   return json.is_string() ? unescape_name(json.get_ref<const std::string&>()).substr(0, 4096)
                           : std::string();
@@ -56,7 +43,7 @@ std::optional<Extents> extents(const In& json) {
   if (!json.is_array() || json.size() > kMaxDims) return std::nullopt;
   Extents out;
   for (const In& one : json) {
-    auto number = integer(one);
+    auto number = json_integer(one);
     if (!number) return std::nullopt;
     out.push_back(*number);
   }
@@ -74,12 +61,13 @@ std::string known_fill_kind(const In& json) {
 
 // Reads boxes until one is outside of the shape or overlaps another.
 void read_boxes(const In& json, FilledTensor& tensor, std::size_t& looks) {
-  if (member(json, "more_boxes").is_boolean()) tensor.all_boxes = false;
-  const In& list = member(json, "lost_boxes");
+  if (member_or_null(json, "more_boxes").is_boolean()) tensor.all_boxes = false;
+  const In& list = member_or_null(json, "lost_boxes");
   if (!list.is_array()) return;
   std::vector<Box> boxes;
   for (const In& one : list) {
-    auto offsets = extents(member(one, "offsets")), sizes = extents(member(one, "sizes"));
+    auto offsets = extents(member_or_null(one, "offsets")),
+         sizes = extents(member_or_null(one, "sizes"));
     if (offsets && sizes && is_inside(*offsets, *sizes, tensor.shape))
       boxes.push_back({std::move(*offsets), std::move(*sizes)});
     else
@@ -93,7 +81,7 @@ void read_boxes(const In& json, FilledTensor& tensor, std::size_t& looks) {
 std::int64_t count_unkept_elements(const In& json, std::int64_t most) {
   std::int64_t all = 0;
   for (const char* key : {"out_of_range", "damaged"}) {
-    const auto told = integer(member(json, key));
+    const auto told = json_integer(member_or_null(json, key));
     if (told && *told >= 0 && *told <= most - all) all += *told;
   }
   return all;
@@ -101,17 +89,17 @@ std::int64_t count_unkept_elements(const In& json, std::int64_t most) {
 
 std::optional<FilledTensor> tensor_from(const std::string& fqn, const In& json,
                                         std::size_t& looks) {
-  auto shape = extents(member(json, "shape"));
-  auto lost = integer(member(json, "lost"));
+  auto shape = extents(member_or_null(json, "shape"));
+  auto lost = json_integer(member_or_null(json, "lost"));
   auto total = shape ? volume(*shape) : std::nullopt;
   if (!lost || !total) return std::nullopt;
   FilledTensor tensor{fqn, std::move(*shape), std::clamp<std::int64_t>(*lost, 0, *total)};
-  tensor.fill = known_fill_kind(member(json, "fill"));
-  tensor.fill_from = text_of(member(json, "fill_from"));
-  tensor.fill_checkpoint = text_of(member(json, "fill_checkpoint"));
+  tensor.fill = known_fill_kind(member_or_null(json, "fill"));
+  tensor.fill_from = text_of(member_or_null(json, "fill_from"));
+  tensor.fill_checkpoint = text_of(member_or_null(json, "fill_checkpoint"));
   read_boxes(json, tensor, looks);
   // Uses the greatest loss among its numbers and boxes.
-  if (auto kept = integer(member(json, "kept")); kept && *kept >= 0 && *kept <= *total)
+  if (auto kept = json_integer(member_or_null(json, "kept")); kept && *kept >= 0 && *kept <= *total)
     tensor.lost =
         std::max(tensor.lost, *total - *kept - count_unkept_elements(json, *total - *kept));
   std::int64_t in_boxes = 0;
@@ -265,17 +253,18 @@ std::optional<FilledRecord> filled_from_json(std::string_view text, const Progre
   WantedJson wanted(progress);
   if (!In::sax_parse(text, &wanted)) return std::nullopt;
   const In& json = wanted.root();
-  const In& schema = member(json, "schema");
+  const In& schema = member_or_null(json, "schema");
   if (!schema.is_string() || !is_readable_schema(schema.get_ref<const std::string&>()))
     return std::nullopt;
-  if (!member(json, "tensors").is_object()) return std::nullopt;
+  if (!member_or_null(json, "tensors").is_object()) return std::nullopt;
   FilledRecord record;
-  if (const In& lossless = member(json, "lossless"); lossless.is_boolean())
+  if (const In& lossless = member_or_null(json, "lossless"); lossless.is_boolean())
     record.lossless = lossless.get<bool>();
   record.tensors = wanted.release_tensors();
-  const In& entries = member(json, "entries");
+  const In& entries = member_or_null(json, "entries");
   for (std::size_t i = 0; entries.is_array() && i < entries.size(); ++i) {
-    FilledEntry entry{text_of(member(entries[i], "fqn")), text_of(member(entries[i], "from"))};
+    FilledEntry entry{text_of(member_or_null(entries[i], "fqn")),
+                      text_of(member_or_null(entries[i], "from"))};
     if (!entry.fqn.empty()) record.entries.push_back(std::move(entry));
   }
   return record;

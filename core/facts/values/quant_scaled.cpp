@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/checked.h"
 #include "core/tensor/convert.h"
 
 namespace shw {

@@ -9,14 +9,6 @@ namespace {
 
 constexpr std::int64_t kMostElements = 16 << 20;  // per read
 
-bool is_possible(const Box& chunk, std::size_t ndim) {
-  if (chunk.offsets.size() != ndim || chunk.sizes.size() != ndim) return false;
-  for (std::size_t d = 0; d < ndim; ++d) {
-    if (chunk.sizes[d] < 0 || !checked_add(chunk.offsets[d], chunk.sizes[d])) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 Result<std::vector<Box>> read_tensor_box(ItemCursor& items, TensorId tensor, const Box& box,
@@ -28,7 +20,7 @@ Result<std::vector<Box>> read_tensor_box(ItemCursor& items, TensorId tensor, con
   Bytes bytes;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     const Box own = box_of(checkpoint, chunk);
-    if (!is_possible(own, strides.size())) continue;
+    if (!is_valid_box(own, strides.size())) continue;
     const auto common = intersect(own, box);
     if (!common || is_empty(*common)) continue;
     for (Box slab : split_into_row_boxes(common->sizes, kMostElements)) {

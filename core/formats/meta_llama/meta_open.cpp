@@ -10,6 +10,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/json.h"
+#include "core/base/parse_text.h"
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/how_read_finding.h"
@@ -43,11 +44,6 @@ constexpr std::uint64_t kMostMetaParams = 1 << 20;
 constexpr auto kMetaRows =
     std::to_array<std::string_view>({"wq", "wk", "wv", "wqkv", "w1", "w3", "output"});
 constexpr auto kMetaColumns = std::to_array<std::string_view>({"wo", "w2"});
-
-template <std::size_t N>
-bool is_meta_layer(std::string_view layer, const std::array<std::string_view, N>& layers) {
-  return std::find(layers.begin(), layers.end(), layer) != layers.end();
-}
 
 using MetaFiles = std::map<std::uint32_t, std::string>;
 MetaFiles meta_files(std::span<const Entry> entries) {
@@ -270,8 +266,8 @@ TensorSplit meta_tensor_split(std::string_view name, const Extents& local,
   const std::string_view layer = before.substr(before.rfind('.') + 1);
   if (layer.ends_with("norm") || name == "rope.freqs") return TensorSplit::kReplicated;
   if (parameter != "weight") return TensorSplit::kUnknown;
-  if (is_meta_layer(layer, kMetaRows)) return TensorSplit::kRows;
-  if (is_meta_layer(layer, kMetaColumns)) return TensorSplit::kColumns;
+  if (is_one_of(layer, kMetaRows)) return TensorSplit::kRows;
+  if (is_one_of(layer, kMetaColumns)) return TensorSplit::kColumns;
   if (layer != "tok_embeddings" || !width || local.size() != 2) return TensorSplit::kUnknown;
   if (local[1] == *width) return TensorSplit::kRows;
   return local[1] <= *width && local[1] * std::int64_t{ranks} == *width ? TensorSplit::kColumns

@@ -1,8 +1,8 @@
 #include "core/formats/nanotron/nanotron_slices.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "core/base/parse_text.h"
 #include "core/base/words.h"
 
 namespace shw {
@@ -20,18 +20,9 @@ std::vector<std::string_view> parts_between(std::string_view text, char between)
   }
 }
 
-std::string_view without_spaces(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
 std::optional<std::int64_t> whole_number(std::string_view text) {
-  text = without_spaces(text);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_all = error == std::errc() && end == text.data() + text.size();
-  return is_all && value >= 0 ? std::optional(value) : std::nullopt;
+  const auto value = parse_number<std::int64_t>(trim(text));
+  return value && *value >= 0 ? value : std::nullopt;
 }
 
 tl::unexpected<Error> invalid_slices_error(std::string what) {
@@ -66,13 +57,13 @@ Result<Box> box_of_slices(std::string_view text, const Extents& sizes) {
 }  // namespace
 
 std::optional<Extents> nanotron_shape(std::string_view text) {
-  text = without_spaces(text);
+  text = trim(text);
   if (!text.starts_with('(') || !text.ends_with(')')) return std::nullopt;
   text.remove_prefix(1);
   text.remove_suffix(1);
   Extents shape;
   for (std::string_view part : parts_between(text, ',')) {
-    if (without_spaces(part).empty()) continue;
+    if (trim(part).empty()) continue;
     const auto size = whole_number(part);
     if (!size || shape.size() == kMaxDims) return std::nullopt;
     shape.push_back(*size);

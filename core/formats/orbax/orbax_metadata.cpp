@@ -9,12 +9,6 @@ namespace {
 
 using OrbaxJson = nlohmann::json;
 
-const OrbaxJson* find_member(const OrbaxJson& object, const char* name) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(name);
-  return found == object.end() ? nullptr : &*found;
-}
-
 // Keys of dictionaries and indices of lists, joined by dots as Orbax does.
 std::string leaf_name(const OrbaxJson& leaf) {
   std::string name;

@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "core/base/parse_text.h"
 #include "core/base/words.h"
 #include "core/formats/pickle/pickle_calls.h"
 #include "core/formats/pickle/pickle_names.h"
@@ -133,11 +134,6 @@ constexpr auto kNumpyNames = std::to_array<std::string_view>({"_reconstruct",
                                                               "BoolDType"});
 constexpr auto kDatetimeNames =
     std::to_array<std::string_view>({"datetime", "date", "time", "timedelta", "timezone"});
-template <std::size_t N>
-bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // True if one character differs. Two digits may differ in dtypes of other torch versions: uint4.
 bool is_corrupted_spelling(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
@@ -157,10 +153,10 @@ bool is_known(std::string_view module, std::string_view name) {
   if (is_script_module(module)) return true;
   if (module == "torch")
     return dtype_from_torch(name).has_value() || dtype_from_storage_class(name).has_value();
-  if (module == "pathlib" || module == "pathlib._local") return contains(kPathClasses, name);
-  if (module == "builtins" || module == "__builtin__") return contains(kPlainBuiltins, name);
-  if (module == "datetime") return contains(kDatetimeNames, name);
-  if (module.starts_with("numpy.")) return contains(kNumpyNames, name);
+  if (module == "pathlib" || module == "pathlib._local") return is_one_of(name, kPathClasses);
+  if (module == "builtins" || module == "__builtin__") return is_one_of(name, kPlainBuiltins);
+  if (module == "datetime") return is_one_of(name, kDatetimeNames);
+  if (module.starts_with("numpy.")) return is_one_of(name, kNumpyNames);
   // A three-field record of other DCP writers (OLMo-core, NeMo). With a name one letter off torch's
   // module a byte of the file has changed.
   if (name == "_StorageInfo" && module.find("checkpoint") != std::string_view::npos)
@@ -191,7 +187,7 @@ bool is_harmless_import(std::string_view module, std::string_view name, bool cal
   }
   if (module != "builtins" && module != "__builtin__") return false;
   if (resembles_class_name(name)) return name.ends_with("Error") || name.ends_with("Warning");
-  return !called && contains(kHarmlessBuiltins, name);
+  return !called && is_one_of(name, kHarmlessBuiltins);
 }
 
 bool is_of_python(std::string_view full) {

@@ -22,7 +22,7 @@ Result<IndexJson> read_index_json(const ByteSource& source) {
   const std::string text =
       quote_non_json_numbers({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   auto keeps = [](int depth, IndexJson::parse_event_t, const IndexJson&) { return depth < 16; };
-  IndexJson json = parse_json<IndexJson>(text.begin(), text.end(), keeps).tree;
+  IndexJson json = parse_json<IndexJson>(text, keeps).tree;
   if (json.is_discarded() || !json.is_object()) return damaged("is not a JSON object");
   return json;
 }

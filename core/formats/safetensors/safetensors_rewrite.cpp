@@ -19,17 +19,11 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// Parses in linear time, because nlohmann's parser searches each key of an ordered object linearly.
-OrderedJson parse_in_order(const char* first, const char* last) {
-  auto keeps = [](int, OrderedJson::parse_event_t, const OrderedJson&) { return true; };
-  return parse_json<OrderedJson>(first, last, keeps).tree;
-}
-
 Result<OrderedJson> read_json(const ByteSource& source, const SafetensorsHeader& header) {
   SHW_TRY(Bytes bytes, read_bytes(source, 8, header.data_begin - 8));
   const char* text = reinterpret_cast<const char*>(bytes.data());
   // Nesting was limited when the header was read, also of the sharding information below.
-  OrderedJson json = parse_in_order(text, text + bytes.size());
+  OrderedJson json = parse_json<OrderedJson>({text, bytes.size()}).tree;
   if (json.is_discarded())
     return fail(ErrorKind::kDamaged, "the header is not JSON", {source.name(), 8});
   return json;
@@ -48,7 +42,7 @@ Status change_sharding_info(const ByteSource& source, const SafetensorsHeader& h
                 {source.name(), 8});
   }
   SHW_CHECK(parse_sharding_info(*info_text, source.name()));
-  OrderedJson old = parse_in_order(info_text->data(), info_text->data() + info_text->size());
+  OrderedJson old = parse_json<OrderedJson>(*info_text).tree;
   OrderedJson info = OrderedJson::object();
   auto& members = info.get_ref<OrderedJson::object_t&>();
   std::unordered_map<std::string_view, OrderedJson*> entries;

@@ -8,6 +8,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/json.h"
+#include "core/base/parse_text.h"
 #include "core/base/words.h"
 #include "core/io/read_whole.h"
 
@@ -93,11 +94,6 @@ ParallelLayer layer_of(std::string_view name) {
   return parts;
 }
 
-template <std::size_t N>
-bool is_named_as(std::string_view layer, const std::array<std::string_view, N>& names) {
-  return std::find(names.begin(), names.end(), layer) != names.end();
-}
-
 constexpr auto kFusedAttention =
     std::to_array<std::string_view>({"qkv_proj", "query_key_value", "c_attn", "qkv", "Wqkv"});
 constexpr auto kFusedGates = std::to_array<std::string_view>({"gate_up_proj"});
@@ -122,11 +118,11 @@ class ParallelCut {
     if (name_.layer.find("norm") != std::string_view::npos || name_.layer.starts_with("ln_"))
       return is_whole_norm() ? whole_part() : std::nullopt;
     if (name_.parameter != "weight" && name_.parameter != "bias") return std::nullopt;
-    if (is_named_as(name_.layer, kFusedAttention)) return fused_attention();
-    if (is_named_as(name_.layer, kFusedGates)) return rows(2 * model_.inner, true);
-    if (is_named_as(name_.layer, kWordRows)) return part_of_vocabulary();
-    if (is_named_as(name_.layer, kRouters) && is_router()) return whole_part();
-    const bool is_inner_row = is_named_as(name_.layer, kInnerRows) ||
+    if (is_one_of(name_.layer, kFusedAttention)) return fused_attention();
+    if (is_one_of(name_.layer, kFusedGates)) return rows(2 * model_.inner, true);
+    if (is_one_of(name_.layer, kWordRows)) return part_of_vocabulary();
+    if (is_one_of(name_.layer, kRouters) && is_router()) return whole_part();
+    const bool is_inner_row = is_one_of(name_.layer, kInnerRows) ||
                               (model_.engine == ParallelEngine::kTensorRt && name_.layer == "gate");
     if (is_inner_row) return rows(model_.inner, false);
     return part_of_column_split();
@@ -219,9 +215,9 @@ class ParallelCut {
   }
 
   std::optional<ParallelPart> part_of_column_split() const {
-    const bool is_inner = is_named_as(name_.layer, kInnerColumns) && !is_attention();
+    const bool is_inner = is_one_of(name_.layer, kInnerColumns) && !is_attention();
     const bool is_output =
-        is_named_as(name_.layer, kAttentionColumns) && (is_attention() || name_.layer != "c_proj");
+        is_one_of(name_.layer, kAttentionColumns) && (is_attention() || name_.layer != "c_proj");
     if (!is_inner && !is_output) return std::nullopt;
     const std::int64_t rows_of_whole = local_.empty() ? 0 : local_[0];
     if (rows_of_whole != model_.width || model_.width == 0) return std::nullopt;
@@ -255,12 +251,12 @@ std::optional<ParallelPart> deepseek_part(const ParallelLayer& name, const Exten
   constexpr auto kReplicated = std::to_array<std::string_view>({"wq_a", "wkv_a", "gate"});
   const bool is_matrix =
       (name.parameter == "weight" || name.parameter == "scale") && local.size() == 2;
-  if (name.layer.ends_with("norm") || is_named_as(name.layer, kReplicated))
+  if (name.layer.ends_with("norm") || is_one_of(name.layer, kReplicated))
     return ParallelPart{local, {whole(local)}};
   // Whole on every rank in version 3.2, and cut in version 4.
   if (name.around == "indexer") return std::nullopt;
-  const bool is_row = is_named_as(name.layer, kRows);
-  if (!is_matrix || (!is_row && !is_named_as(name.layer, kColumns))) return std::nullopt;
+  const bool is_row = is_one_of(name.layer, kRows);
+  if (!is_matrix || (!is_row && !is_one_of(name.layer, kColumns))) return std::nullopt;
   const std::size_t axis = is_row ? 0 : 1;
   ParallelPart part{local, {whole(local)}};
   const auto all = checked_mul(local[axis], std::int64_t{ranks});

@@ -33,15 +33,9 @@ constexpr auto kNumbers = std::to_array<NumberedDtype>({
     {35, Dtype::kUint64},
 });
 
-const Json* member(const Json& object, const char* key) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(key);
-  return found == object.end() ? nullptr : &*found;
-}
-
 // nullopt if it is missing, negative, or a size that is only known at run time.
 std::optional<std::int64_t> fixed_number(const Json* value) {
-  const Json* number = value == nullptr ? nullptr : member(*value, "as_int");
+  const Json* number = value == nullptr ? nullptr : find_member(*value, "as_int");
   if (number == nullptr || !number->is_number_integer()) return std::nullopt;
   const auto known = number->get<std::int64_t>();
   return known < 0 ? std::nullopt : std::optional(known);
@@ -73,18 +67,18 @@ bool is_true(const Json* value) {
 // Why the tensor is not read; empty if it is.
 std::string read_meta(const Json* meta, ExportedTensor& tensor) {
   if (meta == nullptr || !meta->is_object()) return "is not a tensor";
-  tensor.dtype = dtype_of_number(member(*meta, "dtype"));
+  tensor.dtype = dtype_of_number(find_member(*meta, "dtype"));
   if (tensor.dtype == Dtype::kUnknown) return "has a dtype that is not known";
-  const auto sizes = fixed_numbers(member(*meta, "sizes")),
-             strides = fixed_numbers(member(*meta, "strides"));
-  const auto offset = fixed_number(member(*meta, "storage_offset"));
+  const auto sizes = fixed_numbers(find_member(*meta, "sizes")),
+             strides = fixed_numbers(find_member(*meta, "strides"));
+  const auto offset = fixed_number(find_member(*meta, "storage_offset"));
   if (!sizes || !strides || !offset || sizes->size() != strides->size())
     return "has no fixed sizes and strides";
   if (!storage_needed(*sizes, *strides, *offset)) return "has sizes that no storage can hold";
   tensor.sizes = *sizes;
   tensor.strides = *strides;
   tensor.offset = *offset;
-  tensor.requires_grad = is_true(member(*meta, "requires_grad"));
+  tensor.requires_grad = is_true(find_member(*meta, "requires_grad"));
   return "";
 }
 
@@ -96,18 +90,18 @@ Result<std::vector<ExportedTensor>> parse_export_config(std::string_view text,
   if (!parsed.problem.empty())
     return fail(ErrorKind::kDamaged, "is " + json_error_text(parsed),
                 {file, json_error_offset(parsed)});
-  const Json* config = member(parsed.tree, "config");
+  const Json* config = find_member(parsed.tree, "config");
   if (config == nullptr || !config->is_object())
     return fail(ErrorKind::kDamaged, "has no object \"config\" with the tensors", {file});
   std::vector<ExportedTensor> tensors;
   for (const auto& [fqn, payload] : config->items()) {
-    const Json* record = member(payload, "path_name");
+    const Json* record = find_member(payload, "path_name");
     if (record == nullptr || !record->is_string())
       return fail(ErrorKind::kDamaged, fmt::format("names no record of {}", fqn), {file});
     ExportedTensor tensor{fqn, record->get<std::string>()};
-    tensor.not_read = is_true(member(payload, "use_pickle"))
+    tensor.not_read = is_true(find_member(payload, "use_pickle"))
                           ? "is pickled, as tensor subclasses and objects of a program are"
-                          : read_meta(member(payload, "tensor_meta"), tensor);
+                          : read_meta(find_member(payload, "tensor_meta"), tensor);
     tensors.push_back(std::move(tensor));
   }
   return tensors;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/base/parse_text.h"
 #include "core/base/words.h"
 
 namespace shw {
@@ -24,11 +25,6 @@ constexpr auto kWithNumber =
 // Backends that packages outside of torch register under their own names.
 constexpr auto kBackends = std::to_array<std::string_view>(
     {"npu", "mlu", "musa", "gcu", "sdaa", "supa", "ipu", "maia", "spyre", "openreg"});
-
-template <std::size_t N>
-bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 // True for the number in "cuda:1" as torch.device parses it: no sign, no leading zero.
 bool is_device_number(std::string_view text) {

@@ -9,9 +9,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 
+#include "core/base/parse_text.h"
 #include "core/formats/weight_list/weight_list.h"
 #include "core/formats/weight_list/xml_tags.h"
 #include "core/io/read_whole.h"
@@ -49,20 +49,12 @@ Dtype dtype_of_element_type(std::string_view text) {
   return Dtype::kUnknown;
 }
 
-template <class Number>
-std::optional<Number> whole_number(std::string_view text) {
-  Number number{};
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_all = problem == std::errc() && end == text.data() + text.size();
-  return is_all && !text.empty() ? std::optional(number) : std::nullopt;
-}
-
 // "8, 4"; "" has no dimensions.
 std::optional<Extents> parse_sizes(std::string_view text) {
   Extents sizes;
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
-    const auto size = whole_number<std::int64_t>(text.substr(0, comma));
+    const auto size = parse_number<std::int64_t>(text.substr(0, comma));
     if (!size || *size < 0 || sizes.size() == kMaxDims) return std::nullopt;
     sizes.push_back(*size);
     if (comma == text.npos) break;
@@ -125,8 +117,8 @@ class OpenvinoReader {
       name += (name.empty() ? "" : "/") + layer.name;
       if (name.size() > kLongestName) break;
     }
-    const auto offset = whole_number<std::uint64_t>(text("offset"));
-    const auto length = whole_number<std::uint64_t>(text("size"));
+    const auto offset = parse_number<std::uint64_t>(text("offset"));
+    const auto length = parse_number<std::uint64_t>(text("size"));
     auto sizes = parse_sizes(text("shape"));
     constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
     if (!offset || !length || !sizes || *offset > kMost || *length > kMost ||

@@ -1,8 +1,8 @@
 #include "core/io/remote/bucket_listing.h"
 
-#include <charconv>
 #include <optional>
 
+#include "core/base/parse_text.h"
 #include "core/base/xml_entities.h"
 #include "core/io/remote/remote_path.h"
 
@@ -39,10 +39,9 @@ Result<BucketPage> parse_bucket_page(std::string_view xml, bool keys_are_encoded
     object.key = xml_text(*contents, "Key");
     if (keys_are_encoded) object.key = percent_decoded(object.key);
     object.etag = xml_text(*contents, "ETag");
-    const std::string size = xml_text(*contents, "Size");
-    const auto [end, code] = std::from_chars(size.data(), size.data() + size.size(), object.size);
-    if (code != std::errc() || end != size.data() + size.size() || size.empty())
-      return fail(ErrorKind::kDamaged, "the listing has an object without a size");
+    const auto size = parse_number<decltype(object.size)>(xml_text(*contents, "Size"));
+    if (!size) return fail(ErrorKind::kDamaged, "the listing has an object without a size");
+    object.size = *size;
     page.objects.push_back(std::move(object));
   }
   return page;

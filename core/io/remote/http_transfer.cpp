@@ -3,11 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 
 #include "core/base/letter_case.h"
+#include "core/base/parse_text.h"
 #include "core/base/version.h"
 #include "core/io/remote/remote_traffic.h"
 
@@ -26,20 +26,6 @@ long stall_seconds() {
   if (said == nullptr) return kUsual;
   const long seconds = std::strtol(said, nullptr, 10);
   return seconds >= 1 && seconds <= 3600 ? seconds : kUsual;
-}
-
-std::string_view trimmed_header(std::string_view text) {
-  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-std::optional<std::uint64_t> header_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 std::string host_of_url(const std::string& url) {
@@ -134,20 +120,20 @@ void HttpTransfer::read_header(std::string_view line) {
   const std::size_t colon = line.find(':');
   if (colon == line.npos || line.size() > 16384) return;
   const std::string name = lowered(line.substr(0, colon));
-  const std::string_view value = trimmed_header(line.substr(colon + 1));
+  const std::string_view value = trim(line.substr(colon + 1));
   if (name == "etag") answer->etag = value;
   if (name == "last-modified") answer->modified = value;
   if (name == "content-type") answer->type = lowered(value);
   if (name == "link") answer->link = value;
   if (name == "x-amz-bucket-region") answer->region = value;
   if (name == "retry-after") answer->retry_after = value;
-  if (name == "content-length") answer->length = header_number(value);
+  if (name == "content-length") answer->length = parse_number<std::uint64_t>(value);
   if (name != "content-range" || !lowered(value).starts_with("bytes ")) return;
   const std::string_view range = value.substr(6);
   const std::size_t slash = range.find('/');
   if (slash == range.npos) return;
-  answer->total = header_number(range.substr(slash + 1));
-  answer->first = header_number(range.substr(0, std::min(range.find('-'), slash)));
+  answer->total = parse_number<std::uint64_t>(range.substr(slash + 1));
+  answer->first = parse_number<std::uint64_t>(range.substr(0, std::min(range.find('-'), slash)));
 }
 
 std::size_t HttpTransfer::receive_body(char* data, std::size_t size, std::size_t count,

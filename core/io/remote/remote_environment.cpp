@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "core/base/parse_text.h"
 #include "core/io/read_whole.h"
 #include "core/io/source.h"
 
@@ -17,25 +18,18 @@ std::string settings_text(const std::string& path) {
   return read_whole_text(**file, kMostSettings).value_or(std::string());
 }
 
-std::string_view trimmed_setting(std::string_view text) {
-  constexpr std::string_view kSpaces = " \t\r\n";
-  const std::size_t begin = text.find_first_not_of(kSpaces);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
-}
-
 std::string_view consume_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
   const std::string_view line = text.substr(0, end);
   text.remove_prefix(end == text.npos ? text.size() : end + 1);
-  return trimmed_setting(line);
+  return trim(line);
 }
 
 }  // namespace
 
 std::string environment_text(const char* variable) {
   const char* value = std::getenv(variable);
-  return value == nullptr ? std::string() : std::string(trimmed_setting(value));
+  return value == nullptr ? std::string() : std::string(trim(value));
 }
 
 std::string home_folder() {
@@ -56,14 +50,12 @@ std::map<std::string, std::string> ini_section(const std::string& path,
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view line = consume_line(rest);
     if (line.starts_with('[')) {
-      is_inside =
-          line.ends_with(']') && trimmed_setting(line.substr(1, line.size() - 2)) == section;
+      is_inside = line.ends_with(']') && trim(line.substr(1, line.size() - 2)) == section;
       continue;
     }
     const std::size_t equals = line.find('=');
     if (!is_inside || equals == line.npos || line.starts_with('#')) continue;
-    values[std::string(trimmed_setting(line.substr(0, equals)))] =
-        trimmed_setting(line.substr(equals + 1));
+    values[std::string(trim(line.substr(0, equals)))] = trim(line.substr(equals + 1));
   }
   return values;
 }

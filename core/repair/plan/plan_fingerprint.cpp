@@ -59,7 +59,7 @@ std::string fingerprint_in(std::string_view plan_json) {
   auto only_top = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
     return depth <= 1;
   };
-  const auto parsed = parse_json<nlohmann::json>(plan_json.begin(), plan_json.end(), only_top).tree;
+  const auto parsed = parse_json<nlohmann::json>(plan_json, only_top).tree;
   auto found = parsed.is_object() ? parsed.find("fingerprint") : parsed.end();
   return found != parsed.end() && found->is_string() ? found->get<std::string>() : std::string();
 }

@@ -436,7 +436,7 @@ Result<Plan> read_plan_json(const Checkpoint* checkpoint, std::string_view json,
   auto keeps = [&](int depth, Json::parse_event_t event, Json& value) {
     return tensors.keeps(depth, event, value);
   };
-  const auto read = parse_json<Json>(json.begin(), json.end(), keeps);
+  const auto read = parse_json<Json>(json, keeps);
   const Json& parsed = read.tree;
   Reader reader{of_tensors.checkpoint, source};
   if (tensors.too_deep)

@@ -29,7 +29,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/base/cancelled_text.h"
 #include "core/base/checked.h"
 #include "core/base/destroy_in_background.h"
 #include "core/base/hash.h"
@@ -44,14 +43,6 @@ namespace shw {
 namespace {
 
 using In = nlohmann::json;  // sorted: one ordered by insertion looks every key up linearly
-
-// The member, or a null value if it is missing; callers check the type.
-const In& member(const In& object, const char* key) {
-  static const In kNull;
-  if (!object.is_object()) return kNull;
-  auto found = object.find(key);
-  return found == object.end() ? kNull : *found;
-}
 
 bool read(const In& json, std::int64_t& out) {
   if (!json.is_number_integer()) return false;
@@ -90,44 +81,54 @@ bool read(const In& json, std::vector<T>& out) {
   return true;
 }
 bool read(const In& json, Box& out) {
-  return read(member(json, "offsets"), out.offsets) && read(member(json, "sizes"), out.sizes) &&
-         out.offsets.size() == out.sizes.size() && out.sizes.size() <= kMaxDims;
+  return read(member_or_null(json, "offsets"), out.offsets) &&
+         read(member_or_null(json, "sizes"), out.sizes) && out.offsets.size() == out.sizes.size() &&
+         out.sizes.size() <= kMaxDims;
 }
 bool read(const In& json, TensorCertificate& out) {
   auto read_text = [&](const char* key, std::string& text) {
-    return member(json, key).is_null() || read(member(json, key), text);
+    return member_or_null(json, key).is_null() || read(member_or_null(json, key), text);
   };
   if (!read_text("fill", out.fill) || !read_text("fill_from", out.fill_from) ||
       !read_text("fill_checkpoint", out.fill_checkpoint) || !read_text("dtype", out.dtype))
     return false;
-  if (!member(json, "cast").is_null() && !read(member(json, "cast"), out.is_cast)) return false;
-  if (!member(json, "padding").is_null() && !read(member(json, "padding"), out.padding))
+  if (!member_or_null(json, "cast").is_null() && !read(member_or_null(json, "cast"), out.is_cast))
     return false;
-  if (!member(json, "out_of_range").is_null() &&
-      !read(member(json, "out_of_range"), out.out_of_range))
+  if (!member_or_null(json, "padding").is_null() &&
+      !read(member_or_null(json, "padding"), out.padding))
     return false;
-  if (!member(json, "damaged").is_null() && !read(member(json, "damaged"), out.damaged))
+  if (!member_or_null(json, "out_of_range").is_null() &&
+      !read(member_or_null(json, "out_of_range"), out.out_of_range))
+    return false;
+  if (!member_or_null(json, "damaged").is_null() &&
+      !read(member_or_null(json, "damaged"), out.damaged))
     return false;
   if (!read_text("damage", out.damage)) return false;
-  return read(member(json, "items"), out.items) && read_text("before", out.before) &&
-         read(member(json, "after"), out.after) && read(member(json, "tiles"), out.tiles) &&
-         read(member(json, "kept"), out.kept) && read(member(json, "lost"), out.lost) &&
-         read(member(json, "lost_boxes"), out.lost_boxes) &&
-         read(member(json, "shape"), out.shape) && read_text("renamed_from", out.renamed_from);
+  return read(member_or_null(json, "items"), out.items) && read_text("before", out.before) &&
+         read(member_or_null(json, "after"), out.after) &&
+         read(member_or_null(json, "tiles"), out.tiles) &&
+         read(member_or_null(json, "kept"), out.kept) &&
+         read(member_or_null(json, "lost"), out.lost) &&
+         read(member_or_null(json, "lost_boxes"), out.lost_boxes) &&
+         read(member_or_null(json, "shape"), out.shape) &&
+         read_text("renamed_from", out.renamed_from);
 }
 bool read(const In& json, EntryCertificate& out) {
-  return read(member(json, "fqn"), out.fqn) && read(member(json, "from"), out.from) &&
-         read(member(json, "item"), out.item);
+  return read(member_or_null(json, "fqn"), out.fqn) &&
+         read(member_or_null(json, "from"), out.from) &&
+         read(member_or_null(json, "item"), out.item);
 }
 bool read(const In& json, Operation& out) {
   std::string kind;
   std::int64_t moved = 0;
-  bool complete = read(member(json, "kind"), kind) && read(member(json, "rule"), out.rule) &&
-                  read(member(json, "subjects"), out.subjects) &&
-                  read(member(json, "text"), out.text) && read(member(json, "tiles"), out.tiles) &&
-                  read(member(json, "bytes_moved"), moved) && moved >= 0 &&
-                  read(member(json, "elements_lost"), out.elements_lost) &&
-                  read(member(json, "lossless"), out.lossless);
+  bool complete = read(member_or_null(json, "kind"), kind) &&
+                  read(member_or_null(json, "rule"), out.rule) &&
+                  read(member_or_null(json, "subjects"), out.subjects) &&
+                  read(member_or_null(json, "text"), out.text) &&
+                  read(member_or_null(json, "tiles"), out.tiles) &&
+                  read(member_or_null(json, "bytes_moved"), moved) && moved >= 0 &&
+                  read(member_or_null(json, "elements_lost"), out.elements_lost) &&
+                  read(member_or_null(json, "lossless"), out.lossless);
   if (!complete) return false;
   out.bytes_moved = static_cast<std::uint64_t>(moved);
   for (int i = 0; i <= static_cast<int>(OperationKind::kRewriteMetadata); ++i) {
@@ -173,21 +174,21 @@ Certificate::Seal remove_and_check_seal(In& certificate) {
 
 // Certificates of earlier versions lack both "objects" and "files".
 bool read_objects_and_files(const In& parsed, Certificate& out) {
-  const In &objects = member(parsed, "objects"), &files = member(parsed, "files");
+  const In &objects = member_or_null(parsed, "objects"), &files = member_or_null(parsed, "files");
   bool plain = (objects.is_null() || objects.is_object()) && (files.is_null() || files.is_object());
   for (const auto& [fqn, value] : objects.items()) {
     out.objects.push_back({unescape_name(fqn), {}});
-    plain = plain && read(member(value, "item"), out.objects.back().item) &&
-            (member(value, "damage").is_null() ||
-             read(member(value, "damage"), out.objects.back().damage));
+    plain = plain && read(member_or_null(value, "item"), out.objects.back().item) &&
+            (member_or_null(value, "damage").is_null() ||
+             read(member_or_null(value, "damage"), out.objects.back().damage));
   }
   for (const auto& [path, value] : files.items()) {
     std::int64_t size = 0;
     out.files.push_back({unescape_name(path), 0, {}});
-    plain =
-        plain && read(member(value, "bytes"), size) && size >= 0 &&
-        read(member(value, "rest"), out.files.back().rest) &&
-        (member(value, "items").is_null() || read(member(value, "items"), out.files.back().items));
+    plain = plain && read(member_or_null(value, "bytes"), size) && size >= 0 &&
+            read(member_or_null(value, "rest"), out.files.back().rest) &&
+            (member_or_null(value, "items").is_null() ||
+             read(member_or_null(value, "items"), out.files.back().items));
     out.files.back().size = static_cast<std::uint64_t>(std::max<std::int64_t>(size, 0));
   }
   return plain;
@@ -208,14 +209,11 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
   auto damaged = [&](const std::string& what) {
     return fail(ErrorKind::kDamaged, "is not a certificate: " + what, {source});
   };
-  // The parser would stop at a NUL and ignore the rest.
-  if (json.find('\0') != json.npos) return damaged("it is not JSON");
   UniqueKeys keys;
-  const CancellableText text(json, progress);
   auto keeps = [&](int depth, In::parse_event_t event, const In& value) {
     return depth < 32 && keys.take(event, value);
   };
-  In parsed = parse_json<In>(text.begin(), text.end(), keeps).tree;
+  In parsed = parse_json<In>(json, keeps, progress).tree;
   if (is_cancelled(progress)) {
     destroy_in_background(std::move(parsed));
     return cancelled_error();
@@ -223,32 +221,32 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
   if (parsed.is_discarded()) return damaged("it is not JSON");
   if (!keys.unique()) return damaged("a key is there twice");
   std::string schema;
-  if (!read(member(parsed, "schema"), schema)) return damaged("\"schema\" is missing");
+  if (!read(member_or_null(parsed, "schema"), schema)) return damaged("\"schema\" is missing");
   if (!is_readable_schema(schema))
     return fail(ErrorKind::kUnsupported, "is a certificate of another version", {source});
   Certificate certificate;
   certificate.seal = remove_and_check_seal(parsed);
-  const In& tensors = member(parsed, "tensors");
-  if (!read(member(parsed, "lossless"), certificate.lossless) || !tensors.is_object() ||
-      !read(member(parsed, "version"), certificate.version) ||
-      !read(member(parsed, "source"), certificate.source) ||
-      !read(member(parsed, "operations"), certificate.operations)) {
+  const In& tensors = member_or_null(parsed, "tensors");
+  if (!read(member_or_null(parsed, "lossless"), certificate.lossless) || !tensors.is_object() ||
+      !read(member_or_null(parsed, "version"), certificate.version) ||
+      !read(member_or_null(parsed, "source"), certificate.source) ||
+      !read(member_or_null(parsed, "operations"), certificate.operations)) {
     return damaged("a key is missing or of another type");
   }
   if (!read_objects_and_files(parsed, certificate))
     return damaged("an object or a file is incomplete");
   auto optional = [&](const char* key, auto& value) {
-    return member(parsed, key).is_null() || read(member(parsed, key), value);
+    return member_or_null(parsed, key).is_null() || read(member_or_null(parsed, key), value);
   };
   if (!optional("steps", certificate.steps) || !optional("dropped", certificate.dropped) ||
       !optional("trimmed", certificate.trimmed) ||
       !optional("of_other_ranks", certificate.of_other_ranks) ||
       !optional("left_out", certificate.left_out))
     return damaged("what was done is incomplete");
-  const In& plan = member(parsed, "plan");
+  const In& plan = member_or_null(parsed, "plan");
   if (plan.is_object()) certificate.plan = plan.dump(-1, ' ', false, In::error_handler_t::replace);
   if (!optional("plan_zstd", certificate.plan)) return damaged("its plan is not text");
-  const In& entries = member(parsed, "entries");
+  const In& entries = member_or_null(parsed, "entries");
   if (!entries.is_null() && !read(entries, certificate.entries))
     return damaged("an entry that is not a tensor is incomplete");
   for (const auto& [fqn, value] : tensors.items()) {
@@ -259,7 +257,7 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
     TensorCertificate tensor;
     tensor.fqn = unescape_name(fqn);
     // Versions before 0.1.0 wrote "items_after" and "layout" instead.
-    if (member(value, "tiles").is_null() && !member(value, "layout").is_null())
+    if (member_or_null(value, "tiles").is_null() && !member_or_null(value, "layout").is_null())
       return fail(ErrorKind::kUnsupported, "is a certificate of another version", {source});
     if (!read(value, tensor)) return damaged("the entry of " + fqn + " is incomplete");
     certificate.tensors.push_back(std::move(tensor));

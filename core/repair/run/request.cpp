@@ -38,7 +38,7 @@ OrderedJson parsed_without_plan(std::string_view json, bool& has_plan) {
     has_plan = has_plan || is_plan;
     return !is_plan;
   };
-  return parse_json<OrderedJson>(json.begin(), json.end(), keeps).tree;
+  return parse_json<OrderedJson>(json, keeps).tree;
 }
 
 }  // namespace

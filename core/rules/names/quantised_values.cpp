@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 
+#include "core/base/parse_text.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/names/float32_names.h"
@@ -55,7 +56,7 @@ std::string bare_ending(std::string_view ending) {
 
 std::string any_of_endings(const QuantCompanion& companion) {
   std::vector<std::string> names;
-  for (std::string_view ending : alternatives_of(companion.endings))
+  for (std::string_view ending : split_at(companion.endings, '|'))
     names.push_back("`" + bare_ending(ending) + "`");
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : " or ") + name;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/words.h"
 #include "core/facts/facts.h"
 #include "core/facts/reference/config_look.h"
 #include "core/facts/reference/reference_bytes.h"
@@ -15,23 +16,16 @@
 namespace shw {
 namespace {
 
-template <std::size_t n>
-bool has_one_of(std::string_view fqn, const std::array<std::string_view, n>& words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-    return fqn.find(word) != std::string_view::npos;
-  });
-}
-
 bool is_embedding(std::string_view fqn) {
   constexpr std::array<std::string_view, 5> kWords = {"embed_tokens", "word_embeddings", "wte",
                                                       "tok_embeddings", "embedding.weight"};
-  return has_one_of(fqn, kWords) && !fqn.starts_with("optim");
+  return contains_any(fqn, kWords) && !fqn.starts_with("optim");
 }
 
 bool is_head(std::string_view fqn) {
   constexpr std::array<std::string_view, 4> kWords = {"lm_head", "output_layer", "embed_out",
                                                       "output.weight"};
-  return has_one_of(fqn, kWords) && fqn.ends_with("weight") && !fqn.starts_with("optim");
+  return contains_any(fqn, kWords) && fqn.ends_with("weight") && !fqn.starts_with("optim");
 }
 
 // The other tensor of a possible tied pair in the reference: the only one of its role and shape.

@@ -64,7 +64,7 @@ Told by_library(const std::string& text, const Keeps& keeps) {
 Told by_us(const std::string& text, const Keeps& keeps) {
   Told told;
   Keeps noted = noting(told.asked, keeps);
-  told.tree = parse_json<Json>(text.begin(), text.end(), noted).tree;
+  told.tree = parse_json<Json>(text, noted).tree;
   return told;
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("text that is not JSON is not a tree for us where it is none for the l
     } catch (const Json::exception& error) {
       problem = error.what();
     }
-    auto parsed = parse_json<Json>(text.begin(), text.end(), all);
+    auto parsed = parse_json<Json>(text, all);
     CHECK(parsed.problem == problem);
     CHECK(parsed.byte.value_or(0) == byte);
   }
@@ -139,7 +139,7 @@ TEST_CASE("text that is not JSON is not a tree for us where it is none for the l
 TEST_CASE("a number that is too large is a problem without a byte") {
   const std::string text = "[1e999]";
   const Keeps all = [](int, Event, Json&) { return true; };
-  auto parsed = parse_json<Json>(text.begin(), text.end(), all);
+  auto parsed = parse_json<Json>(text, all);
   CHECK(parsed.tree.is_discarded());
   CHECK(parsed.problem.find("1e999") != std::string::npos);
   CHECK_FALSE(parsed.byte.has_value());
