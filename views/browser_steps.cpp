@@ -102,12 +102,12 @@ constexpr std::array kBrowserRows{
               [](const Frame& frame, const UiState&) {
                 return frame.snapshot.can_go_back && !frame.job.running;
               },
-              go<-1>},
+              open_run_steps<-1>},
     ActionRow{Action::kForward, "Go forward", alt(Key::kRight),
               [](const Frame& frame, const UiState&) {
                 return frame.snapshot.can_go_forward && !frame.job.running;
               },
-              go<1>},
+              open_run_steps<1>},
     ActionRow{Action::kRun, "Show the steps of the run", alt(Key::kHome),
               [](const Frame& frame, const UiState&) {
                 return frame.snapshot.run != nullptr && !run_is_shown(frame.snapshot) &&

@@ -158,8 +158,8 @@ void open_reference(Frame& frame, UiState& /*state*/) {
 }
 
 constexpr std::array kTabRows{
-    ActionRow{Action::kOpenInTab, "Open a checkpoint in a new tab", ctrl_shift(Key::kO), has_room,
-              browse_for_tab, OverlayPolicy::kReplaces},
+    ActionRow{Action::kOpenInTab, "Open a checkpoint in a new tab", ctrl_shift(Key::kO),
+              can_open_tab, browse_for_tab, OverlayPolicy::kReplaces},
     ActionRow{Action::kOpenReference,
               "Open what it is compared with in a new tab",
               {},

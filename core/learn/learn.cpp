@@ -50,7 +50,7 @@ class MapLearner {
   // selects the direction even if both sides have one format and the same names.
   void name_map() {
     const bool is_forward = out_.way == MapDirection::kForward;
-    std::string of_a(a_.checkpoint->format().name), tensors_made_of_b(b_.checkpoint->format().name);
+    std::string of_a(a_.checkpoint->format().name), of_b(b_.checkpoint->format().name);
     out_.needs_way = of_a == of_b;
     if (out_.needs_way) of_a = "other_" + of_a;
     folded_.map.from = is_forward ? of_a : of_b;

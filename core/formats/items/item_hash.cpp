@@ -146,7 +146,7 @@ Result<VerifiedItem> verify_item(ItemCursor& items, const ItemPlace& place,
   RunChecksums passing(is_decoded ? std::vector<ChecksummedRun>() : std::move(**runs));
   auto take = [&](std::uint64_t at, BytesView bytes) { passing.take(at, bytes); };
   SHW_TRY(verified.hash, hash_range(range, take, progress));
-  if (const ChecksummedRun* bent = passing.bent())
+  if (const ChecksummedRun* bent = passing.first_bad_run())
     verified.mismatch = record_mismatch_text(*range.source, bent->record, bent->offset);
   if (is_decoded) {
     SHW_TRY(verified.mismatch, mismatch_in_decoded(*reader, range, transforms, progress));

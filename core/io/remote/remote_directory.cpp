@@ -178,7 +178,7 @@ class RemoteSource final : public ByteSource {
                std::uint64_t offset, std::span<std::byte> out) const {
     const std::uint64_t begin = first * kRemoteBlock;
     std::uint64_t until = std::min(size(), end * kRemoteBlock);
-    const std::uint64_t wanted = std::min(size(), until + ahead_.beyond(begin, until));
+    const std::uint64_t wanted = std::min(size(), until + ahead_.bytes_to_read_ahead(begin, until));
     if (wanted > until)
       until = std::min(size(), claim.extend((wanted - 1) / kRemoteBlock + 1) * kRemoteBlock);
     Bytes bytes(until - begin);
