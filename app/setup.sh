@@ -162,6 +162,10 @@ rest_lacks() {
   sed -nE 's/^SHW_(HDF5|MPI)_MISSING:INTERNAL=//p' "build/$1/CMakeCache.txt" 2>/dev/null || true
 }
 
+# Files per unit of a unity build. Larger units take less time of the processor (64 of 245 files: 36 %
+# less), smaller ones use more processors and less memory (1.5 GB per unit of 64 with ASan).
+unit_size() { if (($(nproc) <= 4)); then echo 64; else echo 16; fi; }
+
 # Configures once; CMake itself notices later changes, but not that a package has come. Output only
 # where something fails or is built. `configure_options` go to CMake as they are.
 configure_options=()
@@ -171,7 +175,7 @@ configure_and_build() {
   local log=build/$preset-configure.log
   mkdir -p build
   if [[ ! -f build/$preset/build.ninja || -n $(desktop_lacks "$preset")$(rest_lacks "$preset") ]] &&
-    ! cmake --preset "$preset" "${configure_options[@]}" >"$log" 2>&1; then
+    ! cmake --preset "$preset" -DCMAKE_UNITY_BUILD_BATCH_SIZE="$(unit_size)" "${configure_options[@]}" >"$log" 2>&1; then
     cat "$log" >&2
     return 1
   fi
