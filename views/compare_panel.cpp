@@ -65,7 +65,7 @@ void draw_question(Frame& frame, UiState& state, Column& column) {
   Line path(frame, column, 32);
   const bool entered = path.field("compare/path", "path of another checkpoint", state.compare_path,
                                   "The path of the other checkpoint.  (Enter compares)",
-                                  path.room_beside("Browse…"));
+                                  path.room_next_to_button("Browse…"));
   if (path.button("compare/browse", "Browse…", "Chooses the other checkpoint from a folder."))
     browse_to_compare(frame, state);
   Line line(frame, column, 30, Gap::kMedium);

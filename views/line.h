@@ -21,7 +21,7 @@ class Line {
   void chip(std::string_view text, Rgba colour);
   void text(const ImFont* font, Rgba colour, std::string_view text);
   // The text, cut in the middle if it does not fit.
-  void rest(const ImFont* font, Rgba colour, std::string_view text);
+  void text_to_end(const ImFont* font, Rgba colour, std::string_view text);
   // An input of this width in pixels; 0: as wide as the rest of the line.
   bool field(const char* id, const char* hint, std::string& text, const Tip& tip, float width = 0,
              bool selects_all = false);
@@ -29,7 +29,7 @@ class Line {
   bool fits(std::string_view label) const { return button_size(frame_, label).x <= room(); }
   float room() const { return end_ - x_; }
   // Width that is left for a field if a button with this label follows it.
-  float room_beside(std::string_view label) const {
+  float room_next_to_button(std::string_view label) const {
     return room() - gap_ - button_size(frame_, label).x;
   }
   float x() const { return x_; }

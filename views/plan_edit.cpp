@@ -77,8 +77,9 @@ void draw_plan_history(Frame& frame, UiState& state, Column& column) {
         line.button(b.id, b.label, b.action, ButtonStyle::kQuiet))
       run(b.action, frame, state);
   }
-  line.rest(frame.fonts.small, frame.theme.quiet,
-            fmt::format("Edit {} of {}: {}", edits.now + 1, edits.all.size(), edits.edit().what));
+  line.text_to_end(
+      frame.fonts.small, frame.theme.quiet,
+      fmt::format("Edit {} of {}: {}", edits.now + 1, edits.all.size(), edits.edit().what));
 }
 
 // An error with its position, in red next to the input.

@@ -286,7 +286,7 @@ void draw_table_title(Frame& frame, UiState& state, Column& column) {
                          Tip("Closes the table and shows the map.", Action::kTable)))
     state.table.open = false;
   std::uint32_t rows = table_rows(s), all = s.checkpoint->tensor_count();
-  line.rest(
+  line.text_to_end(
       frame.fonts.small, frame.theme.quiet,
       rows == all ? human_count(all) : human_count(rows) + " of " + human_count(all) + " shown");
 }

@@ -294,8 +294,8 @@ void draw_numbers_of(Frame& frame, const SliceValues& values, Column column, flo
     scale.text(frame.fonts.small, frame.theme.quiet, "to");
     scale.text(frame.fonts.mono_small, frame.theme.warn, most);
     if (scale.room() > frame.px(40))
-      scale.rest(frame.fonts.small, frame.theme.quiet,
-                 "root scale; a cell shows its largest magnitude; × NaN, + infinite");
+      scale.text_to_end(frame.fonts.small, frame.theme.quiet,
+                        "root scale; a cell shows its largest magnitude; × NaN, + infinite");
     at.y = below.y;
     if (is_in_cells) return;
   } else if (values.cells.empty()) {

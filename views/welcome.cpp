@@ -32,7 +32,7 @@ bool path_line(Frame& frame, UiState& state, Column& column) {
   const bool enter =
       line.field("open/path", "/runs/7/step_9000", state.open_path,
                  "The path of a checkpoint, or of a folder of steps.  (Enter opens it)",
-                 line.room_beside("Open"));
+                 line.room_next_to_button("Open"));
   const bool click =
       line.button("open/button", "Open", "Opens and checks the checkpoint of this path.",
                   ButtonStyle::kPrimary);

@@ -36,7 +36,7 @@ class GroupReader {
   MessageGroup read() {
     const Json& tree = texts_.tree;
     MessageGroup group;
-    only(tree, {"schema", "about", "order", "words", "meanings", "messages"});
+    allow_only_keys(tree, {"schema", "about", "order", "words", "meanings", "messages"});
     if (text(tree, "schema") != kSchema) complain("\"schema\" is not " + std::string(kSchema));
     group.about = text(tree, "about");
     group.order = whole(tree, "order");
@@ -59,7 +59,7 @@ class GroupReader {
   void complain(const std::string& what) {
     if (error_.empty()) error_ = at_ + what;
   }
-  void only(const Json& object, Keys keys) {
+  void allow_only_keys(const Json& object, Keys keys) {
     if (!object.is_object()) return complain("is not an object");
     for (const auto& [key, value] : object.items()) {
       if (std::find(keys.begin(), keys.end(), key) == keys.end())
@@ -108,7 +108,7 @@ class GroupReader {
   }
 
   Interpretation read_meaning(const Json& json) {
-    only(json, {"id", "rule", "wrong", "weight", "title", "text", "decide", "command"});
+    allow_only_keys(json, {"id", "rule", "wrong", "weight", "title", "text", "decide", "command"});
     Interpretation meaning;
     meaning.id = text_or_empty(json, "id");
     if (const std::string_view rule = text_or_empty(json, "rule"); !rule.empty()) {
@@ -136,7 +136,7 @@ class GroupReader {
   }
 
   NameTest read_name_test(const Json& json) {
-    only(json, {"is", "begins", "ends", "contains", "not"});
+    allow_only_keys(json, {"is", "begins", "ends", "contains", "not"});
     return {texts(json, "is"), texts(json, "begins"), texts(json, "ends"), texts(json, "contains"),
             flag(json, "not")};
   }
@@ -207,8 +207,8 @@ class GroupReader {
   }
 
   MessageKind read_kind(const Json& json) {
-    only(json, {"id", "loader", "example", "patterns", "all", "none", "name", "if", "numbers",
-                "says_only_that_it_failed", "in_traceback", "meanings"});
+    allow_only_keys(json, {"id", "loader", "example", "patterns", "all", "none", "name", "if",
+                           "numbers", "says_only_that_it_failed", "in_traceback", "meanings"});
     MessageKind kind;
     kind.id = text(json, "id");
     kind.loader = text_or_empty(json, "loader");

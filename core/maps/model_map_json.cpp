@@ -82,8 +82,8 @@ bool is_float32(double value) {
 }
 
 MapOp read_op(EditedJson& in, const MapJson& json) {
-  in.only(json, {"op", "dim", "pieces", "parts", "view", "order", "size", "to", "value", "dtype",
-                 "from_dtype"});
+  in.allow_only_keys(json, {"op", "dim", "pieces", "parts", "view", "order", "size", "to", "value",
+                            "dtype", "from_dtype"});
   MapOp op;
   const std::string word = in.text(json, "op");
   auto found =
@@ -191,8 +191,8 @@ bool choose_layers(bool keeps, std::vector<std::string>& forms) {
 }
 
 void add_rows(EditedJson& in, const MapJson& json, std::vector<MapRow>& rows) {
-  in.only(json,
-          {"from", "to", "do", "from_with", "from_without", "to_with", "form", "models", "note"});
+  in.allow_only_keys(
+      json, {"from", "to", "do", "from_with", "from_without", "to_with", "form", "models", "note"});
   const RowText text{read_texts(in, json, "from"), read_texts(in, json, "to"),
                      read_texts(in, json, "from_with"), read_texts(in, json, "from_without"),
                      read_texts(in, json, "to_with")};
@@ -240,7 +240,7 @@ void read_values(EditedJson& in, const MapJson& json, ModelMap& map) {
 void read_forms(EditedJson& in, const MapJson& json, ModelMap& map) {
   if (!EditedJson::has(json, "forms")) return;
   for (const MapJson& one : in.list(json, "forms")) {
-    in.only(one, {"choices", "second_where"});
+    in.allow_only_keys(one, {"choices", "second_where"});
     if (!in.ok()) return;
     map.forms.push_back({read_texts(in, one, "choices"), read_texts(in, one, "second_where")});
     if (map.forms.back().choices.empty()) in.complain("\"choices\" is empty");
@@ -264,7 +264,7 @@ std::vector<MapCopy> read_copies(EditedJson& in, const MapJson& sides, const cha
   std::vector<MapCopy> out;
   if (!EditedJson::has(sides, side)) return out;
   for (const MapJson& one : in.list(sides, side)) {
-    in.only(one, {"tensor", "of", "where", "count", "with"});
+    in.allow_only_keys(one, {"tensor", "of", "where", "count", "with"});
     if (!in.ok() || out.size() == kMostListed) break;
     MapCopy copy{read_pattern(in, one, "tensor"), read_pattern(in, one, "of")};
     if (EditedJson::has(one, "where")) copy.where = read_size(in, in.member(one, "where"), "where");
@@ -281,7 +281,7 @@ void read_all_copies(EditedJson& in, const MapJson& json, ModelMap& map) {
   if (!EditedJson::has(json, "copies")) return;
   in.at("copies: ");
   const MapJson& sides = in.member(json, "copies");
-  in.only(sides, {"from", "to"});
+  in.allow_only_keys(sides, {"from", "to"});
   if (in.ok()) map.from_copies = read_copies(in, sides, "from");
   if (in.ok()) map.to_copies = read_copies(in, sides, "to");
   in.at("");
@@ -303,7 +303,8 @@ MapStates read_states(EditedJson& in, const MapJson& sides, const char* side) {
   MapStates out;
   if (!in.ok() || !EditedJson::has(sides, side)) return out;
   const MapJson& json = in.member(sides, side);
-  in.only(json, {"name", "masters", "needs_masters", "step", "settings", "megatron_groups"});
+  in.allow_only_keys(json,
+                     {"name", "masters", "needs_masters", "step", "settings", "megatron_groups"});
   if (!in.ok()) return out;
   out.name = in.text(json, "name");
   check_marks(in, "name", out.name, {"{state}", "{name}"});
@@ -328,7 +329,7 @@ void read_all_states(EditedJson& in, const MapJson& json, ModelMap& map) {
   if (!in.ok() || !EditedJson::has(json, "states")) return;
   in.at("states: ");
   const MapJson& sides = in.member(json, "states");
-  in.only(sides, {"from", "to"});
+  in.allow_only_keys(sides, {"from", "to"});
   map.from_states = read_states(in, sides, "from");
   map.to_states = read_states(in, sides, "to");
   in.at("");
@@ -345,8 +346,8 @@ void read_rows(EditedJson& in, const MapJson& json, ModelMap& map) {
 }
 
 ModelMap read_map(EditedJson& in, const MapJson& json) {
-  in.only(json, {"$schema", "schema", "name", "title", "from", "to", "values", "below", "forms",
-                 "prefixes", "leave_out", "copies", "states", "rows"});
+  in.allow_only_keys(json, {"$schema", "schema", "name", "title", "from", "to", "values", "below",
+                            "forms", "prefixes", "leave_out", "copies", "states", "rows"});
   ModelMap map;
   if (in.ok() && in.text(json, "schema") != kMapSchema)
     in.complain(fmt::format("\"schema\" is not \"{}\"", kMapSchema));
@@ -366,12 +367,12 @@ ModelMap read_map(EditedJson& in, const MapJson& json) {
   if (in.ok()) read_forms(in, json, map);
   if (EditedJson::has(json, "prefixes")) {
     const MapJson& sides = json["prefixes"];
-    in.only(sides, {"from", "to", "write"});
+    in.allow_only_keys(sides, {"from", "to", "write"});
     read_sides(in, sides, map.from_prefixes, map.to_prefixes);
     if (EditedJson::has(sides, "write")) map.written_prefix = in.text(sides, "write");
   }
   if (EditedJson::has(json, "leave_out")) {
-    in.only(json["leave_out"], {"from", "to"});
+    in.allow_only_keys(json["leave_out"], {"from", "to"});
     read_sides(in, json["leave_out"], map.from_left_out, map.to_left_out);
   }
   if (in.ok()) read_all_copies(in, json, map);

@@ -283,7 +283,7 @@ class SideFileChecks {
   Result<SideFiles> run() {
     for (const SideFile& file : side_files_of(checkpoint_)) {
       if (is_cancelled(progress_)) return cancelled_error();
-      SHW_CHECK(look_at(file));
+      SHW_CHECK(check_file(file));
     }
     if (auto finding = half_saved_trainer_finding(checkpoint_))
       out_.findings.push_back(std::move(*finding));
@@ -295,7 +295,7 @@ class SideFileChecks {
   }
 
  private:
-  Status look_at(const SideFile& file) {
+  Status check_file(const SideFile& file) {
     if (depth_ == Depth::kMetadata || opened_ == kMostOpened) {
       if (!file.is_of_rank && !file.is_model)
         (file.is_optimizer ? unread_ : others_).push_back(file.path);

@@ -51,7 +51,7 @@ class RanksOfMesh {
   bool are_known(const Mesh& mesh) {
     if (asked_ == nullptr || *asked_ != mesh) {  // thousands of tensors share a mesh
       asked_ = std::make_unique<const Mesh>(mesh);
-      known_ = RankMap(input_, mesh).of(0).has_value();
+      known_ = RankMap(input_, mesh).rank_of_writer(0).has_value();
     }
     return known_;
   }
@@ -156,9 +156,9 @@ bool is_written_by_other_rank(const CheckInput& input, TensorId tensor, const Sp
   const SplitLayout cutter(entry, *order);
   for (ChunkId chunk : c.chunks(tensor)) {
     auto writer = c.writer(chunk);
-    auto rank = writer ? ranks.of(*writer) : std::nullopt;
+    auto rank = writer ? ranks.rank_of_writer(*writer) : std::nullopt;
     if (!rank || volume(c.sizes(chunk)) == 0) continue;
-    if (!cutter.gives(*rank, c.offsets(chunk), c.sizes(chunk))) return true;
+    if (!cutter.produces_box(*rank, c.offsets(chunk), c.sizes(chunk))) return true;
   }
   return false;
 }

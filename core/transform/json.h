@@ -43,7 +43,7 @@ class EditedJson {
   void at(std::string where) { where_ = std::move(where); }
 
   // Complains of any other key.
-  void only(const Json& object, std::initializer_list<std::string_view> keys) {
+  void allow_only_keys(const Json& object, std::initializer_list<std::string_view> keys) {
     if (!object.is_object()) return complain("an object is expected");
     for (const auto& [key, value] : object.items()) {
       if (std::find(keys.begin(), keys.end(), key) == keys.end())
@@ -142,7 +142,7 @@ class EditedJson {
   std::vector<Box> boxes(const Json& object, const char* key) {
     std::vector<Box> out;
     for (const Json& one : list(object, key)) {
-      only(one, {"offsets", "sizes"});
+      allow_only_keys(one, {"offsets", "sizes"});
       if (!ok()) break;
       out.push_back(box(one));
     }

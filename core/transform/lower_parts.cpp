@@ -233,7 +233,7 @@ Result<PartStorage> PartLowering::storage_in(const FromFile& from, Dtype dtype) 
   return storage;
 }
 
-Result<PartLowering::Held> PartLowering::hold(const Part& part) const {
+Result<PartLowering::Held> PartLowering::source_and_storage_of(const Part& part) const {
   if (const auto* chunk = std::get_if<FromChunk>(&part.from)) {
     const std::uint32_t at = inputs_[chunk->input].of_chunk[index_of(chunk->chunk)];
     assert(at != kNoRow);
@@ -245,7 +245,7 @@ Result<PartLowering::Held> PartLowering::hold(const Part& part) const {
 }
 
 Result<NewJob> PartLowering::job_of_part(const Part& part, const Box& tile) const {
-  SHW_TRY(Held held, hold(part));
+  SHW_TRY(Held held, source_and_storage_of(part));
   const Extents& strides = held.storage.lies.strides;
   NewJob job{part.box, held.source, part.saved, held.storage.lies.first,
              Extents(part.order.size(), 0)};

@@ -67,7 +67,7 @@ class PartLowering {
   SourceId in_program(SourceId source) const;
   PartStorage storage_at(const FromChunk& from) const;
   Result<PartStorage> storage_in(const FromFile& from, Dtype dtype) const;
-  Result<Held> hold(const Part& part) const;
+  Result<Held> source_and_storage_of(const Part& part) const;
   Result<NewJob> job_of_part(const Part& part, const Box& tile) const;
   Status add_part(const Part& part, const Box& tile, std::vector<NewJob>& jobs) const;
   Status add_scaled(const Part& part, const Box& tile, std::vector<NewJob>& jobs) const;

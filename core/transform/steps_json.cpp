@@ -158,10 +158,10 @@ struct StepWriter {
 // ---- reading: one function per step, in the order of the variant
 
 Step read_relabel(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "tensor", "shape", "tiles"});
+  in.allow_only_keys(json, {"step", "tensor", "shape", "tiles"});
   RelabelStep step{in.text(json, "tensor"), in.extents(json, "shape"), {}};
   for (const StepJson& one : in.list(json, "tiles")) {
-    in.only(one, {"chunk", "offsets"});
+    in.allow_only_keys(one, {"chunk", "offsets"});
     if (!in.ok()) break;
     step.tiles.push_back({in.number<std::uint32_t>(one, "chunk"), in.extents(one, "offsets")});
   }
@@ -169,10 +169,10 @@ Step read_relabel(EditedJson& in, const StepJson& json) {
 }
 
 Step read_retile(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "tensors", "tiles"});
+  in.allow_only_keys(json, {"step", "tensors", "tiles"});
   RetileStep step{in.texts(json, "tensors"), {}};
   for (const StepJson& one : in.list(json, "tiles")) {
-    in.only(one, {"offsets", "sizes", "writer"});
+    in.allow_only_keys(one, {"offsets", "sizes", "writer"});
     if (!in.ok()) break;
     step.tiles.push_back({in.box(one), in.number<std::uint32_t>(one, "writer")});
   }
@@ -180,7 +180,7 @@ Step read_retile(EditedJson& in, const StepJson& json) {
 }
 
 Step read_reshard(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "tensors", "mesh", "placements"});
+  in.allow_only_keys(json, {"step", "tensors", "mesh", "placements"});
   ReshardStep step{in.texts(json, "tensors"), {}, {}};
   auto mesh = parse_mesh(in.text(json, "mesh"));
   if (mesh) {
@@ -197,12 +197,12 @@ Step read_reshard(EditedJson& in, const StepJson& json) {
 }
 
 Step read_permute_dims(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "tensors", "order"});
+  in.allow_only_keys(json, {"step", "tensors", "order"});
   return PermuteDimsStep{in.texts(json, "tensors"), in.extents(json, "order")};
 }
 
 Step read_permute_blocks(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "tensors", "dim", "sizes", "order"});
+  in.allow_only_keys(json, {"step", "tensors", "dim", "sizes", "order"});
   PermuteBlocksStep step;
   step.tensors = in.texts(json, "tensors");
   step.dim = in.number<std::int64_t>(json, "dim");
@@ -212,46 +212,46 @@ Step read_permute_blocks(EditedJson& in, const StepJson& json) {
 }
 
 Step read_split(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "tensor", "dim", "sizes", "into", "drop_dim"});
+  in.allow_only_keys(json, {"step", "tensor", "dim", "sizes", "into", "drop_dim"});
   return SplitStep{in.text(json, "tensor"), in.number<std::int64_t>(json, "dim"),
                    in.extents(json, "sizes", kMostNumbers), in.texts(json, "into"),
                    in.boolean(json, "drop_dim", false)};
 }
 
 Step read_concat(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "tensors", "dim", "into", "new_dim"});
+  in.allow_only_keys(json, {"step", "tensors", "dim", "into", "new_dim"});
   return ConcatStep{in.texts(json, "tensors"), in.number<std::int64_t>(json, "dim"),
                     in.text(json, "into"), in.boolean(json, "new_dim", false)};
 }
 
 Step read_pad(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "tensors", "before", "after", "value"});
+  in.allow_only_keys(json, {"step", "tensors", "before", "after", "value"});
   return PadStep{in.texts(json, "tensors"), in.extents(json, "before"), in.extents(json, "after"),
                  in.real(json, "value", 0)};
 }
 
 Step read_trim(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "tensors", "offsets", "sizes"});
+  in.allow_only_keys(json, {"step", "tensors", "offsets", "sizes"});
   return TrimStep{in.texts(json, "tensors"), in.box(json)};
 }
 
 Step read_rename(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "from", "to", "regex"});
+  in.allow_only_keys(json, {"step", "from", "to", "regex"});
   return RenameStep{in.text(json, "from"), in.text(json, "to"), in.boolean(json, "regex", false)};
 }
 
 Step read_copy(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "from", "to"});
+  in.allow_only_keys(json, {"step", "from", "to"});
   return CopyStep{in.text(json, "from"), in.text(json, "to")};
 }
 
 Step read_drop(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "tensors"});
+  in.allow_only_keys(json, {"step", "tensors"});
   return DropStep{in.texts(json, "tensors")};
 }
 
 Step read_create_tensors(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "tensors", "dtype", "shape", "value"});
+  in.allow_only_keys(json, {"step", "tensors", "dtype", "shape", "value"});
   return CreateTensorsStep{in.texts(json, "tensors"), in.dtype(json, "dtype"),
                            in.extents(json, "shape"), in.real(json, "value", 0)};
 }
@@ -271,12 +271,12 @@ EntryValue read_value(EditedJson& in, const StepJson& value) {
 }
 
 Step read_create_entries(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "entries", "value"});
+  in.allow_only_keys(json, {"step", "entries", "value"});
   return CreateEntriesStep{in.texts(json, "entries"), read_value(in, in.member(json, "value"))};
 }
 
 Step read_cast(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "tensors", "dtype"});
+  in.allow_only_keys(json, {"step", "tensors", "dtype"});
   return CastStep{in.texts(json, "tensors"), in.dtype(json, "dtype")};
 }
 
@@ -290,18 +290,19 @@ void read_lost_files(EditedJson& in, const StepJson& json, FillStep& step) {
   step.gone = true;
   step.left.emplace();
   for (const StepJson& file : in.list(json, "gone")) {
-    in.only(file, {"file", "bytes"});
+    in.allow_only_keys(file, {"file", "bytes"});
     (*step.left)[in.text(file, "file")] = in.number<std::uint64_t>(file, "bytes");
   }
 }
 
 Step read_add(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "tensors", "value"});
+  in.allow_only_keys(json, {"step", "tensors", "value"});
   return AddStep{in.texts(json, "tensors"), in.real(json, "value", 0)};
 }
 
 Step read_fill(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "tensors", "boxes", "gone", "value", "from_checkpoint", "from_tensor"});
+  in.allow_only_keys(
+      json, {"step", "tensors", "boxes", "gone", "value", "from_checkpoint", "from_tensor"});
   FillStep step;
   step.tensors = in.texts(json, "tensors");
   if (EditedJson::has(json, "boxes")) step.boxes = in.boxes(json, "boxes");
@@ -317,12 +318,12 @@ Step read_fill(EditedJson& in, const StepJson& json) {
 }
 
 Step read_mask(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "tensors", "boxes", "value"});
+  in.allow_only_keys(json, {"step", "tensors", "boxes", "value"});
   return MaskStep{in.texts(json, "tensors"), in.boxes(json, "boxes"), in.real(json, "value", 0)};
 }
 
 Step read_dequantise(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "tensors", "suffix", "block", "dtype"});
+  in.allow_only_keys(json, {"step", "tensors", "suffix", "block", "dtype"});
   DequantiseStep step;
   step.tensors = in.texts(json, "tensors");
   if (EditedJson::has(json, "suffix")) step.suffix = in.text(json, "suffix");
@@ -333,7 +334,7 @@ Step read_dequantise(EditedJson& in, const StepJson& json) {
 }
 
 Step read_restore(EditedJson& in, const StepJson& json) {
-  in.only(json, {"step", "tensor", "file", "offset", "length", "dtype", "sizes", "at"});
+  in.allow_only_keys(json, {"step", "tensor", "file", "offset", "length", "dtype", "sizes", "at"});
   RestoreStep step;
   step.tensor = in.text(json, "tensor");
   step.payload.file = in.text(json, "file");

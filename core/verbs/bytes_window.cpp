@@ -34,13 +34,13 @@ class RecordSearch {
                std::optional<ChunkId> preferred)
       : checkpoint_(checkpoint), path_(path), at_(at), preferred_(preferred) {}
 
-  Result<Neighbours> look(Progress* progress) {
+  Result<Neighbours> find_neighbours(Progress* progress) {
     for (std::uint32_t c = 0; c < checkpoint_.chunk_count(); ++c) {
       if ((c & 0xFFFFu) == 0 && is_cancelled(progress)) return cancelled_error();
-      if (auto item = checkpoint_.item(ChunkId{c})) see(*item, ChunkId{c}, nullptr);
+      if (auto item = checkpoint_.item(ChunkId{c})) consider_item(*item, ChunkId{c}, nullptr);
     }
     for (const NonTensorEntry& object : checkpoint_.objects()) {
-      if (object.item) see(*object.item, std::nullopt, &object.fqn);
+      if (object.item) consider_item(*object.item, std::nullopt, &object.fqn);
     }
     if (best_ && best_->chunk) best_->name = name_of(checkpoint_, *best_->chunk);
     // "Previous" is the begin of the current record, unless its first byte is selected.
@@ -49,7 +49,8 @@ class RecordSearch {
   }
 
  private:
-  void see(const ItemPlace& place, std::optional<ChunkId> chunk, const std::string* object) {
+  void consider_item(const ItemPlace& place, std::optional<ChunkId> chunk,
+                     const std::string* object) {
     if (place.file == FileId::kNone || place.offset < 0 ||
         checkpoint_.file(place.file).path != path_)
       return;
@@ -199,7 +200,7 @@ Result<BytesWindow> bytes_at(const Checkpoint& checkpoint, const std::string& pa
   SHW_TRY(window.bytes,
           read_bytes(*source, window.first, std::min(kMostWindow, source->size() - window.first)));
   RecordSearch search(checkpoint, path, window.at, preferred);
-  SHW_TRY(Neighbours near, search.look(progress));
+  SHW_TRY(Neighbours near, search.find_neighbours(progress));
   window.record = std::move(near.here);
   window.previous = near.before;
   window.next = near.after;

@@ -27,7 +27,7 @@ class ModuleNames {
     if (is_new) modules_.push_back({std::move(name), fqn});
     return found->second;
   }
-  std::vector<RunModule> take() { return std::move(modules_); }
+  std::vector<RunModule> release_modules() { return std::move(modules_); }
 
  private:
   std::vector<RunModule> modules_;
@@ -114,7 +114,7 @@ Result<RunNumbers> count_next_step(const RunSteps& run, RunNumbers numbers, Prog
   auto counted = std::make_shared<StepNumbers>();
   counted->stamp = next->stamp;
   SHW_CHECK(count_step(*next, names, *counted, progress));
-  numbers.modules = std::make_shared<const std::vector<RunModule>>(names.take());
+  numbers.modules = std::make_shared<const std::vector<RunModule>>(names.release_modules());
   numbers.steps.insert_or_assign(next->name, std::move(counted));
   return numbers;
 }

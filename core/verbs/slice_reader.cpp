@@ -228,7 +228,7 @@ void SliceReader::count(const Patch& patch, Run rows, Run columns) {
   out_.looked += high * wide;
 }
 
-Status SliceReader::look() {
+Status SliceReader::read_statistics() {
   std::int64_t rows = out_.rows, columns = out_.columns;
   std::int64_t wide =
       columns <= kWholeColumns ? columns : std::max(kWholeColumns, kMostLooked / rows);

@@ -21,7 +21,7 @@ class SliceReader {
   // Differences B - A as doubles into `out.values`, for the same slice of tensors with one shape.
   SliceReader(SliceReader& a, SliceReader& b, ValuesDifference& out, Progress* progress);
 
-  Status look();
+  Status read_statistics();
   Status fill_table();
 
   // State of an element; a block has some elements of the slice. Element (r, c) of the block has

@@ -146,7 +146,7 @@ Result<SliceValues> slice_values(const Checkpoint& checkpoint, TensorId tensor,
                                  const ValuesRequest& ask, Progress* progress) {
   SHW_TRY(SliceValues out, slice_window(checkpoint, tensor, ask));
   SliceReader looker(checkpoint, tensor, out, progress);
-  SHW_CHECK(looker.look());
+  SHW_CHECK(looker.read_statistics());
   SHW_CHECK(looker.fill_table());
   return out;
 }
@@ -186,7 +186,7 @@ SideBySideValues side_by_side_values(const Checkpoint& a, TensorId tensor, const
   difference.values.first_column = values.first_column;
   SliceReader looker_a(a, tensor, from, progress), looker_b(b, *other, to, progress);
   SliceReader looker(looker_a, looker_b, difference, progress);
-  Status looked = looker.look();
+  Status looked = looker.read_statistics();
   difference.counts = false;  // the table's elements are already counted
   if (looked) looked = looker.fill_table();
   if (looked)

@@ -65,12 +65,12 @@ class TileValueReader {
         values_(values),
         dtype_(checkpoint.dtype(values.tensor)),
         progress_(progress) {}
-  Status look();
+  Status read_tiles();
 
  private:
   std::uint32_t end() const;
   void cut(std::uint32_t last);
-  Status look_at(const TilePart& part);
+  Status count_part(const TilePart& part);
   Result<StatisticsSums> sums_of(const TilePart& part);
   ChunkId chunk(std::uint32_t tile) const { return checkpoint_.chunks(values_.tensor)[tile]; }
 
@@ -141,7 +141,7 @@ Result<StatisticsSums> TileValueReader::sums_of(const TilePart& part) {
   return sums;
 }
 
-Status TileValueReader::look_at(const TilePart& part) {
+Status TileValueReader::count_part(const TilePart& part) {
   if (is_cancelled(progress_)) return cancelled_error();
   auto sums = sums_of(part);
   if (!sums && sums.error().kind == ErrorKind::kCancelled)
@@ -155,7 +155,7 @@ Status TileValueReader::look_at(const TilePart& part) {
   return {};
 }
 
-Status TileValueReader::look() {
+Status TileValueReader::read_tiles() {
   std::uint32_t last = end();
   cut(last);
   if (progress_ != nullptr) {
@@ -166,7 +166,7 @@ Status TileValueReader::look() {
   }
   sums_.assign(last - values_.done, StatisticsSums(dtype_));
   errors_.resize(last - values_.done);
-  SHW_CHECK(parallel_for(parts_.size(), [&](std::size_t i) { return look_at(parts_[i]); }));
+  SHW_CHECK(parallel_for(parts_.size(), [&](std::size_t i) { return count_part(parts_[i]); }));
   for (std::uint32_t tile = values_.done; tile < last; ++tile) {
     auto& error = errors_[tile - values_.done];
     TileNumbers& numbers = values_.tiles[tile];
@@ -202,7 +202,7 @@ TileValues unexamined_tiles(const Checkpoint& checkpoint, TensorId tensor) {
 
 Status read_further_tiles(const Checkpoint& checkpoint, TileValues& values, Progress* progress) {
   if (values.is_complete()) return {};
-  return TileValueReader(checkpoint, values, progress).look();
+  return TileValueReader(checkpoint, values, progress).read_tiles();
 }
 
 }  // namespace shw::verbs

@@ -13,12 +13,12 @@ std::string name_of_layout(const SpecEntry& entry) {
 }  // namespace
 
 bool OffGridChunks::operator()(const SpecEntry& entry, std::size_t axis) {
-  if (!looked_) look();
+  if (!looked_) find_off_grid_chunks();
   auto found = axes_.find(name_of_layout(entry));
   return found != axes_.end() && found->second.contains(axis);
 }
 
-void OffGridChunks::look() {
+void OffGridChunks::find_off_grid_chunks() {
   looked_ = true;
   const Checkpoint& c = input_.checkpoint;
   for (TensorId tensor : each_tensor(input_)) {

@@ -17,7 +17,7 @@ class OffGridChunks {
   bool operator()(const SpecEntry& entry, std::size_t axis);
 
  private:
-  void look();
+  void find_off_grid_chunks();
   void add_chunk(const SpecEntry& entry, ChunkId chunk);
 
   const CheckInput& input_;

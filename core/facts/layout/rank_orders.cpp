@@ -81,18 +81,18 @@ struct CutTensor {
   std::vector<std::size_t> cuts;  // axes in the split order of the placements
   bool competing = false;         // two axes split one dimension
 
-  bool lies(const RankMap& ranks, std::span<const std::size_t> order) const;
-  bool lies(const RankMap& ranks) const { return lies(ranks, cuts); }
+  bool matches_split(const RankMap& ranks, std::span<const std::size_t> order) const;
+  bool matches_split(const RankMap& ranks) const { return matches_split(ranks, cuts); }
   bool matches_any_split_order(const RankMap& ranks) const;
 };
 
-bool CutTensor::lies(const RankMap& ranks, std::span<const std::size_t> order) const {
+bool CutTensor::matches_split(const RankMap& ranks, std::span<const std::size_t> order) const {
   SplitLayout cutter(entry, order);
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     if (volume(checkpoint.sizes(chunk)) == 0) continue;
     auto writer = checkpoint.writer(chunk);
-    auto rank = writer ? ranks.of(*writer) : std::nullopt;
-    if (!rank || !cutter.gives(*rank, checkpoint.offsets(chunk), checkpoint.sizes(chunk)))
+    auto rank = writer ? ranks.rank_of_writer(*writer) : std::nullopt;
+    if (!rank || !cutter.produces_box(*rank, checkpoint.offsets(chunk), checkpoint.sizes(chunk)))
       return false;
   }
   return true;
@@ -102,7 +102,7 @@ bool CutTensor::matches_any_split_order(const RankMap& ranks) const {
   std::vector<std::size_t> order = cuts;
   std::sort(order.begin(), order.end());
   do {
-    if (lies(ranks, order)) return true;
+    if (matches_split(ranks, order)) return true;
   } while (competing && order.size() <= kMaxAxes &&
            std::next_permutation(order.begin(), order.end()));
   return false;
@@ -138,15 +138,15 @@ std::optional<CutTensor> cut_tensor(const Checkpoint& c, TensorId tensor, const 
 }
 
 void add_tensor_vote(const CutTensor& tensor, OrderQuestion& question) {
-  if (tensor.lies(question.maps[0])) {
+  if (tensor.matches_split(question.maps[0])) {
     if (!question.reordered) return;
-    question.supported = question.supported || !tensor.lies(question.maps[1]);
+    question.supported = question.supported || !tensor.matches_split(question.maps[1]);
     question.proved = question.proved || !tensor.matches_any_split_order(question.maps[1]);
     return;
   }
   if (tensor.competing && !question.reordered) return;
   auto matches_order = [&](std::size_t order) {
-    if (!tensor.lies(question.maps[order])) return false;
+    if (!tensor.matches_split(question.maps[order])) return false;
     if (question.found.tensors.empty()) question.found.instead = question.orders[order];
     question.found.tensors.push_back(tensor.tensor);
     question.last = order;
@@ -168,16 +168,16 @@ class RankOrderVotes {
   explicit RankOrderVotes(const OrderQuestion& question)
       : question_(question), fits_(question.orders.size(), true) {}
 
-  void receive(const CutTensor& tensor) {
+  void add_vote(const CutTensor& tensor) {
     std::vector<bool> lies;
-    for (const RankMap& ranks : question_.maps) lies.push_back(tensor.lies(ranks));
+    for (const RankMap& ranks : question_.maps) lies.push_back(tensor.matches_split(ranks));
     const auto by = std::count(lies.begin(), lies.end(), true);
     if (by == 0 || by == std::ssize(lies)) return;
     ++count_;
     for (std::size_t i = 0; i < lies.size(); ++i) fits_[i] = fits_[i] && lies[i];
   }
   // A single tensor is not enough evidence, because it may be the damaged one.
-  std::optional<Mesh> agreed() const {
+  std::optional<Mesh> unanimous_order() const {
     if (count_ < 2 || std::count(fits_.begin(), fits_.end(), true) != 1) return std::nullopt;
     const auto found = std::find(fits_.begin(), fits_.end(), true) - fits_.begin();
     return question_.orders[static_cast<std::size_t>(found)];
@@ -195,7 +195,7 @@ class OrderQuestions {
   explicit OrderQuestions(const CheckInput& input) : input_(input) {}
 
   // Returns at most two questions: with the spec's sizes, and with the user's.
-  std::vector<std::size_t> on(const Mesh& of_spec) {
+  std::vector<std::size_t> questions_for_mesh(const Mesh& of_spec) {
     auto known = std::find_if(known_.begin(), known_.end(),
                               [&](const auto& one) { return one.first == of_spec; });
     if (known != known_.end()) return known->second;
@@ -227,7 +227,7 @@ void each_cut_tensor(const CheckInput& input, OrderQuestions& questions, Ask ask
   for (TensorId tensor : each_tensor(input)) {
     const SpecEntry* entry = layout_of(input, c.fqn(tensor));
     if (entry == nullptr) continue;
-    const auto asked = questions.on(*entry->mesh);
+    const auto asked = questions.questions_for_mesh(*entry->mesh);
     if (!same(entry->shape, c.shape(tensor)) || !is_cut_by_several(c, tensor)) continue;
     for (std::size_t i : asked) {
       auto cut = cut_tensor(c, tensor, *entry, questions.all[i].saved);
@@ -249,10 +249,10 @@ void add_all_votes(const CheckInput& input, OrderQuestions& questions) {
   if (std::none_of(voices.begin(), voices.end(), [](const auto& one) { return one.has_value(); }))
     return;
   each_cut_tensor(input, questions, [&](const CutTensor& tensor, std::size_t i) {
-    if (voices[i]) voices[i]->receive(tensor);
+    if (voices[i]) voices[i]->add_vote(tensor);
   });
   for (std::size_t i = 0; i < voices.size(); ++i) {
-    if (voices[i]) questions.all[i].found.proved = voices[i]->agreed();
+    if (voices[i]) questions.all[i].found.proved = voices[i]->unanimous_order();
   }
 }
 

@@ -87,7 +87,7 @@ void RankMap::set_rank_order(const Mesh& order, const Mesh& mesh) {
   if (given_.size() == mesh.axes.size() && !given_.empty()) given_ranks_ = order.size();
 }
 
-std::optional<std::int64_t> RankMap::of(std::uint32_t writer) const {
+std::optional<std::int64_t> RankMap::rank_of_writer(std::uint32_t writer) const {
   if (writer < given_ranks_) {
     std::int64_t rank = 0;
     for (const Axis& axis : given_) rank = rank * axis.size + writer / axis.stride % axis.size;
@@ -99,7 +99,7 @@ std::optional<std::int64_t> RankMap::of(std::uint32_t writer) const {
 
 std::optional<std::int64_t> rank_on(const CheckInput& input, const Mesh& mesh,
                                     std::uint32_t writer) {
-  return RankMap(input, mesh).of(writer);
+  return RankMap(input, mesh).rank_of_writer(writer);
 }
 
 std::optional<std::vector<std::size_t>> split_axis_order(const SpecEntry& entry) {
@@ -117,7 +117,7 @@ SplitLayout::SplitLayout(const SpecEntry& entry, std::span<const std::size_t> or
   }
 }
 
-Cut SplitLayout::cut(std::int64_t rank, std::size_t dim) const {
+Cut SplitLayout::part_of_rank(std::int64_t rank, std::size_t dim) const {
   Cut all{0, shape_[dim]};
   for (const Step& step : steps_) {
     if (step.dim != dim) continue;
@@ -128,10 +128,10 @@ Cut SplitLayout::cut(std::int64_t rank, std::size_t dim) const {
   return all;
 }
 
-bool SplitLayout::gives(std::int64_t rank, ExtentsView offsets, ExtentsView sizes) const {
+bool SplitLayout::produces_box(std::int64_t rank, ExtentsView offsets, ExtentsView sizes) const {
   if (offsets.size() != shape_.size() || sizes.size() != shape_.size()) return false;
   for (std::size_t d = 0; d < shape_.size(); ++d) {
-    Cut mine = cut(rank, d);
+    Cut mine = part_of_rank(rank, d);
     if (mine.offset != offsets[d] || mine.size != sizes[d]) return false;
   }
   return true;
@@ -139,7 +139,7 @@ bool SplitLayout::gives(std::int64_t rank, ExtentsView offsets, ExtentsView size
 
 bool SplitLayout::produces_sizes(std::int64_t rank, ExtentsView sizes) const {
   for (std::size_t d = 0; d < shape_.size(); ++d) {
-    if (d >= sizes.size() || cut(rank, d).size != sizes[d]) return false;
+    if (d >= sizes.size() || part_of_rank(rank, d).size != sizes[d]) return false;
   }
   return true;
 }
@@ -147,7 +147,7 @@ bool SplitLayout::produces_sizes(std::int64_t rank, ExtentsView sizes) const {
 Box SplitLayout::box(std::int64_t rank) const {
   Box box = whole(shape_);
   for (std::size_t d = 0; d < shape_.size(); ++d) {
-    Cut mine = cut(rank, d);
+    Cut mine = part_of_rank(rank, d);
     box.offsets[d] = mine.offset;
     box.sizes[d] = mine.size;
   }
@@ -164,7 +164,7 @@ bool is_expert(const SpecEntry& entry) {
 
 std::optional<std::vector<std::int64_t>> place_of(const RankMap& ranks, const SpecEntry& entry,
                                                   std::uint32_t writer) {
-  auto rank = ranks.of(writer);
+  auto rank = ranks.rank_of_writer(writer);
   if (!rank) return std::nullopt;
   std::vector<std::int64_t> place = entry.mesh->coordinates(*rank);
   for (std::size_t axis = 0; axis < place.size(); ++axis) {

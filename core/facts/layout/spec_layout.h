@@ -34,7 +34,7 @@ class RankMap {
   // Assumes that `order` is the mesh that saved: nullopt for all writers if it lacks an axis of
   // `mesh`.
   static RankMap counted_over(const Mesh& order, const Mesh& mesh);
-  std::optional<std::int64_t> of(std::uint32_t writer) const;
+  std::optional<std::int64_t> rank_of_writer(std::uint32_t writer) const;
 
  private:
   struct Axis {
@@ -54,7 +54,7 @@ std::optional<std::vector<std::size_t>> split_axis_order(const SpecEntry& entry)
 class SplitLayout {
  public:
   SplitLayout(const SpecEntry& entry, std::span<const std::size_t> order);
-  bool gives(std::int64_t rank, ExtentsView offsets, ExtentsView sizes) const;
+  bool produces_box(std::int64_t rank, ExtentsView offsets, ExtentsView sizes) const;
   bool produces_sizes(std::int64_t rank, ExtentsView sizes) const;
   Box box(std::int64_t rank) const;
 
@@ -63,7 +63,7 @@ class SplitLayout {
     std::size_t dim = 0;
     std::int64_t parts = 1, stride = 1;
   };
-  Cut cut(std::int64_t rank, std::size_t dim) const;
+  Cut part_of_rank(std::int64_t rank, std::size_t dim) const;
 
   ExtentsView shape_;
   std::vector<Step> steps_;

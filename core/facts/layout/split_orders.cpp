@@ -38,7 +38,7 @@ struct SplitOrderCheck {
 
   std::optional<std::int64_t> rank_of(ChunkId chunk) const {
     auto writer = input.checkpoint.writer(chunk);
-    return writer ? ranks.of(*writer) : std::nullopt;
+    return writer ? ranks.rank_of_writer(*writer) : std::nullopt;
   }
 };
 
@@ -71,8 +71,8 @@ MatchedSplitOrder explained_by(const SplitOrderCheck& q, const SplitLayout& save
     ExtentsView offsets = c.offsets(chunk), sizes = c.sizes(chunk);
     const bool empty = volume(sizes) == 0;
     auto rank = q.rank_of(chunk);
-    if (!empty && (!rank || !saved.gives(*rank, offsets, sizes))) return {};
-    if (!rank || q.expected.gives(*rank, offsets, sizes)) continue;
+    if (!empty && (!rank || !saved.produces_box(*rank, offsets, sizes))) return {};
+    if (!rank || q.expected.produces_box(*rank, offsets, sizes)) continue;
     RankBoxMatch held = match_chunk_sizes_on_rank(q, chunk, *rank);
     if (!empty && held == RankBoxMatch::kRecorded) return {};  // really split in this order
     all_known = all_known && held == RankBoxMatch::kExpected;

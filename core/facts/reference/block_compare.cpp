@@ -50,7 +50,7 @@ class SlicesAlong {
       sums_.resize(count);
   }
   std::size_t dim() const { return dim_; }
-  std::int64_t together() const { return together_; }
+  std::int64_t indices_per_slice() const { return together_; }
 
   // Adds a row of the tensor that begins at `at`.
   void add(const Extents& at, BytesView row, std::size_t element) {
@@ -215,7 +215,8 @@ std::optional<BlockComparison> compare_along(const PiecedTensor& image, const Sl
     if (here.size() % block != 0) continue;
     auto found = unique_order(hash_blocks(here, block), hash_blocks(there, block));
     if (!found) continue;
-    BlockOrder order{of_image.dim(), static_cast<std::int64_t>(block) * of_image.together(),
+    BlockOrder order{of_image.dim(),
+                     static_cast<std::int64_t>(block) * of_image.indices_per_slice(),
                      std::move(*found)};
     auto moved = fingerprint_in(image, order);
     if (!moved) return std::nullopt;

@@ -51,14 +51,14 @@ bool is_vocabulary_size(std::string_view expression) {
 class SizeChecks {
  public:
   explicit SizeChecks(const Checkpoint& checkpoint) : c_(checkpoint) {}
-  void look_at(TensorId tensor, const ConstraintOfName& constraint) {
+  void check_size(TensorId tensor, const ConstraintOfName& constraint) {
     const ExtentsView shape = c_.shape(tensor);
     if (!is_plain_float(c_.dtype(tensor))) return;
     // Skips vectors stored with an additional axis, and flattened tensors of trainers.
     const std::size_t said = constraint.extents[1].empty() ? 1 : 2;
     const bool is_vector = constraint.extents[1].empty() && constraint.extents[0].empty();
     if (is_vector || shape.size() < said || record_if_exchanged(tensor, constraint)) return;
-    for (std::size_t axis = 0; axis < said; ++axis) look_at(tensor, axis, constraint);
+    for (std::size_t axis = 0; axis < said; ++axis) check_size(tensor, axis, constraint);
   }
   std::vector<ExchangedAxes> exchanged() const { return exchanged_; }
   std::vector<SizeContradiction> take_contradictions() && {
@@ -94,7 +94,7 @@ class SizeChecks {
         {tensor, {rows->value, columns->value}, rows->words + " and " + columns->words});
     return true;
   }
-  void look_at(TensorId tensor, std::size_t axis, const ConstraintOfName& constraint) {
+  void check_size(TensorId tensor, std::size_t axis, const ConstraintOfName& constraint) {
     const std::string_view expression = constraint.extents[axis];
     auto said = configured_size(*constraint.part, expression);
     if (!said) return;
@@ -335,7 +335,7 @@ void compare_parts(const Checkpoint& c, const ModelConfig& config, std::vector<M
     auto constraint = constraints.find(replace_numbers_by_stars(fqn));
     if (constraint == constraints.end()) continue;
     is_any_known = true;
-    if (!config.packs_weights) sizes.look_at(tensor, constraint->second);
+    if (!config.packs_weights) sizes.check_size(tensor, constraint->second);
   }
   if (!is_any_known) return;
   fit.sizes = std::move(sizes).take_contradictions();
@@ -467,7 +467,7 @@ std::vector<ExchangedAxes> exchanged_axes(const Checkpoint& checkpoint, Progress
   SizeChecks sizes(checkpoint);
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     auto constraint = constraints.find(replace_numbers_by_stars(checkpoint.fqn(tensor)));
-    if (constraint != constraints.end()) sizes.look_at(tensor, constraint->second);
+    if (constraint != constraints.end()) sizes.check_size(tensor, constraint->second);
   }
   std::vector<ExchangedAxes> found = sizes.exchanged();
   for (ExchangedAxes& one : exchanged_experts(checkpoint, *config, progress)) {

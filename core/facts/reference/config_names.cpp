@@ -93,7 +93,7 @@ class NamesOfClass {
   }
 
   // Records a name; false if the class has no such name.
-  bool note(std::string_view fqn) {
+  bool match_name(std::string_view fqn) {
     const std::string name = name_in_saved_form(replace_numbers_by_stars(fqn));
     if (match_expected_name(name, fqn) || match_expected_name(with_new_ending(name), fqn))
       return true;
@@ -273,7 +273,7 @@ std::optional<NamesOfClass> match_class_names(const Checkpoint& checkpoint,
                                               const Progress* progress) {
   NamesOfClass names(architecture, config.packs_weights || config.quantisation.has_value(), of);
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
-    if (!names.note(checkpoint.fqn(tensor))) return std::nullopt;
+    if (!names.match_name(checkpoint.fqn(tensor))) return std::nullopt;
   }
   return checkpoint.tensor_count() == 0 ? std::nullopt : std::optional(std::move(names));
 }
@@ -350,7 +350,7 @@ std::optional<ConfigNames> replaced_names(const Checkpoint& checkpoint, const Mo
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     const std::string_view fqn = checkpoint.fqn(tensor);
     const bool is_numbered = !numbers_in(fqn).empty();
-    const bool is_known = names.note(fqn);
+    const bool is_known = names.match_name(fqn);
     if (is_numbered) ++(is_known ? numbered_of_class : numbered_others);
     if (is_numbered && is_known) layers_of_class.insert(numbers_in(fqn));
     if (is_known) continue;

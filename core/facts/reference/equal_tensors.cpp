@@ -76,7 +76,7 @@ class EqualityPass {
     const Extents sizes = copy_of(a_.sizes(chunk));
     return {sizes, block_sizes(sizes, static_cast<std::int64_t>(kBlockBytes / element), {})};
   }
-  void take(const TileRun& run, std::uint64_t bytes);
+  void add_run(const TileRun& run, std::uint64_t bytes);
   bool can_be_cut(ChunkId one, ChunkId two) const;
   std::optional<Hash128> decoded_hash(const Checkpoint& checkpoint, ChunkId chunk,
                                       std::uint64_t bytes);
@@ -93,7 +93,7 @@ class EqualityPass {
   std::vector<std::uint64_t> costs_;
 };
 
-void EqualityPass::take(const TileRun& part, std::uint64_t bytes) {
+void EqualityPass::add_run(const TileRun& part, std::uint64_t bytes) {
   if (part.first == part.last) return;
   parts_.push_back(part);
   costs_.push_back(2 * bytes);
@@ -114,7 +114,7 @@ void EqualityPass::add(TensorId tensor, TensorId other) {
     const std::uint64_t own = bytes_of(chunks[i]);
     if (bytes + own > kComparedBytes) {
       part.last = i;
-      take(part, bytes);
+      add_run(part, bytes);
       part.first = i;
       bytes = 0;
     }
@@ -123,13 +123,13 @@ void EqualityPass::add(TensorId tensor, TensorId other) {
     const std::uint64_t blocks = blocks_of(chunks[i]).count();
     const std::uint64_t at_once = kComparedBytes / kBlockBytes;
     for (std::uint64_t block = 0; block < blocks; block += at_once)
-      take({tensor, other, i, i + 1, block, std::min(block + at_once, blocks)},
-           std::min(kComparedBytes, own));
+      add_run({tensor, other, i, i + 1, block, std::min(block + at_once, blocks)},
+              std::min(kComparedBytes, own));
     part.first = i + 1;
     bytes = 0;
   }
   part.last = chunks.size();
-  take(part, bytes);
+  add_run(part, bytes);
 }
 
 Result<bool> EqualityPass::is_equal(ChunkId one, ChunkId two, const Box& block, Readers& readers) {

@@ -47,8 +47,9 @@ class Slices {
   // False if unreadable or if a slice is constant.
   bool read(const PiecedTensor& tensor) {
     const bool is_read = tensor.pass(window_, [&](const Box& box, BytesView bytes) {
-      each_row(box, bytes, size_of(tensor.dtype), strides_,
-               [&](const Extents& at, std::int64_t, BytesView row) { put(tensor.dtype, at, row); });
+      each_row(
+          box, bytes, size_of(tensor.dtype), strides_,
+          [&](const Extents& at, std::int64_t, BytesView row) { add_row(tensor.dtype, at, row); });
     });
     if (!is_read) return false;
     for (std::size_t i = 0; i < count_; ++i) {
@@ -63,7 +64,7 @@ class Slices {
   }
 
  private:
-  void put(Dtype dtype, Extents at, BytesView row) {
+  void add_row(Dtype dtype, Extents at, BytesView row) {
     const std::size_t last = at.size() - 1, count = row.size() / size_of(dtype);
     for (std::size_t d = 0; d <= last; ++d) at[d] -= window_.offsets[d];
     for (std::size_t i = 0; i < count; ++i, ++at[last])

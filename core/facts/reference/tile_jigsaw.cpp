@@ -23,7 +23,7 @@ class BoxPacker {
   bool solve() {
     if (++steps_ > kMostSteps) return false;
     auto corner = first_uncovered_element(shape_, boxes_);
-    if (!corner) return left() == 0;
+    if (!corner) return count_unplaced() == 0;
     for (std::size_t k = 0; k < kinds_.size(); ++k) {
       if (kinds_[k].tiles.empty()) continue;
       Box box{*corner, kinds_[k].sizes};
@@ -39,10 +39,10 @@ class BoxPacker {
     }
     return false;
   }
-  PlacedKinds take() { return std::move(placed_); }
+  PlacedKinds release_placed() { return std::move(placed_); }
 
  private:
-  std::size_t left() const {
+  std::size_t count_unplaced() const {
     std::size_t count = 0;
     for (const TileKind& kind : kinds_) count += kind.tiles.size();
     return count;
@@ -92,7 +92,7 @@ std::optional<PlacedKinds> put_together(const Extents& shape, const std::vector<
                                         std::vector<TileKind> kinds, const Fits& fits) {
   BoxPacker jigsaw(shape, fixed, std::move(kinds), fits);
   if (!jigsaw.solve()) return std::nullopt;
-  return jigsaw.take();
+  return jigsaw.release_placed();
 }
 
 }  // namespace shw

@@ -52,18 +52,18 @@ class TilePlaceSolver {
     bool all_start_right =
         std::all_of(tiles_.begin(), tiles_.end(), [](const Tile& tile) { return tile.in_place; });
     out_.sampled = !every_byte && all_start_right;
-    if (out_.sampled) return answer(PlacesAnswer::kInPlace);
+    if (out_.sampled) return result_with(PlacesAnswer::kInPlace);
     bool worth_reading = all_start_right || is_small() || any_may_be_elsewhere();
-    if (!worth_reading) return answer(PlacesAnswer::kStrange);
+    if (!worth_reading) return result_with(PlacesAnswer::kStrange);
     if (!compare_contents()) return std::move(out_);
-    if (moved_.empty()) return answer(PlacesAnswer::kInPlace);
+    if (moved_.empty()) return result_with(PlacesAnswer::kInPlace);
     out_.telling = are_distinctive();
     // Tiles that are in place may be needed elsewhere if contents repeat.
     if (exchange_places() || pack_tiles_of_mixed_sizes(/*all=*/false) ||
         pack_tiles_of_mixed_sizes(/*all=*/true))
-      return answer(PlacesAnswer::kExchanged);
+      return result_with(PlacesAnswer::kExchanged);
     find_unique_places();
-    return answer(out_.moves.empty() ? PlacesAnswer::kStrange : PlacesAnswer::kPartly);
+    return result_with(out_.moves.empty() ? PlacesAnswer::kStrange : PlacesAnswer::kPartly);
   }
 
  private:
@@ -74,7 +74,7 @@ class TilePlaceSolver {
   // Small tensors are read completely at once.
   bool is_small() const { return volume(shape_).value_or(kSmallElements + 1) <= kSmallElements; }
 
-  TilePlaces answer(PlacesAnswer what) {
+  TilePlaces result_with(PlacesAnswer what) {
     out_.answer = what;
     if (what == PlacesAnswer::kPartly || what == PlacesAnswer::kStrange)
       classify_distinctive_tiles();
@@ -95,17 +95,18 @@ class TilePlaceSolver {
     }
   }
 
-  std::optional<std::vector<float>> numbers(std::optional<Bytes> bytes) const {
+  std::optional<std::vector<float>> floats_of(std::optional<Bytes> bytes) const {
     return bytes ? std::optional(to_floats(dtype_, *bytes)) : std::nullopt;
   }
 
   bool correlates_in_all_parts(const Tile& tile, const Box& place) {
     return correlates_in_parts(
-        tile.box.sizes, [&](const Box& inside) { return numbers(here_.part(tile.chunk, inside)); },
+        tile.box.sizes,
+        [&](const Box& inside) { return floats_of(here_.part(tile.chunk, inside)); },
         [&](Box inside) {
           for (std::size_t d = 0; d < inside.offsets.size(); ++d)
             inside.offsets[d] += place.offsets[d];
-          return numbers(there_.elements(inside));
+          return floats_of(there_.elements(inside));
         });
   }
 
@@ -116,8 +117,8 @@ class TilePlaceSolver {
     std::vector<std::size_t> kinds;
     std::vector<std::vector<float>> here, there;
     for (const Tile& tile : tiles_) {
-      auto own = numbers(here_.start(tile.chunk, tile.box.sizes));
-      auto wanted = tile.inside ? numbers(there_.start(tile.box)) : std::nullopt;
+      auto own = floats_of(here_.start(tile.chunk, tile.box.sizes));
+      auto wanted = tile.inside ? floats_of(there_.start(tile.box)) : std::nullopt;
       if (!own || !wanted) return;
       here.push_back(std::move(*own));
       there.push_back(std::move(*wanted));
@@ -131,7 +132,7 @@ class TilePlaceSolver {
       if (!correlates_in_all_parts(tiles_[i], place)) return;
       places[tiles_[i].index] = place;
     }
-    if (take(places)) out_.likeness = order->margin;
+    if (accept_if_it_tiles(places)) out_.likeness = order->margin;
   }
 
   // Collects tiles with their items' sizes; false if unreadable or if the total differs from the
@@ -195,13 +196,13 @@ class TilePlaceSolver {
     for (Tile& tile : tiles_) {
       tile.content = here_.content_of(tile.chunk, tile.box.sizes);
       if (!tile.content) return false;
-      if (tile.in_place) tile.in_place = holds(tile, tile.box);
+      if (tile.in_place) tile.in_place = has_content_of(tile, tile.box);
       if (!tile.in_place) moved_.push_back(&tile);
     }
     return true;
   }
 
-  bool holds(const Tile& tile, const Box& box) {
+  bool has_content_of(const Tile& tile, const Box& box) {
     if (there_.start_of(box) != tile.start) return false;
     auto content = there_.content_of(box);
     return content && content->hash == tile.content->hash;
@@ -229,7 +230,7 @@ class TilePlaceSolver {
       if (!place) return false;
       places[tile->index] = std::move(*place);
     }
-    return take(places);
+    return accept_if_it_tiles(places);
   }
 
   // Tiles of different sizes do not fit in each other's places.
@@ -251,14 +252,14 @@ class TilePlaceSolver {
       kinds[at->second].tiles.push_back(tile.index);
     }
     if (tiles_.size() - fixed.size() > kMostInJigsaw) return false;
-    auto found =
-        put_together(shape_, fixed, std::move(kinds),
-                     [&](std::size_t kind, const Box& box) { return holds(*first[kind], box); });
-    return found && take({found->begin(), found->end()});
+    auto found = put_together(
+        shape_, fixed, std::move(kinds),
+        [&](std::size_t kind, const Box& box) { return has_content_of(*first[kind], box); });
+    return found && accept_if_it_tiles({found->begin(), found->end()});
   }
 
   // Accepts the assignment if all boxes fill the shape exactly.
-  bool take(const std::map<std::size_t, Box>& places) {
+  bool accept_if_it_tiles(const std::map<std::size_t, Box>& places) {
     std::vector<Box> boxes = chunk_boxes(input_.checkpoint, tensor_);  // empty ones keep theirs
     FlatBoxes flat;
     flat.ndim = shape_.size();

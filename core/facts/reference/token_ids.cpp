@@ -84,10 +84,10 @@ class AddedTokens : public nlohmann::json_sax<Json> {
 
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t value) override { return take(value); }
+  bool number_integer(number_integer_t value) override { return set_token_id(value); }
   bool number_unsigned(number_unsigned_t value) override {
     const auto id = narrow<std::int64_t>(value);
-    return !id || take(*id);
+    return !id || set_token_id(*id);
   }
   bool number_float(number_float_t, const std::string&) override { return true; }
   bool string(std::string& value) override {
@@ -123,7 +123,7 @@ class AddedTokens : public nlohmann::json_sax<Json> {
 
  private:
   bool is_inside() const { return begins_ != 0 && depth_ >= begins_; }
-  bool take(std::int64_t value) {
+  bool set_token_id(std::int64_t value) {
     if (is_inside() && key_ == "id") token_.id = value;
     return true;
   }

@@ -121,7 +121,7 @@ class OrientationPass {
   std::optional<OrientationFound> run() {
     Blocks groups{leading_, block_sizes(leading_, matrices_per_block(), {})};
     while (!has_enough_evidence() && groups.next()) {
-      if (!look_at(groups.block)) return std::nullopt;
+      if (!check_matrices(groups.block)) return std::nullopt;
     }
     return answer();
   }
@@ -164,7 +164,7 @@ class OrientationPass {
     });
   }
 
-  bool look_at(const Box& group) {
+  bool check_matrices(const Box& group) {
     const std::int64_t matrices = volume(group.sizes).value_or(0);
     for (auto* grid : {&true_, &crossed_, &straight_}) {
       if (*grid) (*grid)->begin(matrices);

@@ -67,7 +67,7 @@ class WriterRows {
     const RankMap ranks(input_, *entry->mesh);
     for (ChunkId chunk : c.chunks(parameter)) {
       auto writer = c.writer(chunk);
-      auto rank = writer ? ranks.of(*writer) : std::nullopt;
+      auto rank = writer ? ranks.rank_of_writer(*writer) : std::nullopt;
       if (!rank || !has_elements(c.sizes(chunk))) continue;
       bool fits = false;
       for (OffsetModel model :

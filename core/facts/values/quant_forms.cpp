@@ -28,8 +28,9 @@ Result<DecodedWeight> byte_form(const QuantSource& from) {
 // Stacked experts of NVFP4 whose groups and pairs of numbers are along the inputs.
 Result<DecodedWeight> nvfp4_experts_form(const QuantSource& from) {
   const Extents shape = copy_of(from.weight());
-  const TensorId scale = *from.beside(0), one = *from.beside(1);
-  if (volume(from.c().shape(one)) != 1) return from.unread("has no single number of the tensor");
+  const TensorId scale = *from.companion(0), one = *from.companion(1);
+  if (volume(from.c().shape(one)) != 1)
+    return from.unreadable_error("has no single number of the tensor");
   DecodedWeight decoded = from.result(from.pair.stem, {shape[0], shape[1] * 2, shape[2]});
   decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale, one, shape](
                        std::int64_t first, std::int64_t count) -> QuantFloats {
@@ -52,20 +53,20 @@ Result<DecodedWeight> nvfp4_experts_form(const QuantSource& from) {
 }
 
 // NVFP4: two elements per byte, a float8 scale per group of a row, and one global scale per tensor.
-// `companion`: index of the global scale for QuantSource::beside(). `divides`: group scales are
+// `companion`: index of the global scale for QuantSource::companion(). `divides`: group scales are
 // divided by the global scale (compressed-tensors).
 Result<DecodedWeight> nvfp4_form(const QuantSource& from, std::size_t companion, bool divides) {
   const ExtentsView shape = from.weight();
-  const auto scale = from.beside(0), one = from.beside(companion);
+  const auto scale = from.companion(0), one = from.companion(companion);
   if (scale && one && !divides && has_groups_of_inputs(shape, from.c().shape(*scale)))
     return nvfp4_experts_form(from);
   if (!scale || !one || shape.size() != 2 || volume(from.c().shape(*one)) != 1)
-    return from.unread("is not a matrix of FP4 with scales of two levels");
+    return from.unreadable_error("is not a matrix of FP4 with scales of two levels");
   const ExtentsView scale_shape = from.c().shape(*scale);
   const std::int64_t columns = shape[1] * 2;
   if (scale_shape.size() != 2 || scale_shape[0] != shape[0] || scale_shape[1] < 1 ||
       columns % scale_shape[1] != 0)
-    return from.unread("has scales that do not fit its rows");
+    return from.unreadable_error("has scales that do not fit its rows");
   const bool is_parameter = from.c().fqn(from.pair.weight) == from.pair.stem;
   DecodedWeight decoded =
       from.result(from.pair.stem + (is_parameter ? "" : ".weight"), {shape[0], columns});
@@ -95,26 +96,26 @@ Result<DecodedWeight> nvfp4_form(const QuantSource& from, std::size_t companion,
 Result<DecodedWeight> grouped_form(const QuantSource& from) {
   const QuantConfig& config = from.config;
   const bool is_awq = config.method == "awq";
-  const auto scale = from.beside(0), zero = from.beside(1), order = from.beside(2);
+  const auto scale = from.companion(0), zero = from.companion(1), order = from.companion(2);
   if (!config.bits || (*config.bits != 4 && *config.bits != 8 && *config.bits != 2) ||
       (is_awq && *config.bits != 4))
-    return from.unread("has a number of bits that is not decoded");
+    return from.unreadable_error("has a number of bits that is not decoded");
   const std::int64_t bits = *config.bits, each = 32 / bits;
   const ExtentsView shape = from.weight();
   if (!scale || !zero || shape.size() != 2 || from.c().shape(*scale).size() != 2)
-    return from.unread("is not a matrix with scales and zero points");
+    return from.unreadable_error("is not a matrix with scales and zero points");
   const std::int64_t inputs = is_awq ? shape[0] : shape[0] * each;
   const std::int64_t outputs = is_awq ? shape[1] * each : shape[1];
   const ExtentsView scales = from.c().shape(*scale), zeros = from.c().shape(*zero);
   if (scales[1] != outputs || scales[0] < 1 || zeros.size() != 2 || zeros[0] != scales[0] ||
       zeros[1] * each != outputs || inputs < 1)
-    return from.unread("has scales or zero points that do not fit it");
+    return from.unreadable_error("has scales or zero points that do not fit it");
   const std::int64_t group = config.group && *config.group > 0 ? *config.group : inputs;
   const bool by_order = order && !is_awq;
   if (by_order && volume(from.c().shape(*order)) != inputs)
-    return from.unread("has an order of groups that does not fit it");
+    return from.unreadable_error("has an order of groups that does not fit it");
   if (!by_order && ceil_divide(inputs, group) > scales[0])
-    return from.unread("has fewer groups of scales than its rows take");
+    return from.unreadable_error("has fewer groups of scales than its rows take");
   DecodedWeight decoded = from.result(from.pair.stem + ".weight", {outputs, inputs});
   decoded.rows_at_once = outputs;
   const int offset = config.has_whole_zeros || is_awq ? 0 : 1;
@@ -208,15 +209,16 @@ QuantFloats largest_of_blocks(const Checkpoint& c, const QuantPair& pair, const 
 
 Result<DecodedWeight> nf_form(const QuantSource& from) {
   const Checkpoint& c = from.c();
-  if (!from.beside(0) || !from.beside(1) || !from.beside(2))
-    return from.unread("has no table or no state next to it");
-  SHW_TRY(Bytes json, bytes_in_box(c, *from.beside(2), whole(copy_of(c.shape(*from.beside(2))))));
+  if (!from.companion(0) || !from.companion(1) || !from.companion(2))
+    return from.unreadable_error("has no table or no state next to it");
+  SHW_TRY(Bytes json,
+          bytes_in_box(c, *from.companion(2), whole(copy_of(c.shape(*from.companion(2))))));
   const auto state = nf_state(json);
   const std::int64_t elements = state ? checked_volume(state->shape).value_or(0) : 0;
   const auto stored = volume(from.weight()).value_or(0);
   if (elements < 1 || state->shape.empty() || state->block < 2 ||
-      stored != ceil_divide(elements, 2) || volume(c.shape(*from.beside(1))) != 16)
-    return from.unread("has a state that does not say its shape and blocks");
+      stored != ceil_divide(elements, 2) || volume(c.shape(*from.companion(1))) != 16)
+    return from.unreadable_error("has a state that does not say its shape and blocks");
   DecodedWeight decoded = from.result(std::string(c.fqn(from.pair.weight)), state->shape);
   decoded.rows_at_once = state->shape[0];
   decoded.decode = [checkpoint = from.checkpoint, pair = from.pair, state = *state, elements](
@@ -242,13 +244,13 @@ Result<DecodedWeight> nf_form(const QuantSource& from) {
 // MLX: codes along a row, lowest bits first; number = code * scale of the group + bias.
 Result<DecodedWeight> mlx_form(const QuantSource& from) {
   const ExtentsView shape = from.weight();
-  const auto scale = from.beside(0), bias = from.beside(1);
+  const auto scale = from.companion(0), bias = from.companion(1);
   const bool is_mx = !bias && from.config.bits == 4 && from.config.group == 32;
   if (is_mx && has_exponents(from)) return mx_rows_form(from, from.pair.stem + ".weight");
   if (!from.config.bits || !scale || !bias || shape.size() < 2 ||
       !same(from.c().shape(*scale), from.c().shape(*bias)) ||
       (*from.config.bits != 2 && *from.config.bits != 4 && *from.config.bits != 8))
-    return from.unread("has no bits, scales and biases that say how it is decoded");
+    return from.unreadable_error("has no bits, scales and biases that say how it is decoded");
   const auto bits = static_cast<unsigned>(*from.config.bits);
   Extents decoded_shape = copy_of(shape);
   decoded_shape.back() *= 32 / *from.config.bits;
@@ -256,7 +258,7 @@ Result<DecodedWeight> mlx_form(const QuantSource& from) {
   const ExtentsView scales = from.c().shape(*scale);
   if (scales.size() != shape.size() || !same(scales.first(rows.size()), rows) ||
       scales.back() < 1 || decoded_shape.back() % scales.back() != 0)
-    return from.unread("has scales that do not fit its rows");
+    return from.unreadable_error("has scales that do not fit its rows");
   DecodedWeight decoded = from.result(from.pair.stem + ".weight", decoded_shape);
   const auto group = static_cast<std::size_t>(decoded_shape.back() / scales.back());
   const auto row_length = static_cast<std::size_t>(decoded_shape.back());
@@ -285,20 +287,20 @@ Result<DecodedWeight> mlx_form(const QuantSource& from) {
 Result<DecodedWeight> packed_form(const QuantSource& from) {
   const Checkpoint& c = from.c();
   const ExtentsView shape = from.weight();
-  const auto scale = from.beside(0), said = from.beside(1);
-  if (!scale || !said || shape.size() != 2 || from.beside(2) || from.beside(3))
-    return from.unread("has zero points or an order of groups, which are not decoded");
+  const auto scale = from.companion(0), said = from.companion(1);
+  if (!scale || !said || shape.size() != 2 || from.companion(2) || from.companion(3))
+    return from.unreadable_error("has zero points or an order of groups, which are not decoded");
   SHW_TRY(std::vector<float> whole_shape, all_floats(c, *said));
   constexpr float kMostColumns = 1e9f;
   if (whole_shape.size() != 2 || static_cast<float>(shape[0]) != whole_shape[0] ||
       !(whole_shape[1] >= 1 && whole_shape[1] <= kMostColumns))
-    return from.unread("has a shape next to it that does not fit");
+    return from.unreadable_error("has a shape next to it that does not fit");
   const auto columns = static_cast<std::int64_t>(whole_shape[1]);
   const ExtentsView scales = c.shape(*scale);
   const std::int64_t bits = columns > 0 && columns * 8 <= shape[1] * 32 ? 8 : 4;
   if (columns < 1 || ceil_divide(columns * bits, 32) != shape[1] || scales.size() != 2 ||
       scales[0] != shape[0] || scales[1] < 1 || columns % scales[1] != 0)
-    return from.unread("has scales that do not fit its rows");
+    return from.unreadable_error("has scales that do not fit its rows");
   DecodedWeight decoded = from.result(from.pair.stem + ".weight", {shape[0], columns});
   decoded.decode = [=, checkpoint = from.checkpoint, weight = from.pair.weight](
                        std::int64_t first, std::int64_t count) -> QuantFloats {
@@ -345,7 +347,7 @@ Result<DecodedWeight> decoded_weight(std::shared_ptr<const Checkpoint> checkpoin
   constexpr std::int64_t kMostElements = std::int64_t{1} << 45;
   const auto elements = volume(from.weight());
   if (!elements || *elements < 1 || *elements > kMostElements)
-    return from.unread("has no elements, or too many to be decoded");
+    return from.unreadable_error("has no elements, or too many to be decoded");
   switch (family.scheme->form) {
     case QuantForm::kScaled:
       return byte_form(from);
@@ -378,7 +380,7 @@ Result<DecodedWeight> decoded_weight(std::shared_ptr<const Checkpoint> checkpoin
     case QuantForm::kNvOfTorchao:
       return torchao_form(from, family.scheme->form);
   }
-  return from.unread("is of a form that is not decoded");
+  return from.unreadable_error("is of a form that is not decoded");
 }
 
 }  // namespace shw

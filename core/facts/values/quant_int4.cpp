@@ -120,10 +120,11 @@ QuantFloats tiled_rows(const Checkpoint& c, const TiledInt4& from, std::int64_t 
 Result<DecodedWeight> int4_form(const QuantSource& from) {
   const Checkpoint& c = from.c();
   const ExtentsView shape = from.weight();
-  const auto scale = from.beside(0), zero = from.beside(1);
+  const auto scale = from.companion(0), zero = from.companion(1);
   const bool has_words = c.dtype(from.pair.weight) == Dtype::kInt32;
   if (!scale || !zero || shape.size() < 2 || shape.size() > 3 || (has_words && shape.size() != 2))
-    return from.unread("is not a matrix of int4, or several, with scales and zero points");
+    return from.unreadable_error(
+        "is not a matrix of int4, or several, with scales and zero points");
   const std::size_t at = shape.size() - 2;
   Extents elements = copy_of(shape);
   elements.back() *= has_words ? 8 : 2;
@@ -131,13 +132,13 @@ Result<DecodedWeight> int4_form(const QuantSource& from) {
   if (scales.size() != shape.size() || !same(scales.first(at), shape.first(at)) ||
       scales.back() != shape[at] || scales[at] < 1 || elements.back() % scales[at] != 0 ||
       !same(scales, c.shape(*zero)) || !is_plain_float(c.dtype(*scale)))
-    return from.unread("has scales or zero points that do not fit it");
+    return from.unreadable_error("has scales or zero points that do not fit it");
   if (from.of_class != nullptr && from.of_class->shape && !same(*from.of_class->shape, elements))
-    return from.unread("has codes for another shape than its class says");
+    return from.unreadable_error("has codes for another shape than its class says");
   // In words, an NPU stores codes with a sign, in another order.
   const bool are_codes = c.dtype(*zero) == Dtype::kInt8;
   if (are_codes != has_words || (!are_codes && !is_plain_float(c.dtype(*zero))))
-    return from.unread("has zero points of a form that is not decoded");
+    return from.unreadable_error("has zero points of a form that is not decoded");
   const Int4Rows rows{.weight = from.pair.weight,
                       .scale = *scale,
                       .zero = *zero,
@@ -155,23 +156,23 @@ Result<DecodedWeight> int4_form(const QuantSource& from) {
 Result<DecodedWeight> int4_tiles_form(const QuantSource& from) {
   const Checkpoint& c = from.c();
   const auto tiles = int4_tiles(from.weight());
-  const auto both = from.beside(0);
-  if (!tiles || !both) return from.unread("has no scale_and_zero next to it");
+  const auto both = from.companion(0);
+  if (!tiles || !both) return from.unreadable_error("has no scale_and_zero next to it");
   const Extents& padded = tiles->elements;
   const std::size_t at = padded.size() - 2;
   const ExtentsView shape = c.shape(*both);
   if (shape.size() != padded.size() + 1 || !same(shape.first(at), ExtentsView(padded).first(at)) ||
       shape[at] < 1 || padded.back() % shape[at] != 0 || shape[at + 1] != padded[at] ||
       shape[at + 2] != 2 || !is_plain_float(c.dtype(*both)))
-    return from.unread("has a scale_and_zero that does not fit its tiles");
+    return from.unreadable_error("has a scale_and_zero that does not fit its tiles");
   if (from.of_class == nullptr || !from.of_class->shape)
-    return from.unread("is padded to whole tiles, and no file says its shape");
+    return from.unreadable_error("is padded to whole tiles, and no file says its shape");
   const Extents& elements = *from.of_class->shape;
   const bool fits = elements.size() == padded.size() &&
                     std::equal(elements.begin(), elements.begin() + at, padded.begin()) &&
                     elements[at] > 0 && elements[at] <= padded[at] && elements.back() > 0 &&
                     elements.back() <= padded.back();
-  if (!fits) return from.unread("has tiles that do not fit the shape of its class");
+  if (!fits) return from.unreadable_error("has tiles that do not fit the shape of its class");
   const TiledInt4 tiled{.weight = from.pair.weight,
                         .scale_and_zero = *both,
                         .tiles = *tiles,

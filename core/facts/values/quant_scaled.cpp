@@ -106,12 +106,13 @@ DecodedWeight scaled_weight(const QuantSource& from, ScaledWeight scaled) {
 }
 
 Result<ScaledWeight> find_scale_steps(const QuantSource& from) {
-  const auto scale = from.beside(0);
-  if (!scale) return from.unread("has no scale next to it");
+  const auto scale = from.companion(0);
+  if (!scale) return from.unreadable_error("has no scale next to it");
   auto steps = steps_of_scale(from, from.c().shape(*scale));
   if (!steps)
-    return from.unread(fmt::format("is {}, and its scale of {} makes no blocks of it",
-                                   to_text(from.weight()), to_text(from.c().shape(*scale))));
+    return from.unreadable_error(fmt::format("is {}, and its scale of {} makes no blocks of it",
+                                             to_text(from.weight()),
+                                             to_text(from.c().shape(*scale))));
   return ScaledWeight{from.pair.weight, *scale, std::move(*steps), {}};
 }
 
@@ -150,7 +151,7 @@ Result<DecodedWeight> scaled_form(const QuantSource& from, std::optional<TensorI
                                   float divided_by) {
   SHW_TRY(ScaledWeight scaled, find_scale_steps(from));
   if (zero && !same(from.c().shape(*zero), from.c().shape(scaled.scale)))
-    return from.unread("has zero points that do not fit its scales");
+    return from.unreadable_error("has zero points that do not fit its scales");
   scaled.zero = zero;
   scaled.divided_by = divided_by;
   return scaled_weight(from, std::move(scaled));
@@ -158,7 +159,7 @@ Result<DecodedWeight> scaled_form(const QuantSource& from, std::optional<TensorI
 
 Result<DecodedWeight> scaled_bytes_form(const QuantSource& from) {
   if (!from.is_said)
-    return from.unread(
+    return from.unreadable_error(
         "is uint8 with a scale as FP8 has it, and no config.json says that its bytes are FP8");
   SHW_TRY(ScaledWeight scaled, find_scale_steps(from));
   scaled.as_bytes = true;
@@ -167,13 +168,13 @@ Result<DecodedWeight> scaled_bytes_form(const QuantSource& from) {
 
 Result<DecodedWeight> mx8_form(const QuantSource& from) {
   const ExtentsView weight = from.weight();
-  const auto scale = from.beside(0);
-  if (!scale) return from.unread("has no scale next to it");
+  const auto scale = from.companion(0);
+  if (!scale) return from.unreadable_error("has no scale next to it");
   const Extents expected = shape_of_groups(weight, kMxGroup);
   if (!same(from.c().shape(*scale), expected))
-    return from.unread(fmt::format("is {}, and its scale is {}, not {}: one for each {} columns",
-                                   to_text(weight), to_text(from.c().shape(*scale)),
-                                   to_text(expected), kMxGroup));
+    return from.unreadable_error(
+        fmt::format("is {}, and its scale is {}, not {}: one for each {} columns", to_text(weight),
+                    to_text(from.c().shape(*scale)), to_text(expected), kMxGroup));
   ScaledWeight scaled{from.pair.weight, *scale, Extents(weight.size(), 1), {}};
   scaled.steps.back() = kMxGroup;
   return scaled_weight(from, std::move(scaled));

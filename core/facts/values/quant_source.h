@@ -26,7 +26,7 @@ struct QuantSource {
 
   const Checkpoint& c() const { return *checkpoint; }
   ExtentsView weight() const { return c().shape(pair.weight); }
-  std::optional<TensorId> beside(std::size_t k) const {
+  std::optional<TensorId> companion(std::size_t k) const {
     return k < pair.beside.size() ? pair.beside[k] : std::nullopt;
   }
   DecodedWeight result(std::string fqn, Extents shape) const {
@@ -35,7 +35,7 @@ struct QuantSource {
       if (one) decoded.used.push_back(*one);
     return decoded;
   }
-  tl::unexpected<Error> unread(std::string why) const {
+  tl::unexpected<Error> unreadable_error(std::string why) const {
     return fail(ErrorKind::kUnsupported, std::move(why),
                 Place{.file = {}, .tensor = std::string(c().fqn(pair.weight))});
   }

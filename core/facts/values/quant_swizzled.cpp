@@ -66,7 +66,7 @@ QuantFloats ordered_scales(const Checkpoint& c, const GroupScales& from, std::in
 // nullopt if the scale is neither in order nor in tiles, or if tiles mix rows of two matrices.
 std::optional<GroupScales> scales_of(const QuantSource& from, ExtentsView elements,
                                      std::int64_t group) {
-  const auto scale = from.beside(0);
+  const auto scale = from.companion(0);
   if (!scale || elements.size() < 2 || elements.back() % group != 0) return std::nullopt;
   GroupScales scales{*scale, shape_of_groups(elements, group)};
   const ExtentsView shape = from.c().shape(*scale);
@@ -95,15 +95,16 @@ Result<DecodedWeight> group_scaled(const QuantSource& from, std::int64_t group,
   Extents elements = copy_of(from.weight());
   if (from.c().dtype(from.pair.weight) == Dtype::kUint8) elements.back() *= 2;
   if (from.of_class != nullptr && from.of_class->shape && !same(*from.of_class->shape, elements))
-    return from.unread("has numbers for another shape than its class says");
+    return from.unreadable_error("has numbers for another shape than its class says");
   const auto scales = scales_of(from, elements, group);
   if (!scales)
-    return from.unread("has scales that are neither one per group of its rows nor tiles of these");
+    return from.unreadable_error(
+        "has scales that are neither one per group of its rows nor tiles of these");
   // One number, or one per matrix: [experts, 1, 1].
   const auto globals = global ? volume(from.c().shape(*global)) : 1;
   if (globals != 1 &&
       (elements.size() != 3 || globals != elements[0] || from.c().shape(*global)[0] != elements[0]))
-    return from.unread("has a per_tensor_scale that does not fit it");
+    return from.unreadable_error("has a per_tensor_scale that does not fit it");
   const bool is_per_matrix = globals != 1;
   const auto of_one = static_cast<std::size_t>(group);
   const auto of_matrix = static_cast<std::size_t>(is_per_matrix ? elements[1] * elements[2] : 0);
@@ -137,7 +138,7 @@ Result<DecodedWeight> mx_of_torchao_form(const QuantSource& from) {
 }
 
 Result<DecodedWeight> nv_of_torchao_form(const QuantSource& from) {
-  return group_scaled(from, kNvGroup, from.beside(1));
+  return group_scaled(from, kNvGroup, from.companion(1));
 }
 
 }  // namespace shw

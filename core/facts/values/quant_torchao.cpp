@@ -23,21 +23,22 @@ Result<DecodedWeight> affine_form(const QuantSource& from) {
   const bool is_attribute = fqn.ends_with(".qdata") || fqn.ends_with(".int_data");
   const bool is_named =
       is_attribute || (part < from.pair.stem.size() && from.pair.stem[part] == '_');
-  if (!is_byte_each || !is_named) return from.unread("is packed in a way that is not decoded");
-  const auto scale = from.beside(0);
+  if (!is_byte_each || !is_named)
+    return from.unreadable_error("is packed in a way that is not decoded");
+  const auto scale = from.companion(0);
   if (scale && !is_plain_float(from.c().dtype(*scale)))
-    return from.unread("has scales of a form that is not decoded");
+    return from.unreadable_error("has scales of a form that is not decoded");
   if (from.of_class != nullptr && from.of_class->shape &&
       !same(*from.of_class->shape, from.weight()))
-    return from.unread(fmt::format("is {}, and its class says {}", to_text(from.weight()),
-                                   to_text(*from.of_class->shape)));
+    return from.unreadable_error(fmt::format("is {}, and its class says {}", to_text(from.weight()),
+                                             to_text(*from.of_class->shape)));
   // Scales [n, n] for a weight of n rows fit int4 and int8: only the class tells.
   const ExtentsView weight = from.weight();
   const ExtentsView scales = scale ? from.c().shape(*scale) : ExtentsView();
   if (from.of_class == nullptr && dtype == Dtype::kInt8 && scales.size() == weight.size() &&
-      scales.back() > 1 && scales.back() == weight[weight.size() - 2] && from.beside(1))
-    return from.unread("is int8 or two int4 per byte, and no file names its class");
-  return scaled_form(from, from.beside(1), 1.0f);
+      scales.back() > 1 && scales.back() == weight[weight.size() - 2] && from.companion(1))
+    return from.unreadable_error("is int8 or two int4 per byte, and no file names its class");
+  return scaled_form(from, from.companion(1), 1.0f);
 }
 
 std::optional<QuantForm> form_of_class(std::string_view type, QuantForm found) {
@@ -66,17 +67,20 @@ Result<DecodedWeight> torchao_form(const QuantSource& from, QuantForm form) {
   // The model multiplies its inputs too, so that the weight alone is not what it computes with.
   if (from.c().find(from.pair.stem + "_act_pre_scale") ||
       from.c().find(from.pair.stem + ".act_pre_scale"))
-    return from.unread("has an act_pre_scale, with which the model multiplies its inputs");
+    return from.unreadable_error(
+        "has an act_pre_scale, with which the model multiplies its inputs");
   const std::string type = from.of_class == nullptr ? std::string() : from.of_class->type;
   const auto of_class = form_of_class(type, form);
   if (!of_class)
-    return from.unread(fmt::format("is of the class {}, which is not decoded", printable(type)));
+    return from.unreadable_error(
+        fmt::format("is of the class {}, which is not decoded", printable(type)));
   // The companions were found for `form`; int4 and int8 have the same ones.
   const bool fits = *of_class == form ||
                     (form == QuantForm::kAffine && *of_class == QuantForm::kInt4) ||
                     (form == QuantForm::kInt4 && *of_class == QuantForm::kAffine);
   if (!fits)
-    return from.unread(fmt::format("has parts that do not fit its class, {}", printable(type)));
+    return from.unreadable_error(
+        fmt::format("has parts that do not fit its class, {}", printable(type)));
   switch (*of_class) {
     case QuantForm::kInt4:
       return int4_form(from);

@@ -46,7 +46,7 @@ class TileReader {
       if (!shared || is_empty(*shared)) continue;
       for (std::size_t d = 0; d < tile.offsets.size(); ++d) shared->offsets[d] -= tile.offsets[d];
       auto give = [&](const Box& box, BytesView elements) {
-        return this->give(tile, box, elements, take);
+        return this->deliver_elements(tile, box, elements, take);
       };
       if (!stream_boxes(reader_, chunk, *shared, give, progress_)) return false;
     }
@@ -63,7 +63,8 @@ class TileReader {
     return true;
   }
 
-  Status give(const Box& tile, Box box, BytesView elements, const PieceSink& take) const {
+  Status deliver_elements(const Box& tile, Box box, BytesView elements,
+                          const PieceSink& take) const {
     for (std::size_t d = 0; d < tile.offsets.size(); ++d) box.offsets[d] += tile.offsets[d];
     if (progress_ != nullptr) progress_->add(elements.size());
     const Dtype own = checkpoint_.dtype(tensor_);

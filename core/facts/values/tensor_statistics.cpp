@@ -150,7 +150,7 @@ class StatisticsPass {
     StatisticsSums sums;
     std::optional<Error> error = {};
   };
-  Result<PartStatistics> look(std::size_t part);
+  Result<PartStatistics> count_part(std::size_t part);
   Status read_with_team();
   std::uint64_t bytes_of(const StatisticsPart& part) const;
   std::vector<std::uint32_t> parts_in_file_order() const;
@@ -182,7 +182,7 @@ Status StatisticsPass::add(StatisticsBackend& counter, ItemCursor& items,
   return {};
 }
 
-Result<StatisticsPass::PartStatistics> StatisticsPass::look(std::size_t index) {
+Result<StatisticsPass::PartStatistics> StatisticsPass::count_part(std::size_t index) {
   const StatisticsPart& part = parts_[index];
   const Dtype dtype = checkpoint_.dtype(tensors_[part.tensor]);
   auto counter = counters_.take();
@@ -241,7 +241,7 @@ Status StatisticsPass::read_with_team() {
   for (const StatisticsPart& part : parts_) costs.push_back(bytes_of(part));
   ScatterMapTask work{"statistics", costs, {}, {}};
   work.find = [&](std::size_t part) -> Result<Bytes> {
-    SHW_TRY(PartStatistics looked, look(part));
+    SHW_TRY(PartStatistics looked, count_part(part));
     Encoder payload;
     shw::add(payload, looked.sums);
     payload.add(std::uint64_t{looked.error.has_value()});
@@ -312,7 +312,7 @@ Result<std::vector<TensorStatistics>> StatisticsPass::run() {
     std::vector<std::uint64_t> costs;
     for (std::uint32_t part : order) costs.push_back(bytes_of(parts_[part]));
     SHW_CHECK(parallel_for_batched(costs, [&](std::size_t i) -> Status {
-      SHW_TRY(PartStatistics looked, look(order[i]));
+      SHW_TRY(PartStatistics looked, count_part(order[i]));
       finalize(order[i], std::move(looked));
       return {};
     }));

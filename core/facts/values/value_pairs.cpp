@@ -57,7 +57,7 @@ class GoldenRatioSampler {
     const double number = (static_cast<double>(turn_) + place) / share_;
     return number < kAll / 2 ? static_cast<std::uint64_t>(number) : UINT64_MAX;
   }
-  void go_on() {
+  void skip_to_next_sample() {
     const std::uint64_t last = number();
     do ++turn_;
     while (number() == last && last != UINT64_MAX);
@@ -119,8 +119,8 @@ class PairPass {
   Result<Bytes> gather(ItemCursor& reader, TensorId tensor, const Box& box) const;
   bool is_hole(const TileOfPair& tile, HoleCheck& holes) const;
   Status count(const Piece& piece, Readers& readers, PairCounter& counter) const;
-  Result<std::string> look(const PairPart& part) const;
-  Status receive(const std::vector<std::string>& told);
+  Result<std::string> count_part(const PairPart& part) const;
+  Status decode_results(const std::vector<std::string>& told);
 
   const CheckInput& input_;
   const Checkpoint& checkpoint_;
@@ -198,7 +198,7 @@ void PairPass::cut() {
     if (is_cancelled(input_.progress)) return;
     Blocks blocks = blocks_of(checkpoint_.sizes(tiles_[i].a));
     const std::uint64_t behind = before + blocks.count();
-    for (; taken.number() < behind; taken.go_on()) {
+    for (; taken.number() < behind; taken.skip_to_next_sample()) {
       const std::uint64_t block = taken.number() - before;
       blocks.go_to(block);
       blocks.next();
@@ -264,7 +264,7 @@ Status PairPass::count(const Piece& piece, Readers& readers, PairCounter& counte
 }
 
 // Encoded statistics of the part's pairs; no numbers for a pair with an unreadable piece.
-Result<std::string> PairPass::look(const PairPart& part) const {
+Result<std::string> PairPass::count_part(const PairPart& part) const {
   Readers readers{ItemCursor(checkpoint_, /*decoded_bytes=*/0),
                   ItemCursor(checkpoint_, /*decoded_bytes=*/0), HoleCheck(checkpoint_)};
   Encoder payload;
@@ -283,7 +283,7 @@ Result<std::string> PairPass::look(const PairPart& part) const {
   return packed_text(payload.take());
 }
 
-Status PairPass::receive(const std::vector<std::string>& told) {
+Status PairPass::decode_results(const std::vector<std::string>& told) {
   // The first pass completes is_read, so that the second one delivers readable pairs only.
   for (const bool is_second : {false, true}) {
     for (const std::string& text : told) {
@@ -311,9 +311,9 @@ Result<PairResults> PairPass::run() {
   if (input_.progress != nullptr)
     input_.progress->begin(Phase::kReadingBytes, bytes, /*bytes=*/true);
   MapTask work{work_.step, costs_, {}, input_.progress};
-  work.find = [&](std::size_t i) { return look(parts_[i]); };
+  work.find = [&](std::size_t i) { return count_part(parts_[i]); };
   SHW_TRY(auto told, map_across_ranks(input_.team, work));
-  SHW_CHECK(receive(told));
+  SHW_CHECK(decode_results(told));
   for (std::size_t pair = 0; pair < work_.pairs.size(); ++pair)
     seen_.looked_at += seen_.is_read[pair] ? looked_at_[pair] : 0;
   return std::move(seen_);

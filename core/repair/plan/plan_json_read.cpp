@@ -330,7 +330,7 @@ Status read_objects(Reader& reader, const Json& target, Plan& plan) {
 void read_inputs(EditedJson& in, const Json& json, const std::string& folder, Plan& plan) {
   if (!EditedJson::has(json, "inputs")) return;
   for (const Json& one : in.list(json, "inputs")) {
-    in.only(one, {"checkpoint", "fingerprint"});
+    in.allow_only_keys(one, {"checkpoint", "fingerprint"});
     if (!in.ok()) return;
     PlanInput input{in.text(one, "checkpoint"), in.text(one, "fingerprint")};
     // A relative path in a plan starts at the plan's folder, wherever the plan is applied and the
@@ -378,7 +378,8 @@ void read_steps(EditedJson& in, const Json& json, Plan& plan) {
 void read_target(EditedJson& in, const Json& json, Plan& plan) {
   if (!EditedJson::has(json, "target")) return;
   const Json& target = json["target"];
-  in.only(target, {"format", "shard_bytes", "weights_only", "tensors", "objects", "entries"});
+  in.allow_only_keys(target,
+                     {"format", "shard_bytes", "weights_only", "tensors", "objects", "entries"});
   if (EditedJson::has(target, "format")) plan.format = in.text(target, "format");
   if (EditedJson::has(target, "shard_bytes"))
     plan.shard_bytes = in.number<std::uint64_t>(target, "shard_bytes");
@@ -405,9 +406,9 @@ Status check_version(EditedJson& in, const Json& json, const std::string& source
 Status read_plan_without_tensors(EditedJson& in, const Json& json, const std::string& source,
                                  const std::string& folder, Plan& plan) {
   SHW_CHECK(check_version(in, json, source));
-  in.only(json, {"schema", "plan", "checkpoint", "fingerprint", "lossless", "inputs", "steps",
-                 "target", "of_other_ranks", "undecided", "hash", "explain", "path", "tool",
-                 "seconds", "remote", "format"});
+  in.allow_only_keys(json, {"schema", "plan", "checkpoint", "fingerprint", "lossless", "inputs",
+                            "steps", "target", "of_other_ranks", "undecided", "hash", "explain",
+                            "path", "tool", "seconds", "remote", "format"});
   if (EditedJson::has(json, "checkpoint")) plan.checkpoint = in.text(json, "checkpoint");
   if (EditedJson::has(json, "fingerprint")) plan.fingerprint = in.text(json, "fingerprint");
   read_inputs(in, json, folder, plan);

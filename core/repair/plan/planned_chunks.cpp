@@ -11,7 +11,8 @@ Extents PlannedChunks::list(List at) const {
 }
 
 // Position of an equal list among `known`, otherwise of a new copy.
-PlannedChunks::List PlannedChunks::keep(const Extents& numbers, std::initializer_list<List> known) {
+PlannedChunks::List PlannedChunks::store_list(const Extents& numbers,
+                                              std::initializer_list<List> known) {
   for (List at : known) {
     if (at != kNone && static_cast<std::size_t>(numbers_[at]) == numbers.size() &&
         std::equal(numbers.begin(), numbers.end(), numbers_.begin() + at + 1))
@@ -28,19 +29,19 @@ void PlannedChunks::keep_piece(const Piece& piece, const Row& row) {
   const PieceRow last = pieces_.empty() ? PieceRow{0, kNone, kNone, kNone, kNone} : pieces_.back();
   PieceRow made;
   made.chunk = static_cast<std::uint32_t>(piece.chunk);
-  made.sizes = keep(piece.source.sizes, {last.sizes, row.sizes});
+  made.sizes = store_list(piece.source.sizes, {last.sizes, row.sizes});
   // Most pieces begin at the start of the old chunk, of the new chunk, or of both.
-  made.from = keep(piece.source.offsets, {last.from, last.at});
-  made.at = keep(piece.at, {last.at, made.from});
-  made.order = keep(piece.permutation, {last.order});
+  made.from = store_list(piece.source.offsets, {last.from, last.at});
+  made.at = store_list(piece.at, {last.at, made.from});
+  made.order = store_list(piece.permutation, {last.order});
   pieces_.push_back(made);
 }
 
 void PlannedChunks::push_back(const PlannedChunk& chunk) {
   const Row last = rows_.empty() ? Row{kNone, kNone} : rows_.back();
   Row row;
-  row.sizes = keep(chunk.box.sizes, {last.sizes});
-  row.offsets = keep(chunk.box.offsets, {last.offsets});
+  row.sizes = store_list(chunk.box.sizes, {last.sizes});
+  row.offsets = store_list(chunk.box.offsets, {last.offsets});
   row.writer = chunk.writer;
   // kNone marks rows without an item, so no chunk id may have its value.
   assert(!chunk.item || static_cast<std::uint32_t>(*chunk.item) != kNone);

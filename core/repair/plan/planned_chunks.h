@@ -97,7 +97,7 @@ class PlannedChunks {
     List from = 0, sizes = 0, at = 0, order = 0;
   };
   Extents list(List at) const;
-  List keep(const Extents& numbers, std::initializer_list<List> known);
+  List store_list(const Extents& numbers, std::initializer_list<List> known);
   void keep_piece(const Piece& piece, const Row& row);
 
   std::vector<Row> rows_;

@@ -149,7 +149,7 @@ std::string content_hash(const In& certificate) {
 // Rejects duplicate keys: two readers could read two different certificates.
 class UniqueKeys {
  public:
-  bool take(In::parse_event_t event, const In& parsed) {
+  bool handle_event(In::parse_event_t event, const In& parsed) {
     if (event == In::parse_event_t::object_start) open_.emplace_back();
     if (event == In::parse_event_t::object_end && !open_.empty()) open_.pop_back();
     if (event == In::parse_event_t::key && !open_.empty() && parsed.is_string())
@@ -211,7 +211,7 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
   };
   UniqueKeys keys;
   auto keeps = [&](int depth, In::parse_event_t event, const In& value) {
-    return depth < 32 && keys.take(event, value);
+    return depth < 32 && keys.handle_event(event, value);
   };
   In parsed = parse_json<In>(json, keeps, progress).tree;
   if (is_cancelled(progress)) {

@@ -62,7 +62,7 @@ class PartsFound {
                                        words));
     return true;
   }
-  std::optional<Parts> take() && {
+  std::optional<Parts> release_findings() && {
     return parts_.subjects.empty() ? std::nullopt : std::optional(std::move(parts_));
   }
 
@@ -87,7 +87,7 @@ std::optional<Parts> parts_by_config(const Checkpoint& c,
   // A tensor-parallel rank has parts of heads, feed-forward network and vocabulary; a single
   // deviating size other than a vocabulary suggests another model.
   if (sizes.size() == 1 && !is_of_key(sizes.front(), "vocab_size")) return std::nullopt;
-  return std::move(found).take();
+  return std::move(found).release_findings();
 }
 
 // Like parts_by_config(), from a spec or reference: each deviating tensor has one dimension that is
@@ -114,7 +114,7 @@ std::optional<Parts> parts_by_spec(const Facts& facts) {
       return std::nullopt;
   }
   // A single tensor may be of another model or shape.
-  return matrices < 2 ? std::nullopt : std::move(found).take();
+  return matrices < 2 ? std::nullopt : std::move(found).release_findings();
 }
 
 }  // namespace

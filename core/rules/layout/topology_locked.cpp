@@ -193,8 +193,8 @@ bool matches_split_order(const Facts& facts, TensorId tensor, const TwoTopologie
   for (ChunkId chunk : c.chunks(tensor)) {
     if (volume(c.sizes(chunk)) == 0) continue;
     auto writer = c.writer(chunk);
-    auto rank = writer ? ranks.of(*writer) : std::nullopt;
-    if (!rank || !cutter.gives(*rank, c.offsets(chunk), c.sizes(chunk))) return false;
+    auto rank = writer ? ranks.rank_of_writer(*writer) : std::nullopt;
+    if (!rank || !cutter.produces_box(*rank, c.offsets(chunk), c.sizes(chunk))) return false;
   }
   return true;
 }

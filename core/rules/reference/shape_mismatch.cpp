@@ -76,7 +76,7 @@ Finding packed_finding(const std::vector<std::string>& packed) {
 // One extent that replaces another in every tensor: {expected, saved}.
 class SingleExtentChange {
  public:
-  void look_at(ExtentsView saved, ExtentsView expected) {
+  void add_shapes(ExtentsView saved, ExtentsView expected) {
     ++tensors_;
     if (saved.size() != expected.size()) is_one_ = false;
     for (std::size_t d = 0; is_one_ && d < saved.size(); ++d) {
@@ -130,7 +130,7 @@ void find_shape_mismatches(const Facts& facts, std::vector<Finding>& findings) {
       how = relation(checkpoint, *tensor, entry.shape);
       if (is_packed) how += ", as where two 4-bit values are packed into a byte";
     }
-    one_extent.look_at(shape, entry.shape);
+    one_extent.add_shapes(shape, entry.shape);
     others.push_back({fqn, copy_of(shape), entry.shape});
     finding.subjects.push_back(fqn);
     saved.push_back(to_text(shape));
