@@ -123,8 +123,8 @@ enum class OverlayPolicy : std::uint8_t {
 };
 
 // A row of the action table. The rows are grouped by topic in finding_actions.cpp,
-// view_actions.cpp, repair_actions.cpp, look_middle.cpp, browser_steps.cpp, habit_actions.cpp and
-// tab_strip.cpp.
+// view_actions.cpp, repair_actions.cpp, content_middle.cpp, browser_steps.cpp, panel_actions.cpp
+// and tab_strip.cpp.
 struct ActionRow {
   Action action;
   const char* name;  // imperative: "Review the repair"

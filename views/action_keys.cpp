@@ -1,8 +1,8 @@
 // Dispatches keys to actions: all of them in the main window, the suitable ones over panels.
 #include "views/action_rows.h"
 #include "views/actions.h"
-#include "views/habits.h"
-#include "views/look_panels.h"
+#include "views/panels/content_panels.h"
+#include "views/panels/panels.h"
 
 namespace shw {
 namespace {

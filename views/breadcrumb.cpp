@@ -9,9 +9,9 @@
 #include "core/report/text_words.h"
 #include "views/actions.h"
 #include "views/controls.h"
+#include "views/map/tensor_view.h"
 #include "views/parts.h"
 #include "views/shown_text.h"
-#include "views/tensor_view.h"
 #include "views/text.h"
 
 namespace shw {

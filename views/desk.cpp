@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 
 #include "views/actions.h"
-#include "views/browser.h"
 #include "views/columns.h"
-#include "views/habits.h"
-#include "views/look_panels.h"
+#include "views/panels/browser.h"
+#include "views/panels/content_panels.h"
+#include "views/panels/panels.h"
 #include "views/parts.h"
 
 namespace shw {

@@ -14,12 +14,12 @@
 #include "core/rules/damage.h"
 #include "core/session/session.h"
 #include "core/tiles/tile_set.h"
-#include "core/verbs/run_matrix.h"
+#include "core/verbs/run/run_matrix.h"
 #include "views/color.h"
-#include "views/file_shares.h"
-#include "views/layer_matrix.h"
+#include "views/map/layer_matrix.h"
+#include "views/map/tile_paint.h"
+#include "views/panels/file_shares.h"
 #include "views/tensor_modules.h"
-#include "views/tile_paint.h"
 
 namespace shw {
 

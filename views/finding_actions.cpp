@@ -7,7 +7,7 @@
 #include "core/rules/damage.h"
 #include "core/verbs/command_line.h"
 #include "views/action_rows.h"
-#include "views/habits.h"
+#include "views/panels/panels.h"
 #include "views/text.h"
 
 namespace shw {

@@ -17,10 +17,10 @@
 #include "core/session/session.h"
 #include "views/digest.h"
 #include "views/keys.h"
+#include "views/map/tile_layout.h"
 #include "views/open_tabs.h"
 #include "views/tab_order.h"
 #include "views/theme.h"
-#include "views/tile_layout.h"
 
 namespace shw {
 

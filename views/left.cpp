@@ -5,16 +5,16 @@
 #include <imgui_stdlib.h>
 #include <algorithm>
 
-#include "core/verbs/filter.h"
+#include "core/verbs/names/filter.h"
 #include "views/actions.h"
 #include "views/columns.h"
 #include "views/imgui_versions.h"
 #include "views/line.h"
+#include "views/map/tensor_view.h"
+#include "views/map/tile_map.h"
 #include "views/parts.h"
 #include "views/shown_text.h"
-#include "views/tensor_view.h"
 #include "views/text.h"
-#include "views/tile_map.h"
 
 namespace shw {
 namespace {

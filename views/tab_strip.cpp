@@ -7,8 +7,8 @@
 #include "core/io/path_suffix.h"
 #include "views/action_rows.h"
 #include "views/actions.h"
-#include "views/browser.h"
-#include "views/habits.h"
+#include "views/panels/browser.h"
+#include "views/panels/panels.h"
 #include "views/parts.h"
 #include "views/text.h"
 

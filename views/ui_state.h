@@ -6,23 +6,23 @@
 #include <set>
 #include <string>
 
-#include "views/browser_state.h"
-#include "views/bytes_state.h"
-#include "views/evidence_state.h"
 #include "views/frame.h"
-#include "views/habits_state.h"
 #include "views/list_rows.h"
-#include "views/names_map_state.h"
-#include "views/palette_search.h"
-#include "views/plan_state.h"
-#include "views/run_state.h"
-#include "views/same_tiles.h"
+#include "views/map/same_tiles.h"
+#include "views/map/tile_paint.h"
+#include "views/panels/browser_state.h"
+#include "views/panels/bytes_state.h"
+#include "views/panels/evidence_state.h"
+#include "views/panels/names_map_state.h"
+#include "views/panels/palette_search.h"
+#include "views/panels/panels_state.h"
+#include "views/panels/plan_state.h"
+#include "views/panels/run_state.h"
+#include "views/panels/table_state.h"
+#include "views/panels/values_state.h"
+#include "views/panels/write_state.h"
 #include "views/tab_order.h"
-#include "views/table_state.h"
-#include "views/tile_paint.h"
 #include "views/ui_layout.h"
-#include "views/values_state.h"
-#include "views/write_state.h"
 
 namespace shw {
 

@@ -4,9 +4,9 @@
 #include <array>
 
 #include "views/action_rows.h"
-#include "views/look_panels.h"
-#include "views/tensor_view.h"
-#include "views/tile_colours.h"
+#include "views/map/tensor_view.h"
+#include "views/map/tile_colours.h"
+#include "views/panels/content_panels.h"
 
 namespace shw {
 namespace {

@@ -18,7 +18,7 @@
 #include "core/report/report.h"
 #include "core/verbs/computed_path.h"
 #include "core/verbs/ignored_rules.h"
-#include "core/verbs/newest_step.h"
+#include "core/verbs/run/newest_step.h"
 #include "gpu/cuda_executor.h"
 
 namespace shw::cli {

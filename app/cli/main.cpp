@@ -33,7 +33,7 @@
 #include "core/io/remote/ssh_process.h"
 #include "core/report/report.h"
 #include "core/report/text_words.h"
-#include "core/verbs/newest_step.h"
+#include "core/verbs/run/newest_step.h"
 
 namespace shw::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "core/base/spelling.h"
 #include "core/io/remote/remote_path.h"
 #include "core/report/text_words.h"
-#include "core/verbs/newest_step.h"
+#include "core/verbs/run/newest_step.h"
 
 namespace shw::cli {
 

@@ -4,7 +4,7 @@
 #include "core/report/report.h"
 #include "core/verbs/check_context.h"
 #include "core/verbs/ignored_rules.h"
-#include "core/verbs/newest_step.h"
+#include "core/verbs/run/newest_step.h"
 
 namespace shw::cli {
 namespace {

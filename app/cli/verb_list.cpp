@@ -4,9 +4,9 @@
 #include "core/base/spelling.h"
 #include "core/report/listing.h"
 #include "core/report/report.h"
-#include "core/verbs/filter.h"
-#include "core/verbs/quantised_parts.h"
-#include "core/verbs/sort.h"
+#include "core/verbs/names/filter.h"
+#include "core/verbs/names/sort.h"
+#include "core/verbs/values/quantised_parts.h"
 
 namespace shw::cli {
 namespace {

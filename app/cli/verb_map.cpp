@@ -1,7 +1,7 @@
 #include "app/cli/verbs.h"
 #include "core/report/map_text.h"
 #include "core/spec/expected_tiling.h"
-#include "core/verbs/choose_tensors.h"
+#include "core/verbs/names/choose_tensors.h"
 
 namespace shw::cli {
 

@@ -1,8 +1,8 @@
 #include "app/cli/verbs.h"
 #include "core/report/entry_report.h"
 #include "core/report/report.h"
-#include "core/verbs/choose_tensors.h"
-#include "core/verbs/quantised_parts.h"
+#include "core/verbs/names/choose_tensors.h"
+#include "core/verbs/values/quantised_parts.h"
 
 namespace shw::cli {
 

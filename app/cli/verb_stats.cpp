@@ -2,8 +2,8 @@
 
 #include "app/cli/verbs.h"
 #include "core/report/statistics_report.h"
-#include "core/verbs/run_statistics.h"
-#include "core/verbs/run_steps.h"
+#include "core/verbs/run/run_statistics.h"
+#include "core/verbs/run/run_steps.h"
 
 namespace shw::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "core/verbs/ui_settings.h"
-#include "views/habits_state.h"
+#include "views/panels/panels_state.h"
 
 namespace shw {
 

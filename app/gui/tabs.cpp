@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "app/gui/view_state.h"
-#include "views/habits.h"
+#include "views/panels/panels.h"
 
 namespace shw {
 

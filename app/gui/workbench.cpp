@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "core/base/threads.h"
-#include "core/verbs/run_steps.h"
+#include "core/verbs/run/run_steps.h"
 #include "views/parts.h"
 #include "views/verdict.h"
 

@@ -22,9 +22,9 @@
 #include "core/report/hash_report.h"
 #include "core/report/report.h"
 #include "core/report/statistics_report.h"
-#include "core/verbs/newest_step.h"
-#include "core/verbs/quantised_parts.h"
-#include "core/verbs/read_elements.h"
+#include "core/verbs/run/newest_step.h"
+#include "core/verbs/values/quantised_parts.h"
+#include "core/verbs/values/read_elements.h"
 #include "core/verbs/verbs.h"
 
 struct shw_checkpoint {

@@ -11,7 +11,7 @@
 #include <variant>
 
 #include "core/session/snapshot.h"
-#include "core/verbs/sort.h"
+#include "core/verbs/names/sort.h"
 #include "core/verbs/written_as.h"
 
 namespace shw {
@@ -58,7 +58,7 @@ struct SelectFindingCommand {
   std::size_t index = 0;
 };
 struct FilterCommand {
-  std::string text = {};  // see core/verbs/filter.h
+  std::string text = {};  // see core/verbs/names/filter.h
 };
 struct SortCommand {
   SortKey key = SortKey::kRecorded;

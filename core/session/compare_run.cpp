@@ -4,8 +4,8 @@
 #include "core/formats/open.h"
 #include "core/session/command_run.h"
 #include "core/session/command_text.h"
-#include "core/verbs/newest_step.h"
 #include "core/verbs/plan_file.h"
+#include "core/verbs/run/newest_step.h"
 
 namespace shw {
 

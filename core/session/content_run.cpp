@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/io/store.h"
-#include "core/verbs/bytes_search.h"
+#include "core/verbs/values/bytes_search.h"
 #include "core/verbs/verbs_over_ssh.h"
 
 namespace shw {

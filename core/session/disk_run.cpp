@@ -4,8 +4,8 @@
 
 #include "core/verbs/disk_state.h"
 #include "core/verbs/plan_file.h"
-#include "core/verbs/run_numbers.h"
-#include "core/verbs/run_steps.h"
+#include "core/verbs/run/run_numbers.h"
+#include "core/verbs/run/run_steps.h"
 
 namespace shw {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/base/progress.h"
 #include "core/base/result.h"
 #include "core/session/command.h"
-#include "core/verbs/run_steps.h"
+#include "core/verbs/run/run_steps.h"
 
 namespace shw {
 

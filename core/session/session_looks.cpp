@@ -3,7 +3,7 @@
 
 #include "core/session/content_run.h"
 #include "core/session/session_state.h"
-#include "core/verbs/tensor_order.h"
+#include "core/verbs/names/tensor_order.h"
 
 namespace shw {
 

@@ -91,7 +91,8 @@ struct NamePattern::CompiledPattern {
   std::vector<Piece> to;
 };
 
-NamePattern::NamePattern(std::unique_ptr<CompiledPattern> compiled) : compiled_(std::move(compiled)) {}
+NamePattern::NamePattern(std::unique_ptr<CompiledPattern> compiled)
+    : compiled_(std::move(compiled)) {}
 NamePattern::~NamePattern() = default;
 NamePattern::NamePattern(NamePattern&&) noexcept = default;
 

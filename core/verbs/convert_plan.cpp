@@ -19,7 +19,7 @@
 #include "core/tensor/cast.h"
 #include "core/transform/name_pattern.h"
 #include "core/verbs/computed_path.h"
-#include "core/verbs/filter.h"
+#include "core/verbs/names/filter.h"
 #include "core/verbs/refused_by_torch.h"
 #include "core/verbs/weight_entries.h"
 

@@ -6,8 +6,8 @@
 #include "core/base/parallel.h"
 #include "core/formats/open.h"
 #include "core/verbs/computed_path.h"
-#include "core/verbs/filter.h"
 #include "core/verbs/mapped_reference.h"
+#include "core/verbs/names/filter.h"
 
 namespace shw::verbs {
 

@@ -14,7 +14,7 @@
 #include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
 #include "core/transform/target_view.h"
-#include "core/verbs/renumbered_experts.h"
+#include "core/verbs/names/renumbered_experts.h"
 
 namespace shw::verbs {
 namespace {

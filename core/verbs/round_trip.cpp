@@ -9,7 +9,7 @@
 #include "core/formats/open.h"
 #include "core/verbs/map_convert.h"
 #include "core/verbs/mapped_view.h"
-#include "core/verbs/read_elements.h"
+#include "core/verbs/values/read_elements.h"
 
 namespace shw::verbs {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "core/base/result.h"
 #include "core/io/store.h"
+#include "core/verbs/names/sort.h"
 #include "core/verbs/options.h"
-#include "core/verbs/sort.h"
 
 namespace shw::verbs {
 

@@ -15,11 +15,11 @@
 #include "core/report/hdf5_report.h"
 #include "core/report/report.h"
 #include "core/rules/rules.h"
-#include "core/verbs/choose_tensors.h"
 #include "core/verbs/command_line.h"
 #include "core/verbs/computed_path.h"
 #include "core/verbs/mapped_reference.h"
-#include "core/verbs/named_nodes.h"
+#include "core/verbs/names/choose_tensors.h"
+#include "core/verbs/names/named_nodes.h"
 #include "core/verbs/wrong_conversions.h"
 
 namespace shw::verbs {

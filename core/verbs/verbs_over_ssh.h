@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "core/verbs/tensor_numbers.h"
+#include "core/verbs/values/tensor_numbers.h"
 #include "core/verbs/verbs.h"
 
 namespace shw::verbs {

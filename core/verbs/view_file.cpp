@@ -10,9 +10,9 @@
 #include "core/io/read_whole.h"
 #include "core/io/remote/remote_path.h"
 #include "core/verbs/free_path.h"
-#include "core/verbs/newest_step.h"
 #include "core/verbs/output_place.h"
 #include "core/verbs/place_mark.h"
+#include "core/verbs/run/newest_step.h"
 
 namespace shw::verbs {
 namespace {

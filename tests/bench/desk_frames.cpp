@@ -15,7 +15,7 @@
 #include "app/gui/gl_layouts.h"
 #include "app/gui/imgui_setup.h"
 #include "app/gui/offscreen.h"
-#include "core/verbs/tensor_order.h"
+#include "core/verbs/names/tensor_order.h"
 #include "make/snapshots.h"
 #include "tests/bench/bars.h"
 #include "views/desk.h"

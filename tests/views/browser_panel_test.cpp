@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
 
 #include "make/snapshots.h"
-#include "views/browser.h"
 #include "views/driver.h"
+#include "views/panels/browser.h"
 
 using namespace shw;
 

@@ -1,6 +1,6 @@
 // Lists of evidence as tables, whose names and offsets are clicked; values and exports next to
 // them.
-#include "views/evidence_table.h"
+#include "views/panels/evidence_table.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Settings of the desktop: themes, scale, settings file.
-#include "views/habits.h"
+#include "views/panels/panels.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // The overview as a matrix, and the list of files with their ranks.
-#include "views/layer_matrix.h"
+#include "views/map/layer_matrix.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 
 #include "make/snapshots.h"
 #include "views/driver.h"
-#include "views/file_shares.h"
+#include "views/panels/file_shares.h"
 
 using namespace shw;
 

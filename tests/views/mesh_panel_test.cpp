@@ -2,7 +2,7 @@
 
 #include "make/snapshots.h"
 #include "views/driver.h"
-#include "views/tensor_view.h"
+#include "views/map/tensor_view.h"
 
 using namespace shw;
 

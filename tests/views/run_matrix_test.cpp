@@ -1,5 +1,5 @@
 // Statistics of a run: the matrix of modules by steps, and its text.
-#include "core/verbs/run_matrix.h"
+#include "core/verbs/run/run_matrix.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Zoomed pictures of one tensor: they show one tile and share the free space.
-#include "views/same_tiles.h"
+#include "views/map/same_tiles.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 
 #include "make/snapshots.h"
 #include "views/driver.h"
-#include "views/tensor_view.h"
+#include "views/map/tensor_view.h"
 
 using namespace shw;
 

@@ -6,8 +6,8 @@
 
 #include "make/snapshots.h"
 #include "views/driver.h"
-#include "views/habits.h"
 #include "views/imgui_versions.h"
+#include "views/panels/panels.h"
 
 using namespace shw;
 

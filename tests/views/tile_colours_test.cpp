@@ -1,4 +1,4 @@
-#include "views/tile_colours.h"
+#include "views/map/tile_colours.h"
 
 #include <doctest/doctest.h>
 

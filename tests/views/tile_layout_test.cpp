@@ -1,4 +1,4 @@
-#include "views/tile_layout.h"
+#include "views/map/tile_layout.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 
 #include "views/layout_cache.h"
-#include "views/tensor_view.h"
+#include "views/map/tensor_view.h"
 
 using namespace shw;
 

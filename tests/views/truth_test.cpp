@@ -18,7 +18,7 @@
 #include "core/report/text.h"
 #include "core/rules/check.h"
 #include "core/temporary_folder.h"
-#include "core/verbs/filter.h"
+#include "core/verbs/names/filter.h"
 #include "views/digest.h"
 #include "views/driver.h"
 #include "views/text.h"

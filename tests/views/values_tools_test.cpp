@@ -3,7 +3,7 @@
 
 #include "make/snapshots.h"
 #include "views/driver.h"
-#include "views/values_parts.h"
+#include "views/panels/values_parts.h"
 
 using namespace shw;
 

@@ -119,7 +119,7 @@ void add_output_layer(const CheckInput& input, SuspectTensors& out) {
 }
 
 SuspectTensors suspects_with_intact_siblings(const CheckInput& input,
-                                       const std::vector<SiblingMatrix>& all) {
+                                             const std::vector<SiblingMatrix>& all) {
   const Checkpoint& c = input.checkpoint;
   std::map<std::pair<std::string_view, std::string_view>, std::vector<const SiblingMatrix*>>
       by_name;
@@ -244,8 +244,8 @@ std::optional<SpecEntry> entry_of(const CheckInput& input, TensorId tensor, std:
   return entry;
 }
 
-std::optional<DerivedLayout> layout_of_suspects(const CheckInput& input, const SuspectTensors& suspects,
-                                                std::size_t axis) {
+std::optional<DerivedLayout> layout_of_suspects(const CheckInput& input,
+                                                const SuspectTensors& suspects, std::size_t axis) {
   const Checkpoint& c = input.checkpoint;
   DerivedLayout out;
   for (TensorId tensor : suspects.tensors) {

@@ -22,7 +22,7 @@ struct SourceBox {
 };
 
 std::vector<SourceBox> source_boxes_of(const Checkpoint& checkpoint, const PlannedTensor& planned,
-                                   const PlannedChunk& chunk) {
+                                       const PlannedChunk& chunk) {
   std::vector<SourceBox> all;
   // The tensor's own bytes at another place: earlier losses in this box stay lost.
   if (external_item_place(checkpoint, chunk)) {

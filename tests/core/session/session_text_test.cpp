@@ -6,8 +6,8 @@
 #include "core/model/builder.h"
 #include "core/session/session.h"
 #include "core/unnamed_format.h"
-#include "core/verbs/filter.h"
-#include "core/verbs/sort.h"
+#include "core/verbs/names/filter.h"
+#include "core/verbs/names/sort.h"
 
 using namespace shw;
 

@@ -9,7 +9,7 @@
 #include "core/formats/open.h"
 #include "core/session/session.h"
 #include "core/temporary_folder.h"
-#include "core/verbs/slice_values.h"
+#include "core/verbs/values/slice_values.h"
 
 using namespace shw;
 

@@ -21,7 +21,7 @@
 #include "core/make_zip.h"
 #include "core/read_all.h"
 #include "core/rules/check.h"
-#include "core/verbs/quantised_parts.h"
+#include "core/verbs/values/quantised_parts.h"
 
 using namespace shw;
 using namespace shw::test;

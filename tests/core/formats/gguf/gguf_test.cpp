@@ -11,7 +11,7 @@
 #include "core/formats/open.h"
 #include "core/formats/table.h"
 #include "core/read_all.h"
-#include "core/verbs/quantised_parts.h"
+#include "core/verbs/values/quantised_parts.h"
 
 using namespace shw;
 using namespace shw::test;

@@ -1,0 +1,180 @@
+// The repair panel: steps, losses, fill values and output folder.
+#include <fmt/core.h>
+
+#include <imgui.h>
+#include <algorithm>
+#include <iterator>
+
+#include "core/io/path_suffix.h"
+#include "core/repair/run/outlook_words.h"
+#include "core/rules/unreadable.h"
+#include "views/actions.h"
+#include "views/line.h"
+#include "views/panels/plan_parts.h"
+#include "views/parts.h"
+#include "views/text.h"
+
+namespace shw {
+namespace {
+
+// True if a finding has a remedy, and its diagnosis stayed on the machine that made it.
+bool is_diagnosed_remotely(const Snapshot& snapshot) {
+  return snapshot.report != nullptr && snapshot.report->lacks_diagnoses &&
+         std::ranges::any_of(snapshot.plan->undecided, [](const Finding& finding) {
+           return finding.remedy && finding.diagnoses.empty() && finding.entries.empty();
+         });
+}
+
+std::string summary_of(const Frame& frame) {
+  const Snapshot& snapshot = frame.snapshot;
+  const Plan& plan = *snapshot.plan;
+  bool all_off = plan.empty() && snapshot.edits && !snapshot.edits->edit().whole->empty();
+  if (all_off) return "Every step is switched off: nothing would be repaired.";
+  std::string text = plan.repairs() ? in_words(plan) : std::string();
+  const verbs::StepsEstimate* written =
+      snapshot.edits == nullptr ? nullptr : snapshot.edits->edit().written.get();
+  if (written == nullptr && plan.empty() && !plan.undecided.empty())
+    return (is_diagnosed_remotely(snapshot) ? "What was found over there is planned over there. "
+                                            : "No step mends this safely. ") +
+           unreadable_text(frame.digest.about->unreadable);
+  if (written == nullptr) return text.empty() ? in_words(plan) : text;
+  return text + (text.empty() ? "" : " ") +
+         fmt::format("{}, {} as {}: {} made, {} kept as they are.",
+                     plural(written->tensors, "tensor"), human_bytes(written->bytes_written),
+                     written->format, plural(written->tiles_made, "tile"),
+                     human_count(written->tiles_kept));
+}
+
+// Decided by steps, because a plan may have too many tensors for a frame.
+bool loses_elements(const Plan& plan) {
+  return std::any_of(plan.operations.begin(), plan.operations.end(),
+                     [](const Operation& step) { return step.elements_lost > 0; });
+}
+
+// Files are missing or cut off: only a fill makes a plan of it.
+bool has_unreadable_tensors(const Frame& frame) {
+  return frame.digest.about != nullptr && frame.digest.about->unreadable.tensors > 0;
+}
+
+// The checkpoint that is offered for filling: the reference, or the nearest step of the run that
+// lost no file. Empty: none is known.
+std::string suggested_fill_source(const Snapshot& snapshot) {
+  if (snapshot.reference != nullptr) return snapshot.options.against;
+  if (snapshot.run == nullptr) return {};
+  const auto& steps = snapshot.run->steps;  // newest first
+  const auto now = std::ranges::find(steps, snapshot.options.checkpoint, &verbs::RunStep::path);
+  if (now == steps.end()) return {};
+  const auto is_whole = [](const verbs::RunStep& step) {
+    return step.is_known && step.verdict && step.files_lost == 0;
+  };
+  const auto before = std::find_if(now + 1, steps.end(), is_whole);
+  if (before != steps.end()) return before->path;
+  const auto after = std::find_if(std::reverse_iterator(now), steps.rend(), is_whole);
+  return after == steps.rend() ? std::string() : after->path;
+}
+
+// The user selects the fill for lost elements; a click makes a new plan.
+void draw_fill(Frame& frame, UiState& state, Column& column) {
+  head(frame, column, "LOST ELEMENTS ARE FILLED WITH");
+  const std::string& now = frame.snapshot.options.fill;
+  const bool is_repair = loses_elements(*frame.snapshot.plan);
+  bool other = state.fill_open || now.starts_with("from:");
+  if (const std::string source = suggested_fill_source(frame.snapshot); !source.empty()) {
+    const bool is_chosen = now == "from:" + source;
+    other = other && !is_chosen;
+    const std::string label = "The elements of " + printable(short_path(source));
+    if (Line(frame, column)
+            .button("plan/fill-offered", label,
+                    "Plans again: lost elements are taken from " + printable(source),
+                    is_chosen ? ButtonStyle::kPlain : ButtonStyle::kQuiet))
+      frame.emit(PlanCommand{"from:" + source});
+  }
+  struct {
+    const char *id, *label, *tip;
+    bool chosen;
+  } choices[] = {{"plan/fill-cast", "Master weights from the weights, zeros elsewhere",
+                  "Plans again: a lost master weight is cast from its weight, all else is zero.",
+                  !other && ((now.empty() && is_repair) || now == "cast")},
+                 {"plan/fill-zero", "Zeros", "Plans again: every lost element becomes zero.",
+                  !other && now == "zero"},
+                 {"plan/fill-from", "Another checkpoint",
+                  "Takes lost elements from another checkpoint, whose path you type.", other}};
+  Line line(frame, column);
+  for (const auto& choice : choices) {
+    if (!line.button(choice.id, choice.label, choice.tip,
+                     choice.chosen ? ButtonStyle::kPlain : ButtonStyle::kQuiet))
+      continue;
+    state.fill_open = &choice == &choices[2];
+    if (!state.fill_open) frame.emit(PlanCommand{&choice == &choices[1] ? "zero" : "cast"});
+  }
+  if (!other) return;
+  const std::string hint =
+      now.starts_with("from:") ? now.substr(5) : "path of a checkpoint, then Enter";
+  if (field(frame, column, "plan/fill-path", hint.c_str(), state.fill_path,
+            "The checkpoint whose values fill the lost elements.  (Enter)", Gap::kMedium) &&
+      !state.fill_path.empty())
+    frame.emit(PlanCommand{"from:" + state.fill_path});
+}
+
+void draw_plan_buttons(Frame& frame, UiState& state, Column column) {
+  Line line(frame, column);
+  struct {
+    const char *id, *label;
+    Action action;
+    ButtonStyle style;
+  } buttons[] = {{"plan/apply", is_rewrite_only_plan(frame.snapshot) ? "Write" : "Apply",
+                  Action::kApply, ButtonStyle::kPrimary},
+                 {"plan/in-place", "Apply in place", Action::kApplyInPlace, ButtonStyle::kPlain},
+                 {"plan/close", "Cancel", Action::kPalette, ButtonStyle::kPlain}};
+  for (auto& b : buttons) {
+    if (b.action != Action::kPalette && !is_possible(b.action, frame, state)) continue;
+    const Tip tip = b.action != Action::kPalette
+                        ? Tip(b.action)
+                        : Tip("Closes the plan. Nothing is written.  (Esc)");
+    if (!line.button_at_end(b.id, b.label, tip, b.style)) continue;
+    if (b.action != Action::kPalette)
+      run(b.action, frame, state);
+    else
+      state.out.clear();
+    state.plan_open = false;
+  }
+}
+
+void draw_content(Frame& frame, UiState& state, Column& column, const Plan& plan) {
+  paragraph(frame, column, frame.fonts.text, frame.theme.quiet, summary_of(frame), Gap::kMedium);
+  if (frame.snapshot.error) draw_plan_error(frame, column, *frame.snapshot.error);
+  draw_plan_history(frame, state, column);
+  if (plan.empty() && plan.undecided.empty()) {
+    body(frame, column, "There is nothing that a plan can mend safely.", Gap::kMedium);
+  }
+  draw_plan_steps(frame, state, column);
+  draw_plan_form(frame, column);
+  draw_unrepaired_findings(frame, column);
+  if (loses_elements(plan) || has_unreadable_tensors(frame)) draw_fill(frame, state, column);
+  if (!plan.empty()) draw_plan_target(frame, state, column);
+  draw_plan_text(frame, state, column);
+}
+
+}  // namespace
+
+void draw_plan_panel(Frame& frame, UiState& state) {
+  const Plan* plan = frame.snapshot.plan.get();
+  OverlayPanel panel;
+  const char* title =
+      is_rewrite_only_plan(frame.snapshot) ? "Review what is written" : "Review the repair";
+  if (!begin_panel(frame, state, "##plan", 820, state.plan_height, title, panel))
+    state.plan_open = false;
+  if (plan != nullptr)
+    draw_content(frame, state, panel.content, *plan);
+  else if (frame.snapshot.error && !frame.job.running)
+    draw_plan_error(frame, panel.content, *frame.snapshot.error);
+  else
+    paragraph(
+        frame, panel.content, frame.fonts.text, frame.theme.quiet,
+        frame.job.running ? "Making the plan…" : "There is no plan: nothing is to be written.");
+  state.plan_height = std::max(frame.px(300), end_panel_content(frame, panel));
+  draw_plan_buttons(frame, state, panel.all);
+  end_overlay();
+}
+
+}  // namespace shw

@@ -1,0 +1,86 @@
+// Shows where a report or a view was saved.
+#include "views/actions.h"
+#include "views/line.h"
+#include "views/panels/panels.h"
+#include "views/parts.h"
+#include "views/text.h"
+
+namespace shw {
+
+void request_view(Frame& frame, UiState& state) {
+  state.habits.view = {true, frame.snapshot.saved_view};
+  frame.emit(SaveViewCommand{});
+}
+
+void request_hashes(Frame& frame, UiState& state) {
+  state.habits.hashes = {true, frame.snapshot.hashes};
+  frame.emit(HashCommand{});
+}
+
+namespace {
+
+void follow_file(const Frame& frame, UiState& state, AwaitedFile& awaited,
+                 const std::shared_ptr<const verbs::WrittenReport>& written) {
+  if (!awaited.asked || written == awaited.before.lock()) return;
+  awaited.asked = false;
+  if (written == nullptr) return;
+  ImGui::SetClipboardText(written->path.c_str());
+  show_toast(frame, state, "Saved, and its path copied: " + printable(written->path));
+}
+
+}  // namespace
+
+void follow_written_files(const Frame& frame, UiState& state) {
+  follow_file(frame, state, state.habits.view, frame.snapshot.saved_view);
+  follow_file(frame, state, state.habits.hashes, frame.snapshot.hashes);
+}
+
+// Opens when a requested report has arrived.
+void follow_report(Frame& frame, UiState& state) {
+  PanelsState& habits = state.habits;
+  if (!habits.report_asked || frame.snapshot.written == habits.report_before.lock()) return;
+  habits.report_asked = false;
+  habits.report_open = frame.snapshot.written != nullptr;
+}
+
+void request_report(Frame& frame, UiState& state) {
+  state.habits.report_asked = true;
+  state.habits.report_before = frame.snapshot.written;
+  frame.emit(ReportCommand{state.habits.report_path});
+}
+
+void draw_report(Frame& frame, UiState& state) {
+  PanelsState& habits = state.habits;
+  if (frame.snapshot.written == nullptr) return;
+  const verbs::WrittenReport& written = *frame.snapshot.written;
+  OverlayPanel panel;
+  if (!begin_panel(frame, state, "##report", 620, habits.report_height, "The report is written",
+                   panel))
+    habits.report_open = false;
+  Column& column = panel.content;
+  caption(frame, column,
+          "One page without outside references: what was found, what was not checked, what a "
+          "repair would do, the tensor on the screen, and the places that were saved.",
+          Gap::kMedium);
+  paragraph(frame, column, frame.fonts.mono_small, frame.theme.text, printable(written.path));
+  caption(frame, column, human_bytes(written.bytes), Gap::kLarge);
+  head(frame, column, "NEXT REPORT", "a folder, or a file that is not there yet");
+  Line there(frame, column, 34, Gap::kNone);
+  const bool clicked =
+      there.button_at_end("report/again", "Write there", "Writes the report there, over nothing.");
+  const bool entered =
+      there.field("report/path", "next to the checkpoint", habits.report_path,
+                  "Where the next report goes: a folder, or a new file.  (Enter writes)");
+  if (clicked || entered) request_report(frame, state);
+  habits.report_height = end_panel_content(frame, panel);
+  Line line(frame, panel.all);
+  if (line.button("report/copy", "Copy the path", "Copies the path of the report.")) {
+    ImGui::SetClipboardText(written.path.c_str());
+    show_toast(frame, state, "Copied " + written.path);
+    habits.report_open = false;
+  }
+  if (close_button(line, "report/close")) habits.report_open = false;
+  end_overlay();
+}
+
+}  // namespace shw
