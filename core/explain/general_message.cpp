@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostRead = 4096;    // the end, where a traceback has its error
 constexpr std::size_t kShapeContext = 64;  // characters before a shape that tell its side
-constexpr std::size_t kLongest = 256;      // of a name
+constexpr std::size_t kLongestWord = 256;  // of a name
 constexpr std::size_t kMostOfAssertion = 600;
 
 using WordList = std::span<const std::string_view>;
@@ -179,7 +179,7 @@ std::vector<GeneralName> names_in(std::string_view text) {
     // "https://docs.a.io/b": a part of an address or of a path.
     const bool is_in_path =
         (at > 0 && text[at - 1] == '/') || (end < text.size() && text[end] == '/');
-    if (word.size() <= kLongest && !is_code(word) && !is_object &&
+    if (word.size() <= kLongestWord && !is_code(word) && !is_object &&
         (ends_so || (has_path && !is_in_path)))
       names.push_back({std::string(word), at});
     at = std::max(end, at) + 1;

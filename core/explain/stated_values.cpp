@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostRead = 500;
+constexpr std::size_t kMostReadOfSentence = 500;
 constexpr std::size_t kLongestValue = 80;
 
 // Words before the value that the program asks for, longer ones first.
@@ -131,7 +131,7 @@ std::string value_between(std::string_view text, std::string_view lower, std::si
 }  // namespace
 
 std::optional<StatedValues> stated_values(std::string_view sentence) {
-  const std::string_view text = sentence.substr(0, kMostRead);
+  const std::string_view text = sentence.substr(0, kMostReadOfSentence);
   std::string lower(text);
   for (char& c : lower) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');

@@ -48,7 +48,7 @@ struct VisitedEntries {
 };
 
 VisitedEntries visit_all_entries(TargetState& all) {
-  in_order(all);
+  sort_and_remove_dropped(all);
   VisitedEntries looked{std::vector<std::size_t>(all.tensors.size()),
                         std::vector<std::size_t>(all.objects.size())};
   std::iota(looked.tensors.begin(), looked.tensors.end(), std::size_t{0});

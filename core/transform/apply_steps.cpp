@@ -23,7 +23,7 @@ bool has_nameless(const Checkpoint& source) {
 Status check_names_differ(TargetState& all, bool may_be_empty) {
   const EntryNames& known = names_of(all);
   if (known.all_differ() && (may_be_empty || !known.has(""))) return {};
-  in_order(all);  // so that the error names the right entry
+  sort_and_remove_dropped(all);  // so that the error names the right entry
   std::set<std::string_view> names;
   auto is_new = [&](const std::string& fqn) -> Status {
     if (fqn.empty() && !may_be_empty) return fail(ErrorKind::kUsage, "an entry needs a name");
@@ -101,7 +101,7 @@ Result<TargetState> apply_steps(TargetState all, const std::vector<Step>& steps,
     error.message = fmt::format("{} ({}): {}", which, name(steps[i]), error.message);
     return tl::unexpected<Error>(std::move(error));
   }
-  in_order(all);
+  sort_and_remove_dropped(all);
   all.names.reset();
   return all;
 }

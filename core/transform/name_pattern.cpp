@@ -81,7 +81,7 @@ Result<std::vector<Piece>> pieces_of(std::string_view to, std::uint32_t groups) 
 
 }  // namespace
 
-struct NamePattern::CompiledPattern {
+struct NamePattern::Compiled {
   std::string from;
   std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)> code{nullptr, &pcre2_code_free};
   std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> matched{
@@ -91,15 +91,14 @@ struct NamePattern::CompiledPattern {
   std::vector<Piece> to;
 };
 
-NamePattern::NamePattern(std::unique_ptr<CompiledPattern> compiled)
-    : compiled_(std::move(compiled)) {}
+NamePattern::NamePattern(std::unique_ptr<Compiled> compiled) : compiled_(std::move(compiled)) {}
 NamePattern::~NamePattern() = default;
 NamePattern::NamePattern(NamePattern&&) noexcept = default;
 
 Result<NamePattern> NamePattern::from(const std::string& from, const std::string& to) {
   int error = 0;
   PCRE2_SIZE at = 0;
-  auto made = std::make_unique<CompiledPattern>();
+  auto made = std::make_unique<Compiled>();
   made->from = from;
   made->code.reset(pcre2_compile(pcre2_text(from), from.size(),
                                  kEcmaScript | PCRE2_ANCHORED | PCRE2_ENDANCHORED, &error, &at,

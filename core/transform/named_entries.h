@@ -13,7 +13,7 @@ namespace shw {
 EntryNames& names_of(TargetState& all);
 // Removes dropped entries and sorts the others: call it before visiting all of them, and after the
 // last step.
-void in_order(TargetState& all);
+void sort_and_remove_dropped(TargetState& all);
 
 // Indices in all.tensors of the matching tensors, in their order. kUsage with similar names if a
 // pattern matches nothing.

@@ -13,7 +13,7 @@
 namespace shw::verbs {
 namespace {
 
-constexpr std::string_view kMerged = "merged";
+constexpr std::string_view kMergedWord = "merged";
 
 }  // namespace
 
@@ -35,7 +35,7 @@ Result<std::string> convert_target(const std::string& word) {
 std::string suffix_of_result(const std::string& opened_as, const std::string& to) {
   constexpr std::array<std::pair<std::string_view, const char*>, 6> kSuffixes{
       {{"adapter", "-adapter"},
-       {kMerged, "-merged"},
+       {kMergedWord, "-merged"},
        {"average", "-averaged"},
        {"delta-to", "-delta"},
        {"applied", "-applied"},
@@ -55,7 +55,7 @@ Result<std::vector<std::string>> warnings_of_inputs(const std::string& opened_as
   std::vector<std::string> warnings;
   for (auto end = parse_computed_suffix(opened_as); end; end = parse_computed_suffix(end->before)) {
     std::optional<Depth> of_input = depth;
-    if (end->word == kMerged && !depth) of_input = Depth::kData;  // adapters are small
+    if (end->word == kMergedWord && !depth) of_input = Depth::kData;  // adapters are small
     for (const std::string& path : end->others) {
       SHW_TRY(const auto findings, findings_of_input(path, of_input, progress));
       for (const Finding& finding : findings) {

@@ -77,7 +77,7 @@ std::string cell_text(const Frame& frame, const LayerMatrix& matrix, std::size_t
 }
 
 // The number that the colour stands for; empty if there is none.
-std::string cell_number(MatrixBy by, const MatrixCell& cell) {
+std::string matrix_number(MatrixBy by, const MatrixCell& cell) {
   if (by == MatrixBy::kBytes)
     return human_bytes(static_cast<std::uint64_t>(std::min(cell.bytes, 1e18)));
   if (!cell.is_read) return {};
@@ -123,7 +123,7 @@ void draw_cells(Frame& frame, UiState& state, const Column& column, const LayerM
       column.draw->AddRectFilled({x, y}, end, colour);
       if (area.high > frame.px(kLabelledRow))
         draw_cell_number(frame, column.draw, {x, y}, end, colour,
-                         cell_number(state.matrix_by, cell));
+                         matrix_number(state.matrix_by, cell));
     }
   }
 }

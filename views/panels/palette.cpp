@@ -90,7 +90,7 @@ void go_to(const FoundPlace& place, Frame& frame, UiState& state) {
   state.palette_open = false;
 }
 
-void draw_field(Frame& frame, UiState& state, Column& column) {
+void draw_search_field(Frame& frame, UiState& state, Column& column) {
   push_font(frame.fonts.text);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2{frame.px(10), frame.px(7)});
   ImGui::PushStyleColor(ImGuiCol_FrameBg, frame.theme.field);
@@ -159,7 +159,7 @@ void draw_palette(Frame& frame, UiState& state) {
   if (!begin_overlay(frame, "##palette",
                      {frame.px(640), frame.px(96) + line * static_cast<float>(fits)}, column))
     state.palette_open = false;
-  draw_field(frame, state, column);
+  draw_search_field(frame, state, column);
   const std::size_t first = step_palette(frame, state, rows.size(), shown);
   std::optional<PaletteRow> chosen;
   if (rows.empty())

@@ -47,11 +47,12 @@ std::optional<ImportedName> global_at(std::string_view rest) {
 
 // Takes a SHORT_BINUNICODE, and the MEMOIZE after it, off the end.
 std::optional<std::string_view> consume_last_text(std::string_view& text) {
-  constexpr char kShortText = '\x8c', kMemoize = '\x94';
+  constexpr char kShortBinUnicode = '\x8c', kMemoize = '\x94';
   if (text.ends_with(kMemoize)) text.remove_suffix(1);
   for (std::size_t length = 1; length <= kLongestImport && length + 2 <= text.size(); ++length) {
     const std::size_t begin = text.size() - length;
-    if (text[begin - 2] != kShortText || static_cast<unsigned char>(text[begin - 1]) != length)
+    if (text[begin - 2] != kShortBinUnicode ||
+        static_cast<unsigned char>(text[begin - 1]) != length)
       continue;
     const std::string_view found = text.substr(begin);
     text.remove_suffix(length + 2);

@@ -229,7 +229,7 @@ std::vector<std::string> source_difference_texts(const SourceReport& against) {
 
 void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint,
                     const SourceRun& run, VerifyReport& report) {
-  constexpr std::size_t kMostSteps = 5;
+  constexpr std::size_t kMostStepsShown = 5;
   report.against.emplace();
   SourceReport& against = *report.against;
   against.source =
@@ -258,10 +258,10 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
   add_reasons(report, VerifyReport::Outcome::kUndecided, unknown);
   if (report.outcome != VerifyReport::Outcome::kProved) return;
   std::string steps;
-  for (std::size_t i = 0; i < std::min(run.expected.words.size(), kMostSteps); ++i)
+  for (std::size_t i = 0; i < std::min(run.expected.words.size(), kMostStepsShown); ++i)
     steps += (i == 0 ? "" : "; ") + run.expected.words[i];
-  if (run.expected.words.size() > kMostSteps)
-    steps += fmt::format("; and {} more", run.expected.words.size() - kMostSteps);
+  if (run.expected.words.size() > kMostStepsShown)
+    steps += fmt::format("; and {} more", run.expected.words.size() - kMostStepsShown);
   report.reasons.push_back(fmt::format(
       "{} of {}, compared with {}: each is what the recorded plan makes of it{}{}",
       human_count(static_cast<std::uint64_t>(against.compared)),

@@ -10,7 +10,7 @@
 namespace shw::verbs {
 namespace {
 
-using Kind = MapOp::Kind;
+using OpKind = MapOp::Kind;
 
 std::string listed(const std::vector<std::string>& parts) {
   std::string out;
@@ -54,29 +54,29 @@ std::string pad_text(const BoundOp& op) {
 
 std::string op_text(const BoundOp& op) {
   switch (op.kind) {
-    case Kind::kJoin:
+    case OpKind::kJoin:
       return join_text(op);
-    case Kind::kSplit:
+    case OpKind::kSplit:
       return split_text(op);
-    case Kind::kRegroup:
+    case OpKind::kRegroup:
       return pieces_text(op, fmt::format("Regroup: the parts of {} rows", listed(op.parts))) + ".";
-    case Kind::kUngroup:
+    case OpKind::kUngroup:
       return fmt::format("Ungroup dim {}: rows of {} groups go back into parts of {} rows.", op.dim,
                          op.pieces, listed(op.parts));
-    case Kind::kPermute:
+    case OpKind::kPermute:
       return fmt::format("Permute dim {}: seen as {}, its axes come in the order {}.", op.dim,
                          shw::to_text(ExtentsView(op.view)), shw::to_text(ExtentsView(op.order)));
-    case Kind::kReorder:
+    case OpKind::kReorder:
       return fmt::format("Reorder dim {}: its parts of {} rows come in the order {}.", op.dim,
                          listed(op.parts), shw::to_text(ExtentsView(op.order)));
-    case Kind::kTranspose:
+    case OpKind::kTranspose:
       return fmt::format("Transpose: the dims come in the order {}.",
                          shw::to_text(ExtentsView(op.order)));
-    case Kind::kCast:
+    case OpKind::kCast:
       return fmt::format("Cast from {} to {}.", name(op.from_dtype), name(op.dtype));
-    case Kind::kAdd:
+    case OpKind::kAdd:
       return fmt::format("Add {} to every element in float32, rounded to its dtype.", op.value);
-    case Kind::kPad:
+    case OpKind::kPad:
       return pad_text(op);
   }
   return {};

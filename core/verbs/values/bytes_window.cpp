@@ -245,7 +245,7 @@ std::string index_at(const BytesWindow& window, std::uint64_t offset) {
     index[d] += rest % window.sizes[d];
     rest /= window.sizes[d];
   }
-  return to_text(ExtentsView(index));
+  return shw::to_text(ExtentsView(index));
 }
 
 std::string hex_text(const BytesWindow& window, std::uint64_t first, std::uint64_t last) {
