@@ -18,13 +18,15 @@ bool is_on_machine(const std::string& path, const RemotePlace& place);
 struct RemoteShardwright {
   bool is_installed = false;
   std::string version = {};  // "0.1.0"; empty if it does not say one
-  // True for the version and the schema of this program: its verdicts are this program's.
+  std::string commit = {};   // "9aadebc0834c"; empty if it does not say one
+  // True for the version, the schema and the commit of this program: its verdicts are this
+  // program's. A commit that either does not say is not compared.
   bool is_same = false;
 };
 // Costs a login.
 Result<RemoteShardwright> find_shardwright(const RemotePlace& place);
-// "is not installed over there", "over there is of version 0.0.9, and this one of 0.1.0"; for one
-// that is not the same.
+// "is not installed over there", "over there is version 0.0.9, and this one is version 0.1.0"; for
+// one that is not the same.
 std::string why_not_used(const RemoteShardwright& found);
 
 // "shardwright WORDS..." for the shell of that machine: paths of the machine become local ones.
