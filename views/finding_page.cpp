@@ -191,8 +191,7 @@ void draw_evidence(Frame& frame, UiState& state, Column& column, const Finding& 
       bool correct = label.starts_with("correct");
       const float top = column.y;
       row(frame, column, label_text(label, list != nullptr && list->size() == 1),
-          desktop_text(value_text(value)),
-          correct ? frame.theme.accent : frame.theme.text);
+          desktop_text(value_text(value)), correct ? frame.theme.accent : frame.theme.text);
       const auto* name = std::get_if<std::string>(&value);
       if (list != nullptr && list->size() == 1) name = &list->front();
       if (name != nullptr)

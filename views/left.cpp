@@ -216,9 +216,9 @@ void draw_facts(Frame& frame, Column& column, bool all) {
   if (!all) {  // one line if rows would take room from the list
     const Measure small = measure_with(frame.fonts.small);
     std::string line = facts.coverage_known ? facts.coverage : facts.bytes;
-    for (const std::string& more :
-         facts.coverage_known ? std::vector{facts.bytes, facts.format}
-                              : std::vector{facts.format, facts.files + " files"}) {
+    for (const std::string& more : facts.coverage_known
+                                       ? std::vector{facts.bytes, facts.format}
+                                       : std::vector{facts.format, facts.files + " files"}) {
       if (small(line + " · " + more) <= column.width()) line += " · " + more;
     }
     std::string shown = elide_end(line, column.width(), small);
