@@ -39,6 +39,7 @@ void draw_columns(Frame& frame, UiState& state, const Regions& regions) {
   if (!regions.left_rail) layout.left.peeked = false;
   if (!regions.right_rail) layout.right.peeked = false;
   draw_left_side(frame, state, regions);
+  if (regions.left_rail && !layout.left.peeked) move_in_hidden_list(frame, state);
   if (names_map_is_open(frame, state))
     draw_names_map(frame, state, regions.centre);
   else if (state.table.open)

@@ -97,8 +97,9 @@ struct Picture {
   std::vector<std::vector<std::int64_t>> expected_cuts;  // split positions per dim
   std::vector<std::string> cut_by;  // mesh axis that splits each dim: "ep_shard"
   std::vector<Box> missing, overlapping, lost;
-  std::optional<std::size_t> finding;  // the first finding about the tensor
-  Slice slice;                         // default slice, which shows the relevant dims
+  std::string missing_word = "missing", missing_note;  // the label of `missing`
+  std::optional<std::size_t> finding;                  // the first finding about the tensor
+  Slice slice;  // default slice, which shows the relevant dims
 };
 
 // A group of tensors, their size, and the filter that lists them.
@@ -106,6 +107,7 @@ struct SizeShare {
   std::string name, filter;
   std::size_t tensors = 0;
   double bytes = 0;
+  std::uint8_t mark = 0;  // the worst of its tensors
 };
 struct Overview {
   std::vector<LayerMatrix> matrices;

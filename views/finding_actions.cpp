@@ -29,11 +29,12 @@ void toggle_palette(Frame& /*frame*/, UiState& state) {
   state.palette_row = state.palette_first = 0;
 }
 
-void step_finding(Frame& frame, int direction) {
+void step_finding(Frame& frame, UiState& state, int direction) {
   std::size_t count = frame.snapshot.report->findings.size();
   std::size_t now = std::min(frame.snapshot.finding.value_or(count - 1), count - 1);
   std::size_t next = direction > 0 ? (now + 1) % count : (now + count - 1) % count;
   if (!frame.snapshot.finding) next = direction > 0 ? 0 : count - 1;
+  state.compare_open = false;  // the finding is shown in its column
   frame.emit(SelectFindingCommand{next});
 }
 
@@ -119,13 +120,9 @@ std::string transfer_question(const Snapshot& s, bool reads_reference) {
   if (!is_there && !is_reference_there) return {};
   const std::uint64_t bytes = (is_there ? s.checkpoint->tensor_bytes() : 0) +
                               (is_reference_there ? s.reference->tensor_bytes() : 0);
-  std::string text = human_bytes(bytes) + " travel to this machine.";
-  const auto place = parse_remote(s.options.checkpoint);
-  if (is_there && place && place->kind == RemoteKind::kSsh)
-    text +=
-        " Only the answer travels if this version of Shardwright is installed over there, and the "
-        "spec and the reference are files of that machine.";
-  return text;
+  const std::string text = human_bytes(bytes) + " travel to this machine.";
+  if (s.why_not_over_ssh.empty()) return text;
+  return text + " " + s.why_not_over_ssh + " Otherwise only the answer would travel.";
 }
 
 void explain_finding(Frame& /*frame*/, UiState& state) {
@@ -149,9 +146,9 @@ constexpr std::array kFindingRows{
               "Go to the next finding",
               {Key::kF8},
               has_findings,
-              [](Frame& frame, UiState&) { step_finding(frame, 1); }},
+              [](Frame& frame, UiState& state) { step_finding(frame, state, 1); }},
     ActionRow{Action::kPreviousFinding, "Go to the previous finding", shift(Key::kF8), has_findings,
-              [](Frame& frame, UiState&) { step_finding(frame, -1); }},
+              [](Frame& frame, UiState& state) { step_finding(frame, state, -1); }},
     ActionRow{Action::kCheck, "Check again", {Key::kF6}, can_check, emit_one<CheckCommand>},
     ActionRow{Action::kCheckData, "Check every byte", shift(Key::kF6), can_check_data,
               [](Frame& frame, UiState&) { frame.emit(CheckCommand{Depth::kData}); },

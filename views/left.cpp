@@ -214,9 +214,14 @@ void draw_facts(Frame& frame, Column& column, bool all) {
   const CheckpointCard& facts = *frame.digest.facts;
   const Theme& theme = frame.theme;
   if (!all) {  // one line if rows would take room from the list
-    std::string line = facts.bytes + " · " + facts.format + " · " + facts.files + " files";
-    if (facts.coverage_known) line = facts.bytes + " · " + facts.coverage + " · " + facts.format;
-    std::string shown = elide_end(line, column.width(), measure_with(frame.fonts.small));
+    const Measure small = measure_with(frame.fonts.small);
+    std::string line = facts.coverage_known ? facts.coverage : facts.bytes;
+    for (const std::string& more : facts.coverage_known
+                                       ? std::vector{facts.bytes, facts.format}
+                                       : std::vector{facts.format, facts.files + " files"}) {
+      if (small(line + " · " + more) <= column.width()) line += " · " + more;
+    }
+    std::string shown = elide_end(line, column.width(), small);
     text_from(column.draw, frame.fonts.small, column.left, column.y, theme.quiet, shown);
     return;
   }

@@ -14,6 +14,8 @@ void draw_tab_strip(Frame& frame, UiState& state, Region region);
 void draw_verdict_bar(Frame& frame, UiState& state, Region region);
 void draw_left(Frame& frame, UiState& state, Region region);
 void draw_list(Frame& frame, UiState& state, Region region);
+// Moves the selection by keys as draw_list() does, where the column of the list is folded away.
+void move_in_hidden_list(Frame& frame, UiState& state);
 // The mark of a tensor's worst finding (Digest::marks).
 void draw_mark(Frame& frame, ImVec2 at, std::uint8_t mark);
 // Marks the cell of a rank whose tiles cannot all be read: a red frame, and a bar below.

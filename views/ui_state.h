@@ -81,6 +81,9 @@ struct UiState {
   NamesMapState names;
   RunState run;
   MatrixBy matrix_by = MatrixBy::kFindings;
+  // What the matrix showed the last time.
+  std::weak_ptr<const verbs::CheckpointNumbers> numbers_shown;
+  std::weak_ptr<const verbs::ComparedCheckpoints> comparison_shown;
 
   PlanState plan;  // of the repair panel
   WriteState write;

@@ -110,6 +110,9 @@ VerdictText verdict_of_findings(const Snapshot& snapshot, const FindingEffects& 
   if (remedy && (plan == nullptr || !plan->empty())) {
     text.next = Action::kReview;
     text.next_label = "Review repair";
+  } else if (std::ranges::any_of(report.findings, can_abandon_missing_files)) {
+    text.next = Action::kReview;
+    text.next_label = "Fill what is lost";
   } else if (report.depth != Depth::kData) {
     text.next = Action::kCheckData;
     text.next_label = "Check every byte";
@@ -357,6 +360,24 @@ void mention_changes_on_disk(const Snapshot& snapshot, VerdictText& text) {
   if (text.tone == Tone::kOk || text.tone == Tone::kQuiet) text.tone = Tone::kWarn;
 }
 
+// Mentions NaN that the count of all tensors met and no check has reported yet.
+void mention_tensor_numbers(const Snapshot& snapshot, VerdictText& text) {
+  if (snapshot.numbers == nullptr || snapshot.report == nullptr || snapshot.repaired != nullptr ||
+      snapshot.report->depth == Depth::kData)
+    return;
+  const auto& tensors = snapshot.numbers->tensors;
+  const auto nan =
+      std::ranges::count_if(tensors, [](const verbs::TensorNumbers& one) { return one.nan != 0; });
+  const auto infinite = std::ranges::count_if(
+      tensors, [](const verbs::TensorNumbers& one) { return one.infinite != 0; });
+  if (nan != 0) text.title += "; NaN in " + plural(static_cast<std::uint64_t>(nan), "tensor");
+  if (infinite != 0)
+    text.title +=
+        "; infinite elements in " + plural(static_cast<std::uint64_t>(infinite), "tensor");
+  if (nan + infinite != 0 && (text.tone == Tone::kOk || text.tone == Tone::kQuiet))
+    text.tone = Tone::kWarn;
+}
+
 }  // namespace
 
 std::string with_desktop_terms(std::string text) {
@@ -368,7 +389,7 @@ std::string with_desktop_terms(std::string text) {
       {"--data", "every byte read"},
       {"--depth headers", "the headers read"},
       {"convert --weights-only", "\"Only the weights\""},
-      {"--dequantise", "\"Quantised weights as numbers\""},
+      {"--dequantise", "\"Quantised weights: Decoded\""},
       {" with --out", " in the field above"}};
   for (auto [option, words] : kWords) {
     for (std::size_t at = 0; (at = text.find(option, at)) != text.npos; at += words.size())
@@ -410,6 +431,7 @@ static VerdictText verdict_as_opened(const Snapshot& snapshot, const JobState& j
 
 VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, const FindingEffects& about) {
   VerdictText text = verdict_as_opened(snapshot, job, about);
+  mention_tensor_numbers(snapshot, text);
   mention_changes_on_disk(snapshot, text);
   text.detail = desktop_text(text.detail);
   text.unjudged = desktop_text(text.unjudged);

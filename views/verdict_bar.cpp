@@ -28,6 +28,25 @@ struct BarButton {
   ButtonStyle style;
 };
 
+// Hides buttons that the palette also offers, until the sentence next to them has room.
+void make_room(const Frame& frame, const VerdictText& verdict, Region region,
+               std::vector<BarButton>& buttons) {
+  const std::string& words = verdict.brief.empty() ? verdict.detail : verdict.brief;
+  const float needed = frame.px(54 + 10 + 22) + text_width(frame.fonts.title, verdict.title) +
+                       text_width(frame.fonts.small, words);
+  const auto room = [&] {
+    float left = region.max.x - region.min.x;
+    for (const BarButton& button : buttons)
+      left -= button_size(frame, button.label).x + frame.px(10);
+    return left;
+  };
+  for (const Action action :
+       {Action::kCopyReport, Action::kExplain, Action::kCertificate, Action::kRun}) {
+    if (room() >= needed) return;
+    std::erase_if(buttons, [&](const BarButton& button) { return button.action == action; });
+  }
+}
+
 // Right-aligned buttons; returns the left end.
 float draw_buttons(Frame& frame, UiState& state, const VerdictText& verdict, Region region) {
   std::vector<BarButton> buttons;
@@ -53,6 +72,7 @@ float draw_buttons(Frame& frame, UiState& state, const VerdictText& verdict, Reg
     buttons.push_back({"bar/next", *verdict.next, verdict.next_label,
                        primary ? ButtonStyle::kPrimary : ButtonStyle::kPlain});
   }
+  make_room(frame, verdict, region, buttons);
   float x = region.max.x - frame.px(16);
   for (std::size_t b = buttons.size(); b-- > 0;) {
     ImVec2 size = button_size(frame, buttons[b].label);

@@ -20,6 +20,16 @@ void toggle_summary(Frame& frame, UiState& state) {
   state.summary_for = frame.snapshot.tensor;
 }
 
+bool has_several_ranks(const Frame& frame, const UiState& /*state*/) {
+  return frame.snapshot.checkpoint != nullptr && frame.digest.mesh->shares.size() > 1 &&
+         frame.digest.overview->files.files.size() > 1;
+}
+void type_ranks_per_node(Frame& frame, UiState& state) {
+  if (!state.summary_open || state.table.open || viewer_is_open(frame, state))
+    toggle_summary(frame, state);
+  state.habits.ranks_wanted = true;
+}
+
 void zoom_by(UiState& state, double factor) {
   state.map.zoom = std::clamp(state.map.zoom * factor, 1.0, 1e7);
 }
@@ -100,6 +110,11 @@ constexpr std::array kViewRows{
               emit_one<TensorNumbersCommand>,
               OverlayPolicy::kBlocked,
               question_before_transfer},
+    ActionRow{Action::kRanksPerNode,
+              "Sum files and damage by node",
+              {},
+              has_several_ranks,
+              type_ranks_per_node},
     ActionRow{Action::kLeftColumn, "Show or hide the list of tensors", ctrl(Key::kB),
               has_checkpoint,
               [](Frame&, UiState& state) { toggle(state.layout.left, state.left_rail); }},

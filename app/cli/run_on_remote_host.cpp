@@ -34,7 +34,8 @@ bool changes_checkpoint(const std::string& verb) {
 
 bool reads_every_byte(const Options& options) {
   if (options.verb == "stats" || options.verb == "hash" || options.verb == "verify") return true;
-  return options.verb == "check" && options.depth == Depth::kData;
+  if (options.verb == "diff" && (options.absolute || options.relative)) return true;
+  return (options.verb == "check" || options.verb == "diff") && options.depth == Depth::kData;
 }
 
 // True if the checkpoint is a folder on another machine whose .metadata is large.
@@ -154,7 +155,8 @@ std::optional<int> run_on_remote_host(Context& context, std::span<const std::str
   if (!found) return fail_with(context, found.error());
   const std::string why = "shardwright " + version_mismatch_text(*found);
   const std::string install = found->is_installed
-                                  ? fmt::format("install version {} over there.", kProgramVersion)
+                                  ? fmt::format("install version {} of commit {} over there.",
+                                                kProgramVersion, kProgramCommit)
                                   : "install shardwright over there.";
   if (!found->is_same && !changes) return confirm_transfer(context, why, install);
   if (!found->is_same)

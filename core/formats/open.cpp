@@ -114,9 +114,8 @@ OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
                        advice_on_folders(directory, entries, likely, rows));
   if (entries.empty())
     return unsupported("holds no files: there is no checkpoint here",
-                       "Folders in it that are links, or that may not be read, were not entered: "
-                       "open one of those "
-                       "by its own path.");
+                       "If a save is under way, open it again when it has finished. Folders in it "
+                       "that are links, or that may not be read, are opened by their own paths.");
   return unsupported(
       "holds no checkpoint that Shardwright knows, only " + names_at_top(entries),
       "It looks for one of these: " + recognised_files_text(rows) +

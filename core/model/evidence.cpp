@@ -146,6 +146,7 @@ constexpr std::array kKeys = std::to_array<EvidenceKey>({
     {"link", kText, "target of the link in the file"},
     {"listed_twice", kTexts, "parameters that two groups list"},
     {"lost_boxes", kBoxes, "boxes that are lost"},
+    {"lost_boxes_in", kTexts, "the tensor of each entry of `lost_boxes`"},
     {"lost_elements", kExtents, "for each tensor: elements that are lost"},
     {"map", kText, "the map between the two programs"},
     {"margin", kReal, "lead over the next best, by correlation"},

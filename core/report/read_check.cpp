@@ -11,73 +11,11 @@
 #include "core/base/version.h"
 #include "core/model/evidence.h"
 #include "core/report/check_members.h"
+#include "core/report/member_reader.h"
 #include "core/report/report.h"
 
 namespace shw {
 namespace {
-
-// Reads the members of a value; `failed` is the first key that is missing or of another form.
-struct MemberReader {
-  const Json& json;
-  const char* failed = nullptr;
-
-  template <class T>
-  void operator()(const char* key, T& member) {
-    if (failed != nullptr) return;
-    auto found = json.find(key);
-    if (found == json.end() || !read_member(*found, member)) failed = key;
-  }
-  template <class T>
-  void optional(const char* key, T& member) {
-    if (json.contains(key)) (*this)(key, member);
-  }
-
-  static bool read_member(const Json& from, std::string& to) {
-    if (from.is_string()) to = from.get<std::string>();
-    return from.is_string();
-  }
-  static bool read_member(const Json& from, bool& to) {
-    if (from.is_boolean()) to = from.get<bool>();
-    return from.is_boolean();
-  }
-  template <class Enum>
-  requires std::is_enum_v<Enum>
-  static bool read_member(const Json& from, Enum& to) {
-    auto read = from.is_string() ? from_name<Enum>(from.get_ref<const std::string&>())
-                                 : std::optional<Enum>();
-    if (read) to = *read;
-    return read.has_value();
-  }
-  template <class T>
-  static bool read_member(const Json& from, std::optional<T>& to) {
-    return from.is_null() || read_member(from, to.emplace());
-  }
-  template <class T>
-  static bool read_member(const Json& from, std::vector<T>& to) {
-    return from.is_array() && std::all_of(from.begin(), from.end(), [&](const Json& one) {
-             return read_member(one, to.emplace_back());
-           });
-  }
-  static bool read_member(const Json& from, Evidence& to);
-  template <class T>
-  requires requires(T& value, MemberReader& reader) { each_member(value, reader); }
-  static bool read_member(const Json& from, T& to) {
-    MemberReader reader{from};
-    if (from.is_object()) each_member(to, reader);
-    return from.is_object() && reader.failed == nullptr;
-  }
-};
-
-std::optional<Extents> extents_from_json(const Json& json) {
-  std::vector<std::int64_t> numbers;
-  for (const Json& one : json) {
-    if (!one.is_number_integer()) return std::nullopt;
-    if (one.is_number_unsigned() && !narrow<std::int64_t>(one.get<std::uint64_t>()))
-      return std::nullopt;
-    numbers.push_back(one.get<std::int64_t>());
-  }
-  return Extents(numbers.begin(), numbers.end());
-}
 
 // All types that a value of JSON may have had; the first is the likely one.
 std::vector<EvidenceValue> possible_values(const Json& json) {
@@ -100,18 +38,6 @@ std::vector<EvidenceValue> possible_values(const Json& json) {
   if (auto numbers = extents_from_json(json)) out.emplace_back(std::move(*numbers));
   if (auto boxes = boxes_from_json(json)) out.emplace_back(std::move(*boxes));
   return out;
-}
-
-bool MemberReader::read_member(const Json& from, Evidence& to) {
-  if (!from.is_object()) return false;
-  for (const auto& [key, json] : from.items()) {
-    std::vector<EvidenceValue> values = possible_values(json);
-    if (values.empty()) return false;
-    auto found = std::ranges::find_if(
-        values, [&, &name = key](const EvidenceValue& one) { return is_evidence(name, one); });
-    to.emplace_back(key, std::move(found == values.end() ? values.front() : *found));
-  }
-  return true;
 }
 
 struct KeyList {
@@ -138,18 +64,43 @@ struct AnswerFilter {
   std::size_t most;
   std::size_t count = 0;
   bool is_known = true;  // the last key of the whole answer
-  std::vector<std::string_view> keys = known_keys();
+  std::span<const std::string_view> keys;
 
   bool operator()(int depth, Json::parse_event_t event, const Json& value) {
     using Event = Json::parse_event_t;
     const bool is_end = event == Event::object_end || event == Event::array_end;
-    if (event == Event::key && depth == 1)
+    if (event == Event::key && depth == 1 && !keys.empty())
       is_known = std::ranges::find(keys, value.get_ref<const std::string&>()) != keys.end();
     if (depth > 0 && !is_known) return is_end;
     if (!is_end && count <= most) ++count;
     return count <= most;
   }
 };
+
+}  // namespace
+
+std::optional<Extents> extents_from_json(const Json& json) {
+  std::vector<std::int64_t> numbers;
+  for (const Json& one : json) {
+    if (!one.is_number_integer()) return std::nullopt;
+    if (one.is_number_unsigned() && !narrow<std::int64_t>(one.get<std::uint64_t>()))
+      return std::nullopt;
+    numbers.push_back(one.get<std::int64_t>());
+  }
+  return Extents(numbers.begin(), numbers.end());
+}
+
+bool MemberReader::read_member(const Json& from, Evidence& to) {
+  if (!from.is_object()) return false;
+  for (const auto& [key, json] : from.items()) {
+    std::vector<EvidenceValue> values = possible_values(json);
+    if (values.empty()) return false;
+    auto found = std::ranges::find_if(
+        values, [&, &name = key](const EvidenceValue& one) { return is_evidence(name, one); });
+    to.emplace_back(key, std::move(found == values.end() ? values.front() : *found));
+  }
+  return true;
+}
 
 Error error_from_json(const Json& json) {
   Error error{ErrorKind::kDamaged, "that machine answers with an error"};
@@ -171,8 +122,6 @@ Error error_from_json(const Json& json) {
   return error;
 }
 
-}  // namespace
-
 std::optional<std::vector<Box>> boxes_from_json(const Json& json) {
   std::vector<Box> boxes;
   if (!json.is_array()) return std::nullopt;
@@ -190,23 +139,35 @@ std::optional<std::vector<Box>> boxes_from_json(const Json& json) {
   return boxes;
 }
 
-Result<CheckReport> check_from_json(std::string_view text, std::size_t most) {
-  AnswerFilter filter{most};
-  const ParsedJson<Json> parsed = parse_json<Json>(text, std::ref(filter));
-  const Json& json = parsed.tree;
+Result<Json> parse_answer(std::string_view text, const char* verb, std::size_t most,
+                          std::span<const std::string_view> keys) {
+  AnswerFilter filter{.most = most, .keys = keys};
+  ParsedJson<Json> parsed = parse_json<Json>(text, std::ref(filter));
+  Json& json = parsed.tree;
   if (filter.count > most)
     return fail(ErrorKind::kUnsupported, fmt::format("holds more than {} values", most));
-  if (!json.is_object()) return fail(ErrorKind::kUnsupported, "is not an answer of `check --json`");
+  if (!json.is_object())
+    return fail(ErrorKind::kUnsupported, fmt::format("is not an answer of `{} --json`", verb));
   if (!json.contains("schema") || json["schema"] != kJsonSchema)
     return fail(ErrorKind::kUnsupported, "is an answer of another version of shardwright");
   if (json.contains("error")) return tl::unexpected<Error>(error_from_json(json["error"]));
+  return std::move(json);
+}
+
+tl::unexpected<Error> unreadable_member(const char* key) {
+  return fail(ErrorKind::kUnsupported,
+              fmt::format("has no \"{}\" that this version can read", key));
+}
+
+Result<CheckReport> check_from_json(std::string_view text, std::size_t most) {
+  const std::vector<std::string_view> keys = known_keys();
+  SHW_TRY(const Json json, parse_answer(text, "check", most, keys));
   CheckReport report;
   MemberReader reader{json};
   each_member(report, reader);
   report.lacks_diagnoses = true;
-  if (reader.failed == nullptr) return report;
-  return fail(ErrorKind::kUnsupported,
-              fmt::format("has no \"{}\" that this version can read", reader.failed));
+  if (reader.failed != nullptr) return unreadable_member(reader.failed);
+  return report;
 }
 
 }  // namespace shw

@@ -94,7 +94,7 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
     auto state = in_place_state(*opened.checkpoint->directory());
     can_undo = state && *state == InPlace::kDone;
   }
-  const bool over_ssh = verbs::can_run_over_ssh(options);
+  verbs::SshUse over_ssh = verbs::ssh_use(options);
   // Pins belong to the checkpoint, so they stay when it is opened again.
   if (pins == nullptr && options.checkpoint == before.options.checkpoint) pins = before.pins;
   return [options = std::move(options), opened = std::move(opened), c, can_undo, over_ssh, disk,
@@ -102,7 +102,8 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
     s = blank(s);
     if (run != nullptr) s.run = run;
     s.can_undo = can_undo;
-    s.runs_over_ssh = over_ssh;
+    s.runs_over_ssh = over_ssh.is_possible;
+    s.why_not_over_ssh = over_ssh.why_not;
     s.disk = disk;
     s.options = options;
     s.pins = pins;
@@ -170,6 +171,27 @@ Result<Change> run_mesh(const Snapshot&, const Command& command, Progress*) {
   };
 }
 
+namespace {
+
+// Replaces a plan that leaves findings whose diagnoses stayed on the machine of the checkpoint.
+Status plan_over_there(const Snapshot& before, const std::string& fill, Plan& plan,
+                       Progress* progress) {
+  const bool is_whole = std::ranges::none_of(plan.undecided, [](const Finding& finding) {
+    return finding.remedy && finding.diagnoses.empty() && finding.entries.empty();
+  });
+  constexpr std::string_view kFrom = "from:";
+  const bool fills_from_here = fill.starts_with(kFrom) &&
+                               !verbs::is_on_machine_of(before.options, fill.substr(kFrom.size()));
+  if (is_whole || !before.report->lacks_diagnoses || !before.runs_over_ssh || fills_from_here)
+    return {};
+  VerbOptions options = before.options;
+  options.fill = fill;
+  SHW_TRY(plan, verbs::plan_over_ssh(verb_inputs(before), options, progress));
+  return {};
+}
+
+}  // namespace
+
 Result<Change> run_plan(const Snapshot& before, const Command& command, Progress* progress) {
   if (before.report == nullptr)
     return fail(ErrorKind::kUsage, "check it first: a plan is made from findings");
@@ -184,6 +206,7 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
   const bool fills_files = filled.has_value();
   if (!filled) {
     SHW_TRY(filled, verbs::plan(verb_inputs(before), *before.report, fill, progress));
+    SHW_CHECK(plan_over_there(before, fill, *filled, progress));
   }
   if (!wanted.then.empty()) {
     options.then = {wanted.then};
@@ -215,7 +238,9 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
 
 Result<Change> run_verify(const Snapshot& before, const Command&, Progress* progress) {
   const std::string& path = before.repaired ? before.repaired->output : before.options.checkpoint;
-  SHW_TRY(VerifyReport made, verbs::verify(path, progress));
+  const bool over_ssh = before.runs_over_ssh && verbs::is_on_machine_of(before.options, path);
+  SHW_TRY(VerifyReport made,
+          over_ssh ? verbs::verify_over_ssh(path, progress) : verbs::verify(path, progress));
   return [verified = shared(std::move(made))](Snapshot& s) { s.verified = verified; };
 }
 

@@ -6,6 +6,7 @@
 #include "core/session/command_text.h"
 #include "core/verbs/plan_file.h"
 #include "core/verbs/run/newest_step.h"
+#include "core/verbs/verbs_over_ssh.h"
 
 namespace shw {
 
@@ -26,7 +27,12 @@ Result<Change> run_compare(const Snapshot& before, const Command& command, Progr
   SHW_TRY(compared->b, open_to_compare(other.path, progress));
   verbs::DiffOptions options;
   options.compare.data = c.data;
-  SHW_TRY(*compared, verbs::diff_opened(compared->a, compared->b, options, progress));
+  if (c.data && before.runs_over_ssh && verbs::is_on_machine_of(before.options, other.path)) {
+    SHW_TRY(compared->difference,
+            verbs::diff_over_ssh(before.options.checkpoint, other.path, progress));
+  } else {
+    SHW_TRY(*compared, verbs::diff_opened(compared->a, compared->b, options, progress));
+  }
   SHW_TRY(auto paired, verbs::pair_names(*compared->a, *compared->b));
   if (paired) verbs::count_row_differences(compared->difference, *paired);
   return [compared = std::shared_ptr<const verbs::ComparedCheckpoints>(compared),

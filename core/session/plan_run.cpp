@@ -150,10 +150,33 @@ Result<Change> run_dry_run(const Snapshot& before, const Command&, Progress* pro
   };
 }
 
+namespace {
+
+// A dry run of more chunks takes seconds, so it runs only on request.
+constexpr std::uint32_t kMostChunksAtOnce = 200'000;
+
+// Bytes that the plan writes into `out`; nullopt if that is not known at once.
+std::optional<std::uint64_t> bytes_to_write(const Snapshot& snapshot, const std::string& out) {
+  if (snapshot.plan == nullptr || snapshot.plan->empty() || snapshot.repaired != nullptr)
+    return std::nullopt;
+  if (snapshot.edits != nullptr && snapshot.edits->edit().written != nullptr)
+    return snapshot.edits->edit().written->bytes_written;
+  if (snapshot.checkpoint->chunk_count() > kMostChunksAtOnce) return std::nullopt;
+  ApplyOptions options;
+  options.out = out;
+  auto estimate = outlook_of(*snapshot.checkpoint, *snapshot.plan, options);
+  if (!estimate) return std::nullopt;
+  return estimate->bytes_written;
+}
+
+}  // namespace
+
 Result<Change> run_target(const Snapshot& before, const Command& command, Progress*) {
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
-  auto target = std::make_shared<const verbs::RepairTarget>(verbs::inspect_target(
-      posix_store(), verb_inputs(before), as<TargetCommand>(command).path, suffix_of(before)));
+  verbs::RepairTarget found = verbs::inspect_target(
+      posix_store(), verb_inputs(before), as<TargetCommand>(command).path, suffix_of(before));
+  if (!found.refused) found.needs = bytes_to_write(before, found.path);
+  auto target = std::make_shared<const verbs::RepairTarget>(std::move(found));
   return [target](Snapshot& s) { s.target = target; };
 }
 

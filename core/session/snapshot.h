@@ -63,7 +63,8 @@ struct Snapshot {
   std::shared_ptr<const Checkpoint> checkpoint;  // null: not opened
   std::shared_ptr<const Spec> spec;              // may be null
   std::shared_ptr<const Checkpoint> reference;   // may be null
-  bool runs_over_ssh = false;                    // see verbs::can_run_over_ssh()
+  bool runs_over_ssh = false;                    // see verbs::ssh_use()
+  std::string why_not_over_ssh;                  // a sentence; empty for what is not behind ssh
   bool is_against_itself =
       false;                 // the given reference is the checkpoint itself, so it is not used
   std::optional<Mesh> mesh;  // given by the user

@@ -79,6 +79,7 @@ RepairTarget inspect_target(const Store& store, const Opened& opened, const std:
   target.path = *output;
   if (auto whole = store.resolved(*output)) target.path = *whole;
   target.half_made = partial_folders(store, target.path);
+  if (auto free = store.free_bytes(parent_of(target.path))) target.free = *free;
   return target;
 }
 

@@ -1,6 +1,7 @@
 // Saved plans, and the output path of a repair.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,8 @@ struct RepairTarget {
   std::string path = {};                    // the absolute path; empty: none
   std::optional<Error> refused = {};        // why it is refused
   std::vector<std::string> half_made = {};  // unfinished folders of killed or running repairs
+  std::optional<std::uint64_t> free = {};   // bytes on its disk
+  std::optional<std::uint64_t> needs = {};  // bytes that the plan writes; unknown for many chunks
 };
 // `suffix`: of the default name.
 RepairTarget inspect_target(const Store& store, const Opened& opened, const std::string& typed_path,

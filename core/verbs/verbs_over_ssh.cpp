@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -10,8 +11,10 @@
 #include "core/base/version.h"
 #include "core/io/remote/remote_path.h"
 #include "core/io/remote/ssh_shardwright.h"
+#include "core/report/read_answers.h"
 #include "core/report/read_check.h"
 #include "core/report/report.h"
+#include "core/verbs/plan_file.h"
 
 namespace shw::verbs {
 namespace {
@@ -19,14 +22,16 @@ namespace {
 // The worst exit code of a verb that has answered: something could not be examined.
 constexpr int kWorstAnswer = 2;
 
-std::vector<std::string> check_words(const VerbOptions& options) {
-  std::vector<std::string> words = {"check", options.checkpoint, "--data", "--json"};
+// The words of `check` or `plan` of every byte.
+std::vector<std::string> words_of_findings(const char* verb, const VerbOptions& options) {
+  std::vector<std::string> words = {verb, options.checkpoint, "--data", "--json"};
   const auto add = [&](const char* option, const std::string& value) {
     if (!value.empty()) words.insert(words.end(), {option, value});
   };
   add("--spec", options.spec);
   add("--against", options.against);
   add("--mesh", options.mesh);
+  if (words.front() == "plan") add("--fill", options.fill);
   return words;
 }
 
@@ -129,28 +134,79 @@ Result<CheckpointNumbers> numbers_over_ssh(const Checkpoint& checkpoint, const V
   return numbers;
 }
 
-bool can_run_over_ssh(const VerbOptions& options) {
-  if (!is_remote(options.checkpoint)) return false;
+SshUse ssh_use(const VerbOptions& options) {
+  if (!is_remote(options.checkpoint)) return {};
   const auto place = parse_remote(options.checkpoint);
-  if (!place || place->kind != RemoteKind::kSsh) return false;
+  if (!place || place->kind != RemoteKind::kSsh) return {};
   const std::array paths{&options.spec, &options.against};
   const bool names_local_file = std::ranges::any_of(paths, [&](const std::string* path) {
     return !path->empty() && !is_on_machine(*path, *place);
   });
-  if (names_local_file) return false;
+  if (names_local_file) return {false, "The spec or the reference is not a file of that machine."};
   const auto found = find_shardwright(*place);
-  return found && found->is_same;
+  if (!found)
+    return {false, "Shardwright was not found over there: " + found.error().message + "."};
+  if (!found->is_same) return {false, "Shardwright " + version_mismatch_text(*found) + "."};
+  return {true};
+}
+
+bool is_on_machine_of(const VerbOptions& options, const std::string& path) {
+  const auto place = parse_remote(options.checkpoint);
+  return place && is_on_machine(path, *place);
 }
 
 Result<CheckReport> check_over_ssh(const VerbOptions& options, const CheckReport* before,
                                    Progress* progress) {
   SHW_TRY(const RemotePlace place, parse_remote(options.checkpoint));
-  SHW_TRY(const RemoteAnswer answer, run_shardwright(check_words(options), place, progress));
+  SHW_TRY(const RemoteAnswer answer,
+          run_shardwright(words_of_findings("check", options), place, progress));
   if (answer.out.empty()) return without_answer(place, answer);
   auto report = check_from_json(answer.out);
   if (!report && report.error().place.file.empty()) report.error().place.file = place.shown;
   if (report && before != nullptr) adopt_plan_inputs(*before, *report);
   return report;
+}
+
+namespace {
+
+// The JSON that a verb answers with; its reader says what is wrong with it.
+Result<std::string> json_over_ssh(std::span<const std::string> words, const std::string& path,
+                                  Progress* progress) {
+  SHW_TRY(const RemotePlace place, parse_remote(path));
+  SHW_TRY(RemoteAnswer answer, run_shardwright(words, place, progress));
+  if (answer.out.empty()) return without_answer(place, answer);
+  return std::move(answer.out);
+}
+
+template <class T>
+Result<T> named_after(Result<T> read, const std::string& path) {
+  if (!read && read.error().place.file.empty()) read.error().place.file = without_secrets(path);
+  return read;
+}
+
+}  // namespace
+
+Result<Plan> plan_over_ssh(const Opened& opened, const VerbOptions& options, Progress* progress) {
+  SHW_TRY(const std::string text,
+          json_over_ssh(words_of_findings("plan", options), options.checkpoint, progress));
+  const auto json = parse_json<nlohmann::json>(text).tree;
+  if (!json.is_object() || json.contains("error"))
+    return fail(ErrorKind::kUnsupported, "no plan was made over there",
+                {without_secrets(options.checkpoint)}, "Run `shardwright plan` over there.");
+  return named_after(read_plan_text(opened, text), options.checkpoint);
+}
+
+Result<VerifyReport> verify_over_ssh(const std::string& path, Progress* progress) {
+  const std::vector<std::string> words = {"verify", path, "--json"};
+  SHW_TRY(const std::string text, json_over_ssh(words, path, progress));
+  return named_after(verify_from_json(text), path);
+}
+
+Result<CheckpointDifference> diff_over_ssh(const std::string& a, const std::string& b,
+                                           Progress* progress) {
+  const std::vector<std::string> words = {"diff", a, b, "--data", "--json"};
+  SHW_TRY(const std::string text, json_over_ssh(words, a, progress));
+  return named_after(difference_from_json(text), a);
 }
 
 Result<std::string> hash_over_ssh(const VerbOptions& options, Progress* progress) {

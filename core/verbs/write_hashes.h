@@ -8,7 +8,7 @@
 
 namespace shw::verbs {
 
-// Like write_ui_report(), "step_9000-hashes.txt". `over_ssh`: see can_run_over_ssh().
+// Like write_ui_report(), "step_9000-hashes.txt". `over_ssh`: see ssh_use().
 Result<WrittenReport> write_hashes(Store& store, const Opened& opened, const VerbOptions& options,
                                    const std::string& path, bool over_ssh,
                                    Progress* progress = nullptr);

@@ -34,6 +34,20 @@ clipboard_says() {
   done
   fail "the clipboard lacks: $1"
 }
+# Gives the window's jobs this niceness: threads of the program's own name, except the one that draws.
+jobs_give_way() {
+  for task in /proc/$gui/task/*; do
+    [ "${task##*/}" != "$gui" ] && [ "$(cat "$task/comm")" = "$(cat "/proc/$gui/comm")" ] || continue
+    renice -n "$1" -p "${task##*/}" > /dev/null 2>&1 || true  # only root takes niceness back
+  done
+}
+wait_for_partial_folder() {
+  for attempt in $(seq 6000); do
+    ls "$WORK/demo" | grep -q shardwright-partial && return 0
+    sleep 0.02
+  done
+  fail "the repair has not begun"
+}
 by_palette() {
   press ctrl+shift+p
   xdotool type --delay 60 "$1"
@@ -110,8 +124,15 @@ press Tab Tab Tab Tab space
 title_says "step_9000 - Will not load: 1 cause, 3 tensors"
 
 # Closing while a job writes asks; what a stopped job has left is resumed from the window.
+# The repair is slower than the hand, however busy the machine is: its threads give way, and the
+# window stands still while F9 is pressed.
 press ctrl+r
-xdotool key --delay 1 ctrl+Return F9
+jobs_give_way 19
+xdotool key ctrl+Return
+wait_for_partial_folder
+kill -STOP $gui
+xdotool key F9
+kill -CONT $gui
 record_says "^pause"
 press ctrl+q
 sleep 1
@@ -121,6 +142,7 @@ press space  # the answer that the keyboard is at changes nothing
 kill -0 $gui 2> /dev/null || fail "the window closed without a clear answer"
 press shift+Escape
 record_says "^cancel"
+jobs_give_way 0
 ls "$WORK/demo" | grep -q shardwright-partial || fail "nothing is left to go on with"
 press F5
 for attempt in $(seq 60); do [ "$(grep -c '^check' "$WORK/record")" -ge 2 ] && break; sleep 0.5; done
@@ -130,7 +152,7 @@ sleep 1
 screen_picture cancelled
 press Tab Tab Tab space  # the step, the folder, the dry run, Resume
 record_says "^resume"
-for attempt in $(seq 60); do [ -f "$WORK/demo/step_9000-repaired/certificate.json" ] && break; sleep 0.5; done
+for attempt in $(seq 240); do [ -f "$WORK/demo/step_9000-repaired/certificate.json" ] && break; sleep 0.5; done
 [ -f "$WORK/demo/step_9000-repaired/certificate.json" ] || fail "the repair was not gone on with"
 # It asks as long as the result is being proved.
 for attempt in $(seq 30); do

@@ -275,6 +275,31 @@ TEST_CASE("the box where a saved part belongs is not drawn as missing") {
   CHECK(picture->missing.front() == missing);
 }
 
+TEST_CASE("the map shows a box of the finding only on its own tensor, as lost and filled") {
+  auto snapshot = std::make_shared<Snapshot>(*make::demo());
+  const std::string fqn(snapshot->checkpoint->fqn(*snapshot->tensor));
+  const Box here{{0, 0, 0}, {1, 2, 3}}, there{{4, 0, 0}, {1, 2, 3}};
+  Finding finding;
+  finding.rule = "filled-elements";
+  finding.severity = Severity::kWarning;
+  finding.subjects = {"another.weight", fqn};
+  finding.evidence = {{"filled_with", std::vector<std::string>{"ones", "zeros"}},
+                      {"lost_boxes", std::vector<Box>{there, here}}};
+  const auto picture_of = [&] {
+    auto report = std::make_shared<CheckReport>();
+    report->findings = {finding};
+    snapshot->report = report;
+    return make_digest(snapshot)->picture;
+  };
+  CHECK(picture_of()->missing.empty());  // whose the boxes are is not said
+  finding.evidence.emplace_back("lost_boxes_in", std::vector<std::string>{"another.weight", fqn});
+  const auto picture = picture_of();
+  REQUIRE(picture->missing.size() == 1);
+  CHECK(picture->missing.front() == here);
+  CHECK(picture->missing_word == "lost");
+  CHECK(picture->missing_note == "filled with zeros");
+}
+
 TEST_CASE("three dots in a text stay on one line, however long the word behind them is") {
   Finding finding;
   finding.rule = "local-saved-as-global";

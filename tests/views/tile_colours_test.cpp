@@ -6,6 +6,8 @@
 #include <set>
 
 #include "core/base/natural_order.h"
+#include "core/model/reachable.h"
+#include "core/rules/unreadable.h"
 #include "make/snapshots.h"
 #include "views/driver.h"
 
@@ -65,12 +67,12 @@ TEST_CASE("every colouring is one key away, and its name is on the picker") {
     driver.frame();
     CHECK(driver.desk.colour_by == static_cast<ColourBy>(which));
     CHECK(has_text(driver, "coloured by " + std::string(name(static_cast<ColourBy>(which)))));
-    CHECK(has_text(driver, "untinted"));
+    CHECK(has_text(driver, "not coloured"));
   }
   driver.frame({colour_key(0)});
   driver.frame();
   CHECK(driver.desk.colour_by == ColourBy::kWriter);
-  CHECK_FALSE(has_text(driver, "untinted"));
+  CHECK_FALSE(has_text(driver, "not coloured"));
   driver.click("colour");
   driver.click("colour/file");
   CHECK(driver.desk.colour_by == ColourBy::kFile);
@@ -152,6 +154,29 @@ TEST_CASE("tiles that a finding names are out by its letter, and the rest is qui
   CHECK(has_text(driver, paint->groups[1].label));
   auto healthy = make_digest(make::healthy());
   CHECK((*healthy->paints)[ColourBy::kFinding]->title == "no finding names this tensor");
+}
+
+TEST_CASE("tiles of a file that was cut off are coloured only where their bytes are gone") {
+  auto snapshot = std::make_shared<Snapshot>(*make::demo());
+  const Checkpoint& checkpoint = *snapshot->checkpoint;
+  const auto item = checkpoint.item(checkpoint.chunks(*snapshot->tensor)[0]);
+  REQUIRE(item.has_value());
+  Finding finding;
+  finding.rule = "short-file";
+  finding.severity = Severity::kError;
+  finding.subjects = {checkpoint.file(item->file).path};
+  const auto named = [&] {
+    auto report = std::make_shared<CheckReport>();
+    report->findings = {finding};
+    snapshot->report = report;
+    auto digest = make_digest(snapshot);
+    const auto& groups = (*digest->paints)[ColourBy::kFinding]->groups;
+    return groups.size() > 1 ? groups[1].tiles : 0;
+  };
+  CHECK(named() > 0);  // an error in a file that can be read concerns all of it
+  write_unreadable(8, 1, finding);
+  const bool is_whole = is_reachable(checkpoint, checkpoint.chunks(*snapshot->tensor)[0]);
+  CHECK((named() == 0) == is_whole);
 }
 
 TEST_CASE("a statistic is asked for once, drawn as far as it is known, and never as zero") {

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "core/rules/unreadable.h"
 #include "make/snapshots.h"
 
 using namespace shw;
@@ -40,6 +41,34 @@ TEST_CASE("a repair that mends all says that nothing is lost, one that leaves a 
   std::string partly = detail(planned({finding_of("partly-lost")}));
   CHECK(partly.find("Nothing is lost") == std::string::npos);
   CHECK(partly.find("1 finding stays unrepaired") != std::string::npos);
+}
+
+TEST_CASE("lost files without a remedy: the next step is to fill what is lost") {
+  Snapshot snapshot = planned({});
+  snapshot.plan = nullptr;
+  CheckReport report = *snapshot.report;
+  Finding finding = finding_of("missing-file");
+  finding.remedy.reset();
+  finding.evidence.emplace_back("file_count", std::int64_t{1});
+  write_unreadable(8, 1, finding);
+  report.findings = {finding};
+  snapshot.report = std::make_shared<const CheckReport>(std::move(report));
+  const VerdictText text = verdict_of(snapshot, {}, {});
+  CHECK(text.next == Action::kReview);
+  CHECK(text.next_label == "Fill what is lost");
+}
+
+TEST_CASE("NaN that the count of all tensors met is in the title, and the sign is not calm") {
+  Snapshot snapshot = *make::healthy();
+  REQUIRE(snapshot.report != nullptr);
+  auto numbers = std::make_shared<verbs::CheckpointNumbers>();
+  numbers->tensors.resize(snapshot.checkpoint->tensor_count());
+  snapshot.numbers = numbers;
+  const VerdictText calm = verdict_of(snapshot, {}, {});
+  numbers->tensors[0].nan = 3;
+  const VerdictText text = verdict_of(snapshot, {}, {});
+  CHECK(text.title == calm.title + "; NaN in 1 tensor");
+  CHECK(text.tone != Tone::kOk);
 }
 
 TEST_CASE("the window is named after what is open and what is known of it") {

@@ -48,13 +48,22 @@ struct FamilyBuilder {
   std::vector<std::uint32_t> tensors;
 };
 
+double distance_of(const TensorDifference& difference) {
+  if (!difference.values || difference.values->compared == 0) return 0;
+  const ValueDifference& values = *difference.values;
+  const double share =
+      static_cast<double>(values.elements.differing) / static_cast<double>(values.compared);
+  return values.cosine ? std::clamp(1 - *values.cosine, 0.0, 2.0) : share;
+}
+
 // By tensor: its difference to the compared checkpoint; empty without a comparison.
-std::unordered_map<std::string_view, std::uint8_t> differences_of(const Snapshot& snapshot) {
-  std::unordered_map<std::string_view, std::uint8_t> found;
+std::unordered_map<std::string_view, const TensorDifference*> differences_of(
+    const Snapshot& snapshot) {
+  std::unordered_map<std::string_view, const TensorDifference*> found;
   if (snapshot.compared == nullptr || snapshot.compared->a != snapshot.checkpoint) return found;
   for (const TensorDifference& each : snapshot.compared->difference.tensors) {
     if (each.kind == DifferenceKind::kRetiled) continue;
-    found.emplace(each.fqn, static_cast<std::uint8_t>(static_cast<int>(each.kind) + 1));
+    found.emplace(each.fqn, &each);
   }
   return found;
 }
@@ -100,8 +109,13 @@ void fill_cells(const Snapshot& snapshot, const TensorModules& names,
     cell.bytes += static_cast<double>(volume(checkpoint.shape(TensorId{t})).value_or(0)) *
                   size_of(checkpoint.dtype(TensorId{t}));
     auto difference = differences.find(checkpoint.fqn(TensorId{t}));
-    if (difference != differences.end())
-      cell.difference = std::max(cell.difference, difference->second);
+    if (difference != differences.end()) {
+      const auto kind_of =
+          static_cast<std::uint8_t>(static_cast<int>(difference->second->kind) + 1);
+      cell.difference = std::max(cell.difference, kind_of);
+      cell.distance = std::max(cell.distance, distance_of(*difference->second));
+      matrix.most_distance = std::max(matrix.most_distance, cell.distance);
+    }
     add_values(snapshot, TensorId{t}, cell);
     matrix.most_bytes = std::max(matrix.most_bytes, cell.bytes);
   }

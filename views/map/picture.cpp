@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/model/evidence.h"
 #include "core/rules/rules.h"
 #include "views/digest.h"
 #include "views/text.h"
@@ -118,6 +119,15 @@ const std::vector<std::string>* tensors_of_boxes(const Finding& finding, std::si
   return nullptr;
 }
 
+// The bytes are there, but an earlier repair wrote them.
+void describe_filled(const Finding& finding, std::string_view fqn, Picture& picture) {
+  picture.missing_word = "lost";
+  const auto* fills = find_evidence<std::vector<std::string>>(finding, "filled_with");
+  const auto at = std::ranges::find(finding.subjects, fqn) - finding.subjects.begin();
+  if (fills != nullptr && static_cast<std::size_t>(at) < fills->size())
+    picture.missing_note = "filled with " + (*fills)[static_cast<std::size_t>(at)];
+}
+
 void collect_boxes(const Finding& finding, std::string_view fqn, std::size_t ndim,
                    Picture& picture) {
   for (const auto& [label, value] : finding.evidence) {
@@ -125,6 +135,9 @@ void collect_boxes(const Finding& finding, std::string_view fqn, std::size_t ndi
     // Boxes with the label "belongs_at" mark where saved parts belong, not missing data.
     if (boxes == nullptr || label.starts_with("belongs")) continue;
     const std::vector<std::string>* inside = tensors_of_boxes(finding, boxes->size());
+    // A box that may be of another subject is not drawn on this one.
+    if (inside == nullptr && finding.subjects.size() > 1) continue;
+    if (label == "lost_boxes") describe_filled(finding, fqn, picture);
     bool overlap = rule_of(finding).boxes_overlap || label.find("overlap") != label.npos;
     auto& into = overlap ? picture.overlapping : picture.missing;
     for (std::size_t b = 0; b < boxes->size(); ++b) {

@@ -348,6 +348,9 @@ MapPicture map_of(const Frame& frame, const UiState& state, const Picture& pictu
     map.origins = picture.origins;
     map.bad_word = "lost";
     map.bad_note = picture.fill_text;
+  } else {
+    map.bad_word = picture.missing_word;
+    map.bad_note = picture.missing_note;
   }
   return map;
 }

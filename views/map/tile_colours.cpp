@@ -97,7 +97,7 @@ void draw_files(LegendLine& line, const Frame& frame, const TilePaint& paint) {
     line.draw_entry(paint.groups[1], 1);
     line.word("to", frame.theme.quiet);
     line.draw_entry(paint.groups[count], count);
-    line.word("in their order; the tile under the mouse names its file", frame.theme.quiet);
+    line.word("in this order", frame.theme.quiet);
   } else {
     while (shown < count && line.draw_entry(paint.groups[shown + 1], shown + 1)) ++shown;
     if (shown < count) line.word(fmt::format("and {} more", count - shown), frame.theme.quiet);
@@ -134,10 +134,10 @@ const verbs::TileValues* known_values(const Snapshot& snapshot) {
 float draw_job_chip(Frame& frame, UiState& state, const Column& column) {
   if (!is_statistic(state.colour_by) || tiles_are_known(frame.snapshot)) return column.right;
   bool runs = state.tiles_asked_for == frame.snapshot.tensor && frame.job.looking;
-  std::string text = "Stop looking";
+  std::string text = "Stop reading";
   if (!runs) {
     auto tiles = frame.snapshot.checkpoint->chunks(*frame.snapshot.tensor).size();
-    text = "Look at " + plural(tiles, "tile") + ", " + human_bytes(frame.digest.paints->bytes);
+    text = "Read " + plural(tiles, "tile") + ", " + human_bytes(frame.digest.paints->bytes);
   }
   float width = chip_width(frame, text);
   if (width > column.width()) return column.right;
@@ -216,16 +216,7 @@ void draw_legend(Frame& frame, UiState& state, Column& column) {
 }
 
 std::string_view expected_map_caption(const UiState& state) {
-  switch (state.colour_by) {
-    case ColourBy::kWriter:
-      return "";
-    case ColourBy::kFile:
-      return "untinted: no file is expected";
-    case ColourBy::kFinding:
-      return "untinted: findings name what is saved";
-    default:
-      return "untinted: no values are expected";
-  }
+  return state.colour_by == ColourBy::kWriter ? "" : "not coloured";
 }
 
 std::string tile_values_text(const Frame& frame, ChunkId chunk) {

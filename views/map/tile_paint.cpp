@@ -7,6 +7,8 @@
 #include <map>
 
 #include "core/base/natural_order.h"
+#include "core/model/reachable.h"
+#include "core/rules/unreadable.h"
 #include "views/text.h"
 
 namespace shw {
@@ -127,6 +129,7 @@ class TilesOfFinding {
     return placed;
   }
 
+  // Of a file that lacks bytes only the chunks that cannot be read.
   void by_file(std::vector<bool>& named) const {
     std::vector<bool> files(checkpoint_.files().size(), false);
     bool any = false;
@@ -138,9 +141,11 @@ class TilesOfFinding {
     }
     if (!any) return;
     auto chunks = checkpoint_.chunks(picture_.tensor);
+    const bool lacks_bytes = counts_unreadable(finding_);
     for (std::uint32_t i = 0; i < chunks.size(); ++i) {
       auto item = checkpoint_.item(chunks[i]);
-      if (item && item->file != FileId::kNone && files[index_of(item->file)]) named[i] = true;
+      if (!item || item->file == FileId::kNone || !files[index_of(item->file)]) continue;
+      if (!lacks_bytes || !is_reachable(checkpoint_, chunks[i])) named[i] = true;
     }
   }
 
@@ -200,9 +205,9 @@ std::string scale_text(double number, ColourBy by) {
 }
 
 const char* statistic_title(ColourBy by) {
-  if (by == ColourBy::kOdd) return "NaN and infinite, elements a tile";
-  if (by == ColourBy::kZeros) return "zeros, share of a tile";
-  return "largest |x| of a tile";
+  if (by == ColourBy::kOdd) return "NaN and infinite elements per tile";
+  if (by == ColourBy::kZeros) return "share of zeros per tile";
+  return "largest |x| per tile";
 }
 
 }  // namespace
@@ -294,7 +299,7 @@ std::shared_ptr<const TilePaint> paint_by_finding(const Snapshot& snapshot,
   }
   paint->title = snapshot.report == nullptr  ? "not checked yet"
                  : paint->groups.size() == 1 ? "no finding names this tensor"
-                                             : "findings that name what is saved, the worst first";
+                                             : "the worst finding of each tile";
   paint_tiles(picture, *paint, [&](ChunkId chunk) -> std::uint16_t {
     std::size_t at = index_of(chunk) - chunks.first;
     return index_of(chunk) >= chunks.first && at < group_of.size() ? group_of[at] : 0;

@@ -243,10 +243,9 @@ std::string folder_text(const FolderListing* listing, const std::string& folder)
   if (listing->here.looked && !listing->here.what.empty()) text += ": " + listing->here.what;
   if (listing->here.tensors) text += ", " + plural(*listing->here.tensors, "tensor");
   if (!listing->is_complete())
-    text +=
-        fmt::format("; checked {} of {}", listing->looked, plural(listing->places.size(), "place"));
-  else
-    text += "; " + plural(listing->places.size(), "place");
+    text += fmt::format("; checked {} of {}", listing->looked, listing->places.size());
+  else if (!listing->places.empty())
+    text += "; " + human_count(listing->places.size()) + " listed";
   if (listing->other_files > 0) text += ", " + plural(listing->other_files, "other entry");
   return text;
 }

@@ -73,7 +73,7 @@ void draw_question(Frame& frame, UiState& state, Column& column) {
       line.button("compare/go", "Compare",
                   "Compares names, dtypes, shapes and chunks. No data file is opened.") ||
       entered;
-  const bool data = line.button("compare/data", "Every value too",
+  const bool data = line.button("compare/data", "Compare values too",
                                 "Compares every value too: both checkpoints are read whole.");
   if (line.button("compare/close", "Close", "Closes the comparison and shows the findings.  (Esc)",
                   ButtonStyle::kQuiet))
@@ -82,8 +82,8 @@ void draw_question(Frame& frame, UiState& state, Column& column) {
     frame.emit(CompareCommand{state.compare_path, data});
   if (frame.snapshot.compared == nullptr)
     caption(frame, column,
-            "Names, dtypes, shapes and tiles first: that opens no data file. Every value is read "
-            "where you ask for it.");
+            "Names, dtypes, shapes and tiles are compared without reading a data file. Comparing "
+            "values reads both checkpoints whole.");
 }
 
 void draw_side(Frame& frame, Column& column, const char* label,

@@ -88,6 +88,17 @@ void go_to_index(Frame& frame, UiState& state) {
   state.values.index_wanted = true;
 }
 
+template <verbs::ValuesFile kKind>
+bool can_save_values(const Frame& frame, const UiState& /*state*/) {
+  const auto& shown = frame.snapshot.values;
+  if (shown == nullptr || !shown->values) return false;
+  return kKind == verbs::ValuesFile::kCsv || !verbs::npy_dtype(shown->values->dtype).empty();
+}
+template <verbs::ValuesFile kKind>
+void save_shown_values(Frame& frame, UiState& /*state*/) {
+  frame.emit(SaveValuesCommand{kKind});
+}
+
 template <BytesCommand::Go kWhere>
 void step_bytes(Frame& frame, UiState& /*state*/) {
   frame.emit(BytesCommand{kWhere});
@@ -111,6 +122,16 @@ constexpr std::array kLookRows{
               {Key::kF3},
               has_next_value,
               go_to_next_value},
+    ActionRow{Action::kSaveNpy,
+              "Save the values of the slice as .npy",
+              {},
+              can_save_values<verbs::ValuesFile::kNpy>,
+              save_shown_values<verbs::ValuesFile::kNpy>},
+    ActionRow{Action::kSaveCsv,
+              "Save the values of the slice as .csv",
+              {},
+              can_save_values<verbs::ValuesFile::kCsv>,
+              save_shown_values<verbs::ValuesFile::kCsv>},
     ActionRow{Action::kTable, "Show the tensors as a table", ctrl(Key::kT), has_checkpoint,
               toggle_table},
 };

@@ -87,10 +87,11 @@ void merge(EvidenceTable& table, std::string_view label, std::vector<EvidenceRow
 
 // Adds the evidence list "boxes", whose entries belong to the names in "boxes_in".
 void add_boxes(const Finding& finding, EvidenceTable& table) {
-  if (std::ranges::find(table.lists, "boxes_in") == table.lists.end()) return;
   for (const auto& [label, value] : finding.evidence) {
     const auto* boxes = std::get_if<std::vector<Box>>(&value);
-    if (boxes == nullptr || label != "boxes" || boxes->size() != table.rows.size()) continue;
+    if (boxes == nullptr || boxes->size() != table.rows.size() ||
+        std::ranges::find(table.lists, label + "_in") == table.lists.end())
+      continue;
     for (std::size_t i = 0; i < boxes->size(); ++i) {
       EvidenceRow& row = table.rows[i];
       row.detail += (row.detail.empty() ? "" : ", ") + to_text((*boxes)[i]);

@@ -89,6 +89,12 @@ void draw_ranks_per_node(Frame& frame, UiState& state, Column& column) {
   line.text(frame.fonts.small, frame.theme.quiet, kLabel);
   std::string& text = state.habits.ranks_per_node;
   std::uint32_t& ranks = state.habits.settings.ranks_per_node;
+  if (state.habits.ranks_wanted) {
+    ImGui::SetKeyboardFocusHere();
+    ImGui::SetScrollY(
+        std::max(0.0f, line.top() - ImGui::GetWindowPos().y + ImGui::GetScrollY() - frame.px(60)));
+  }
+  state.habits.ranks_wanted = false;
   if (line.field("overview/ranks-per-node", "8", text,
                  "Sums files and damage by node. Empty: not by node.  (Enter)", frame.px(72),
                  true)) {

@@ -68,9 +68,11 @@ bool is_hidden_evidence(std::string_view label) {
   return false;
 }
 
-// Shortens labels: "recorded_placements" becomes "recorded".
-std::string label_text(std::string_view label) {
+// Shortens labels: "recorded_placements" becomes "recorded"; the label "ranks" of one becomes
+// "rank", since "ranks 0" reads as a count.
+std::string label_text(std::string_view label, bool is_of_one = false) {
   if (label.ends_with("_placements")) label.remove_suffix(11);
+  if (is_of_one && label == "ranks") label.remove_suffix(1);
   std::string text(label);
   std::replace(text.begin(), text.end(), '_', ' ');
   return text;
@@ -188,8 +190,8 @@ void draw_evidence(Frame& frame, UiState& state, Column& column, const Finding& 
     } else {
       bool correct = label.starts_with("correct");
       const float top = column.y;
-      row(frame, column, label_text(label), desktop_text(value_text(value)),
-          correct ? frame.theme.accent : frame.theme.text);
+      row(frame, column, label_text(label, list != nullptr && list->size() == 1),
+          desktop_text(value_text(value)), correct ? frame.theme.accent : frame.theme.text);
       const auto* name = std::get_if<std::string>(&value);
       if (list != nullptr && list->size() == 1) name = &list->front();
       if (name != nullptr)
@@ -265,6 +267,8 @@ void draw_suggested_step(Frame& frame, UiState& state, Column& column, const std
 }
 
 void draw_remedy(Frame& frame, UiState& state, Column& column, const Finding& finding) {
+  const bool is_note = finding.severity == Severity::kInfo && !finding.remedy;
+  if (is_note && find_evidence<std::string>(finding, "suggested_step") == nullptr) return;
   head(frame, column,
        !is_mended(frame.snapshot, finding)     ? "REMEDY"
        : is_repaired_elsewhere(frame.snapshot) ? "REMEDY, APPLIED IN THE COPY"

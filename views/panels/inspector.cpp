@@ -123,7 +123,7 @@ void draw_finding_is_elsewhere(Frame& frame, Column& column) {
 void draw_unjudged(Frame& frame, Column& column, std::span<const Unjudged> unjudged) {
   if (unjudged.empty()) return;
   gap(frame, column, Gap::kMedium);
-  head(frame, column, "NOT JUDGED");
+  head(frame, column, "NOT CHECKED");
   for (const UnjudgedGroup& group : group_by_need(unjudged)) {
     std::string whats;
     for (const std::string& what : group.whats) whats += (whats.empty() ? "" : "; ") + what;
@@ -137,7 +137,7 @@ void draw_no_finding(Frame& frame, UiState& state, Column& column) {
   head(frame, column, "FINDINGS");
   if (report == nullptr) {
     paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
-              frame.job.running ? "Looking…" : "Not yet checked.");
+              frame.job.running ? "Checking…" : "Not yet checked.");
   } else {
     body(frame, column,
          report->verdict == Verdict::kUndecided ? "Not everything could be checked."

@@ -21,7 +21,17 @@ constexpr float kHighestRow = 44, kCell = 36;
 constexpr float kAroundMatrix = 36;  // its title, and the gap below
 constexpr std::array kMatrixNames{"findings", "difference", "NaN", "norm", "zeros", "bytes"};
 
-Rgba cell_colour(const Frame& frame, MatrixBy by, const MatrixCell& cell, double most_bytes) {
+// Values that differ more have more of the colour, over three decades.
+Rgba difference_colour(const Theme& theme, const MatrixCell& cell, double most_distance) {
+  const auto kind = static_cast<DifferenceKind>(cell.difference - 1);
+  if (kind == DifferenceKind::kRenamed) return theme.warn;
+  if (kind != DifferenceKind::kValues || cell.distance <= 0 || most_distance <= 0) return theme.bad;
+  const double part = 1 + std::log10(cell.distance / most_distance) / 3;
+  return mix(theme.control, theme.bad, static_cast<float>(std::clamp(part, 0.25, 1.0)));
+}
+
+Rgba cell_colour(const Frame& frame, MatrixBy by, const MatrixCell& cell,
+                 const LayerMatrix& matrix) {
   const Theme& theme = frame.theme;
   const Rgba calm = theme.control;
   switch (by) {
@@ -29,9 +39,7 @@ Rgba cell_colour(const Frame& frame, MatrixBy by, const MatrixCell& cell, double
       if (cell.mark == kMended) return theme.ok;
       return cell.mark > 2 ? theme.bad : cell.mark == 2 ? theme.warn : calm;
     case MatrixBy::kDifference:
-      if (cell.difference == 0) return calm;
-      return cell.difference - 1 == static_cast<int>(DifferenceKind::kRenamed) ? theme.warn
-                                                                               : theme.bad;
+      return cell.difference == 0 ? calm : difference_colour(theme, cell, matrix.most_distance);
     case MatrixBy::kNan:
       if (!cell.is_read) return theme.raised;
       return cell.nan != 0 ? theme.bad : mix(calm, theme.ok, 0.5f);
@@ -49,6 +57,7 @@ Rgba cell_colour(const Frame& frame, MatrixBy by, const MatrixCell& cell, double
     case MatrixBy::kBytes:
       break;
   }
+  const double most_bytes = matrix.most_bytes;
   if (cell.bytes <= 0 || most_bytes <= 0) return theme.raised;
   // Six decades of sizes: a bias has a millionth of an embedding.
   const double part = 1 + std::log10(cell.bytes / most_bytes) / 6;
@@ -67,6 +76,10 @@ std::string cell_text(const Frame& frame, const LayerMatrix& matrix, std::size_t
     text += "\n" + frame.snapshot.report->findings[finding_of[cell.first] - 1].rule;
   if (cell.difference != 0)
     text += "\n" + std::string(name(static_cast<DifferenceKind>(cell.difference - 1)));
+  if (cell.distance > 0)
+    text += fmt::format(
+        "\nvalues are {:.3g} apart (1 - cosine, or the share that differs); at most {:.3g} here",
+        cell.distance, matrix.most_distance);
   if (cell.is_read)
     text += fmt::format("\n{} NaN, {} zeros in {} elements that were read", human_count(cell.nan),
                         human_count(cell.zero), human_count(cell.elements));
@@ -80,6 +93,8 @@ std::string cell_text(const Frame& frame, const LayerMatrix& matrix, std::size_t
 std::string matrix_number(MatrixBy by, const MatrixCell& cell) {
   if (by == MatrixBy::kBytes)
     return human_bytes(static_cast<std::uint64_t>(std::min(cell.bytes, 1e18)));
+  if (by == MatrixBy::kDifference)
+    return cell.distance > 0 ? fmt::format("{:.2g}", cell.distance) : std::string();
   if (!cell.is_read) return {};
   if (by == MatrixBy::kNan) return human_count(cell.nan);
   if (by == MatrixBy::kZeros) return human_count(cell.zero);
@@ -119,7 +134,7 @@ void draw_cells(Frame& frame, UiState& state, const Column& column, const LayerM
       if (cell.tensors == 0) continue;
       const float x = area.left + area.wide * static_cast<float>(row);
       const ImVec2 end{x + area.wide - gap_x, y + area.high - gap_y};
-      const Rgba colour = cell_colour(frame, state.matrix_by, cell, matrix.most_bytes);
+      const Rgba colour = cell_colour(frame, state.matrix_by, cell, matrix);
       column.draw->AddRectFilled({x, y}, end, colour);
       if (area.high > frame.px(kLabelledRow))
         draw_cell_number(frame, column.draw, {x, y}, end, colour,
@@ -168,13 +183,28 @@ void draw_matrix(Frame& frame, UiState& state, Column& column, const LayerMatrix
   area.wide =
       std::min(most_wide, (column.right - area.left) / static_cast<float>(matrix.layers.size()));
   text_line(frame, column, frame.fonts.mono_small, frame.theme.quiet,
-            fmt::format("{}{} to {}: {}", matrix.before, matrix.layers.front(),
-                        matrix.layers.back(), plural(matrix.tensors, "tensor")),
+            fmt::format("{}{} to {}: {}{}", matrix.before, matrix.layers.front(),
+                        matrix.layers.back(), plural(matrix.tensors, "tensor"),
+                        area.has_labels ? "" : ", named under the mouse"),
             Gap::kTight);
   area.top = column.y;
   draw_cells(frame, state, column, matrix, area);
   follow_mouse(frame, column, matrix, area, number);
   column.take(area.high * kinds + frame.px(14));
+}
+
+// Colours by what was read last: by NaN if there are some, by difference after a comparison.
+void show_what_is_new(const Snapshot& snapshot, UiState& state) {
+  if (state.comparison_shown.lock() != snapshot.compared) {
+    state.comparison_shown = snapshot.compared;
+    if (snapshot.compared != nullptr) state.matrix_by = MatrixBy::kDifference;
+  }
+  if (state.numbers_shown.lock() == snapshot.numbers) return;
+  state.numbers_shown = snapshot.numbers;
+  if (snapshot.numbers != nullptr &&
+      std::ranges::any_of(snapshot.numbers->tensors,
+                          [](const verbs::TensorNumbers& one) { return one.nan != 0; }))
+    state.matrix_by = MatrixBy::kNan;
 }
 
 bool can_colour_matrix_by(const Frame& frame, MatrixBy by) {
@@ -191,6 +221,7 @@ bool can_colour_matrix_by(const Frame& frame, MatrixBy by) {
 void draw_matrices(Frame& frame, UiState& state, Column& column, float room) {
   const auto& matrices = frame.digest.overview->matrices;
   if (matrices.empty()) return;
+  show_what_is_new(frame.snapshot, state);
   if (!can_colour_matrix_by(frame, state.matrix_by)) state.matrix_by = MatrixBy::kFindings;
   Column beside_head = column;
   beside_head.y -= frame.px(4);
@@ -205,9 +236,10 @@ void draw_matrices(Frame& frame, UiState& state, Column& column, float room) {
       state.matrix_by = by;
   }
   if (is_possible(Action::kTensorNumbers, frame, state) &&
-      line.chip_button_at_end("overview/numbers",
-                              "read " + human_bytes(frame.snapshot.checkpoint->tensor_bytes()),
-                              "Reads every float element: colours by NaN, norm and zeros."))
+      line.chip_button_at_end(
+          "overview/numbers",
+          "read " + human_bytes(frame.snapshot.checkpoint->tensor_bytes()) + " for NaN and norms",
+          "Reads every float element: colours by NaN, norm and zeros."))
     run(Action::kTensorNumbers, frame, state);
   gap(frame, column, Gap::kTight);
   const float each = room / static_cast<float>(matrices.size()) - frame.px(kAroundMatrix);

@@ -92,6 +92,7 @@ void point_at_rank(Frame& frame, UiState& state, const MeshGrid& grid, ImVec2 at
 void draw_grid(Frame& frame, UiState& state, Column& column) {
   const MeshInfo& mesh = *frame.digest.mesh;
   std::uint32_t places = mesh.grid.rows * mesh.grid.columns;
+  if (mesh.ranks == 0) return caption(frame, column, mesh.text, Gap::kLarge);
   if (places == 0 || places > kMostCells) return;
   float width = column.width() / static_cast<float>(mesh.grid.columns);
   float least = std::max(1.0f, frame.px(places > kMostNumbers ? 2 : 16));

@@ -69,11 +69,12 @@ bool is_stacked(std::string_view fqn) {
 
 struct Sums {
   std::map<std::string, SizeShare, std::less<>> by_name;
-  void add(std::string_view name, std::string filter, double bytes) {
+  void add(std::string_view name, std::string filter, double bytes, std::uint8_t mark = 0) {
     SizeShare& share = by_name.try_emplace(std::string(name)).first->second;
     if (share.tensors == 0) share.filter = std::move(filter);
     ++share.tensors;
     share.bytes += bytes;
+    share.mark = std::max(share.mark, mark);
   }
   std::vector<SizeShare> all() {
     std::vector<SizeShare> shares;
@@ -107,6 +108,7 @@ struct Sums {
     for (std::size_t i = kShownShares - 1; i < shares.size(); ++i) {
       rest.tensors += shares[i].tensors;
       rest.bytes += shares[i].bytes;
+      rest.mark = std::max(rest.mark, shares[i].mark);
     }
     rest.name = human_count(shares.size() - kShownShares + 1) + " others";
     shares.resize(kShownShares - 1);
@@ -151,9 +153,10 @@ void draw_shares(Frame& frame, UiState& state, Column& column, std::string_view 
     if (bar_to > bar_from && shares.size() > 1)
       column.draw->AddRectFilled({bar_from, middle - frame.px(4)},
                                  {bar_from + std::max(frame.px(2), length), middle + frame.px(4)},
-                                 !in_bytes ? frame.theme.bad
-                                 : lit     ? frame.theme.quiet
-                                           : frame.theme.control,
+                                 !in_bytes
+                                     ? (share.mark > kFilled ? frame.theme.bad : frame.theme.warn)
+                                 : lit ? frame.theme.quiet
+                                       : frame.theme.control,
                                  frame.px(2));
     std::string said = in_bytes
                            ? human_bytes(static_cast<std::uint64_t>(std::min(share.bytes, 1e18)))
@@ -188,7 +191,7 @@ std::shared_ptr<const Overview> make_overview(const Snapshot& snapshot,
     if (t < marks.size() && marks[t] > 1 && marks[t] != kMended) {
       std::string layer = layer_in(fqn);
       if (layer.empty()) layer = is_stacked(fqn) ? "stacked layers" : "outside of layers";
-      layers.add(layer, "finding:*", bytes);
+      layers.add(layer, "finding:*", bytes, marks[t]);
     }
   }
   overview->modules = modules.sorted();
@@ -207,7 +210,8 @@ void draw_path(Frame& frame, UiState& state, Column& column) {
   std::string path = path_without_suffixes(frame.snapshot.options.checkpoint);
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   const std::size_t name = path.rfind('/');
-  if (name == path.npos || name == 0 || path.find("://") != path.npos) return;
+  if (path.find("://") != path.npos) return caption(frame, column, printable(path), Gap::kTight);
+  if (name == path.npos || name == 0) return;
   constexpr std::size_t kMostFolders = 8;
   std::vector<std::size_t> ends;  // of the folders, the innermost first
   for (std::size_t end = name; end != 0 && end != path.npos && ends.size() < kMostFolders;
@@ -215,6 +219,9 @@ void draw_path(Frame& frame, UiState& state, Column& column) {
     ends.push_back(end);
   const ImFont* font = frame.fonts.small;
   Line line(frame, column, 22, Gap::kTight);
+  const bool is_whole = path.starts_with('/') && path.rfind('/', ends.back() - 1) == 0;
+  const char* const root = is_whole ? "/ " : "\u2026 / ";
+  line.skip(text_from(column.draw, font, line.x(), line.middle(), frame.theme.quiet, root));
   for (std::size_t i = ends.size(); i-- > 0;) {
     const std::size_t begin = path.rfind('/', ends[i] - 1);
     const std::size_t first = begin == path.npos ? 0 : begin + 1;
@@ -305,7 +312,8 @@ void draw_summary(Frame& frame, UiState& state, Region region) {
   const auto& dtypes = frame.digest.overview->dtypes;
   if (dtypes.size() == 1) line += ", all " + dtypes.front().name;
   paragraph(frame, column, frame.fonts.text, frame.theme.quiet,
-            line + ", " + facts.format + ". Choose a tensor on the left to see its tiles.",
+            line + ", " + facts.format +
+                ". Choose a tensor on the left, or by the arrow keys, to see its tiles.",
             Gap::kLarge);
   if (const std::string damaged =
           damaged_ranks_text(frame.digest.mesh->shares, state.habits.settings.ranks_per_node);

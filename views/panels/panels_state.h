@@ -32,6 +32,7 @@ struct PanelsState {
   PictureFile picture_wanted = PictureFile::kNone;  // written by the program after the next frame
   verbs::UiSettings settings;
   std::string ranks_per_node;  // as typed
+  bool ranks_wanted = false;   // focus its field in the next frame
   // Set by the program, because views do not access files.
   std::string settings_file;              // empty: settings are not kept
   std::string settings_refused;           // why the existing file was ignored

@@ -102,10 +102,22 @@ void draw_outlook(Frame& frame, Column& column, const RepairEstimate& outlook) {
   gap(frame, column, Gap::kMedium);
 }
 
+// " 10.2 GB are written; 48 GB are free there."
+std::string size_text(const verbs::RepairTarget& target) {
+  std::string text = target.needs ? " " + human_bytes(*target.needs) + " are written" : "";
+  if (target.free)
+    text += (text.empty() ? " " : "; ") + human_bytes(*target.free) + " are free there";
+  return text.empty() ? text : text + ".";
+}
+
 // Shows existing contents of the output folder before Apply is pressed.
 void draw_place(Frame& frame, UiState& state, Column& column, const verbs::RepairTarget& target) {
   if (target.refused) return draw_plan_error(frame, column, *target.refused);
-  caption(frame, column, "Will be " + target.path + "; nothing is there yet.", Gap::kTight);
+  caption(frame, column, "Will be " + target.path + "; nothing is there yet." + size_text(target),
+          Gap::kTight);
+  if (target.needs && target.free && *target.needs > *target.free)
+    signed_paragraph(frame, column, Sign::kBad, frame.theme.bad,
+                     "The disk has too little room for it.", Gap::kSmall);
   if (!target.half_made.empty()) {
     paragraph(frame, column, frame.fonts.small, frame.theme.warn,
               "A repair that was stopped or is still running left its work next to it: " +
@@ -198,10 +210,10 @@ void draw_plan_text(Frame& frame, UiState& state, Column& column) {
 void draw_plan_target(Frame& frame, UiState& state, Column& column) {
   const Snapshot& s = frame.snapshot;
   const std::string suffix = s.edits == nullptr ? std::string() : s.edits->edit().suffix;
-  if (state.plan.asked_target != state.out || state.plan.asked_of != s.checkpoint.get() ||
+  if (state.plan.asked_target != state.out || state.plan.asked_of != s.plan.get() ||
       state.plan.asked_suffix != suffix) {
     state.plan.asked_target = state.out;
-    state.plan.asked_of = s.checkpoint.get();
+    state.plan.asked_of = s.plan.get();
     state.plan.asked_suffix = suffix;
     frame.emit(TargetCommand{state.out});
   }

@@ -33,10 +33,12 @@ std::string summary_of(const Frame& frame) {
   std::string text = plan.repairs() ? in_words(plan) : std::string();
   const verbs::StepsEstimate* written =
       snapshot.edits == nullptr ? nullptr : snapshot.edits->edit().written.get();
+  if (written == nullptr && plan.empty() && plan.undecided.empty())
+    return "No finding asks for a repair. What was not checked is named at the top.";
   if (written == nullptr && plan.empty() && !plan.undecided.empty())
     return (is_diagnosed_remotely(snapshot) ? "What was found over there is planned over there. "
                                             : "No step mends this safely. ") +
-           unreadable_text(frame.digest.about->unreadable);
+           unreadable_text(frame.digest.about->unreadable) + ".";
   if (written == nullptr) return text.empty() ? in_words(plan) : text;
   return text + (text.empty() ? "" : " ") +
          fmt::format("{}, {} as {}: {} made, {} kept as they are.",
@@ -144,9 +146,6 @@ void draw_content(Frame& frame, UiState& state, Column& column, const Plan& plan
   paragraph(frame, column, frame.fonts.text, frame.theme.quiet, summary_of(frame), Gap::kMedium);
   if (frame.snapshot.error) draw_plan_error(frame, column, *frame.snapshot.error);
   draw_plan_history(frame, state, column);
-  if (plan.empty() && plan.undecided.empty()) {
-    body(frame, column, "There is nothing that a plan can mend safely.", Gap::kMedium);
-  }
   draw_plan_steps(frame, state, column);
   draw_plan_form(frame, column);
   draw_unrepaired_findings(frame, column);

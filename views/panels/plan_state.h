@@ -18,7 +18,7 @@ struct PlanState {
   std::string text, file;
   std::weak_ptr<const PlanEdit> text_of;         // the plan from which `text` was taken
   std::optional<std::string> asked_target = {};  // the folder that was last examined
-  const void* asked_of = nullptr;                // for this checkpoint; never dereferenced
+  const void* asked_of = nullptr;                // for this plan; never dereferenced
   std::string asked_suffix = {};                 // of the default name
   std::string device = "auto";                   // syntax of parse_device
 };

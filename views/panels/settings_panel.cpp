@@ -86,7 +86,7 @@ void draw_scale(Frame& frame, UiState& state, Column& column) {
   line.skip(text_width(frame.fonts.mono, "300 %") - text_width(frame.fonts.mono, said));
   line.text(frame.fonts.mono, frame.theme.text, said);
   step("settings/larger", "+", Action::kScaleUp);
-  step("settings/standard", "100 %", Action::kScaleReset);
+  step("settings/standard", "Reset", Action::kScaleReset);
 }
 
 std::string width_text(const SideColumn& column) {
@@ -107,13 +107,13 @@ void draw_columns_kept(Frame& frame, UiState& state, Column& column) {
       frame.theme.text);
   gap(frame, column, Gap::kSmall);
   Line line(frame, column, 30, Gap::kLarge);
-  if (line.button("settings/reset", "Put everything back",
+  if (line.button("settings/reset", "Reset all settings",
                   "Resets theme, scale, columns and order.")) {
     bool seen = state.habits.settings.tour_seen;
     apply_settings(state, {});
     state.habits.settings.tour_seen = seen;
     frame.emit(state.sort);
-    show_toast(frame, state, "The desk is set up as shipped");
+    show_toast(frame, state, "All settings are as shipped.");
   }
   if (is_possible(Action::kTour, frame, state) &&
       line.button("settings/tour", "Show the tour", Action::kTour)) {

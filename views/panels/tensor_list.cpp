@@ -380,4 +380,11 @@ void draw_list(Frame& frame, UiState& state, Region region) {
   end_region();
 }
 
+void move_in_hidden_list(Frame& frame, UiState& state) {
+  if (frame.digest.list->checkpoint == nullptr) return;
+  constexpr int kPage = 10;
+  state.rows.update(frame.digest.list, state.folded, state.unfolded);
+  list_keys(frame, state, frame.digest.list, kPage);
+}
+
 }  // namespace shw

@@ -186,7 +186,7 @@ void draw_statistics(Frame& frame, Column& column, const SliceValues& values) {
   count("count", s.elements, theme.text);
   if (s.kind == NumberKind::kFloat) {
     count("NaN", s.nan, theme.bad);
-    count("+ infinite", s.infinite, theme.bad);
+    count("infinite", s.infinite, theme.bad);
   }
   count("zeros", s.zero, theme.text);
   if (values.missing > 0)
@@ -295,7 +295,7 @@ void draw_numbers_of(Frame& frame, const SliceValues& values, Column column, flo
     scale.text(frame.fonts.mono_small, frame.theme.warn, most);
     if (scale.room() > frame.px(40))
       scale.text_to_end(frame.fonts.small, frame.theme.quiet,
-                        "root scale; a cell shows its largest magnitude; × NaN, + infinite");
+                        "square-root scale; a cell shows its largest magnitude; × NaN, + infinite");
     at.y = below.y;
     if (is_in_cells) return;
   } else if (values.cells.empty()) {

@@ -48,7 +48,7 @@ constexpr std::array kDtypes{
 
 constexpr std::array kQuantised{
     Choice{"", "As stored", "Quantised weights stay as they are."},
-    Choice{"numbers", "As numbers", "Decodes weights in 8 or 4 bits with their scales."},
+    Choice{"numbers", "Decoded", "Decodes weights in 8 or 4 bits with their scales."},
     Choice{"fp8-block", "FP8", "Weights of linear modules in 8 bits, a scale per 128 x 128."},
     Choice{"mxfp4", "MXFP4", "Stacked experts in 4 bits, a power of two per 32 elements."}};
 
@@ -60,22 +60,22 @@ struct Combination {
 };
 constexpr std::array kCombinations{
     Combination{{"", "None", "The open checkpoint alone."}, "", ""},
-    Combination{{"merged", "LoRA adapter added", "Adds an adapter to this base model."},
+    Combination{{"merged", "Add a LoRA adapter", "Adds an adapter to this base model."},
                 "/runs/7/adapter",
                 "The folder of an adapter of PEFT, whose base this checkpoint is."},
-    Combination{{"average", "Averaged", "The mean of this and other checkpoints."},
+    Combination{{"average", "Average", "The mean of this and other checkpoints."},
                 "/runs/7/step_8000",
                 "Checkpoints of the same model, with commas between them.",
                 true},
-    Combination{{"adapter", "LoRA of the difference", "What this model learned, as an adapter."},
+    Combination{{"adapter", "Extract a LoRA adapter", "What this model learned, as an adapter."},
                 "/models/base",
                 "The base from which this checkpoint was trained.",
                 true},
-    Combination{{"delta", "Difference to", "What makes another checkpoint of this one."},
+    Combination{{"delta", "Save the difference", "What makes another checkpoint of this one."},
                 "/models/tuned",
                 "The checkpoint that the difference leads to; this one is its base.",
                 true},
-    Combination{{"applied", "Difference added", "Makes the other checkpoint again."},
+    Combination{{"applied", "Add a difference", "Makes the other checkpoint again."},
                 "/models/tuned-delta",
                 "A difference that was written to this checkpoint."}};
 
@@ -232,7 +232,7 @@ void draw_write_panel(Frame& frame, UiState& state) {
   Line line(frame, panel.all);
   if (!frame.job.running &&
       (line.button_at_end(
-           "write/plan", "Show what is written",
+           "write/plan", "Show the plan",
            "Plans it: steps, bytes, the new folder. Nothing is written yet.  (Enter)",
            ButtonStyle::kPrimary) ||
        entered))

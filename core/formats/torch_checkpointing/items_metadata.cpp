@@ -202,6 +202,11 @@ class ItemsReader {
   ItemsMetadata out_;
 };
 
+constexpr const char* kInterrupted =
+    "The save was probably interrupted. The files of the ranks may be whole: the metadata.pkl of "
+    "an "
+    "earlier step of the same run describes the same layout.";
+
 }  // namespace
 
 bool is_items_metadata(BytesView first) {
@@ -216,7 +221,10 @@ Result<ItemsMetadata> read_items_metadata(const Directory& directory) {
     return fail(ErrorKind::kUnsupported, "is larger than any metadata.pkl that is read",
                 {kItemsMetadata});
   SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
-  SHW_TRY(PickleTree tree, decode_pickle(bytes, kItemsMetadata, 0, kItemsLimits));
+  auto decoded = decode_pickle(bytes, kItemsMetadata, 0, kItemsLimits);
+  if (!decoded && decoded.error().kind == ErrorKind::kDamaged && decoded.error().advice.empty())
+    decoded.error().advice = kInterrupted;
+  SHW_TRY(const PickleTree tree, std::move(decoded));
   if (tree.refused())
     return fail(ErrorKind::kDamaged, std::string("Python cannot load it: ") + tree.refused()->what,
                 {kItemsMetadata, tree.refused()->at});

@@ -105,12 +105,17 @@ class ItemsReading {
           fmt::format("metadata.pkl names the file {}, which leads out of this folder. The library "
                       "would read it; it is not read here.",
                       path));
-    if (!files.extra.empty())
-      note(files.extra.front(), Severity::kWarning,
-           fmt::format("{} of ranks that this save did not have: {}. metadata.pkl is of {} ranks. "
-                       "They are of an older save to the same name, and were not read.",
-                       plural(files.extra.size(), "file"), short_list_text(files.extra),
-                       files.ranks));
+    if (!files.extra.empty()) {
+      Finding finding = bad_record_finding(
+          files.extra.front(),
+          fmt::format("{} of ranks that this save did not have: {}. metadata.pkl is of {} ranks. "
+                      "They are of an older save to the same name, and were not read.",
+                      plural(files.extra.size(), "file"), short_list_text(files.extra),
+                      files.ranks));
+      finding.severity = Severity::kWarning;
+      finding.subjects = files.extra;
+      builder_.add_finding(std::move(finding));
+    }
     if (!metadata_) {
       note_no_metadata();
       return;

@@ -101,6 +101,13 @@ std::string_view last_line(std::string_view text) {
   return text.substr(text.rfind('\n') + 1);
 }
 
+bool says_commit(std::string_view commit) {
+  return !commit.empty() && commit != "unknown";
+}
+bool is_of_other_commit(const RemoteShardwright& found) {
+  return says_commit(found.commit) && says_commit(kProgramCommit) && found.commit != kProgramCommit;
+}
+
 void send_line(int fd, std::string_view line) {
   while (::write(fd, line.data(), line.size()) < 0 && errno == EINTR) {
   }
@@ -146,12 +153,17 @@ Result<RemoteShardwright> find_shardwright(const RemotePlace& place) {
     return at != json.end() && at->is_string() ? at->get<std::string>() : std::string();
   };
   found.version = text("version");
-  found.is_same = found.version == kProgramVersion && text("schema") == kJsonSchema;
+  if (says_commit(text("commit"))) found.commit = text("commit");
+  found.is_same = found.version == kProgramVersion && text("schema") == kJsonSchema &&
+                  !is_of_other_commit(found);
   return found;
 }
 
 std::string version_mismatch_text(const RemoteShardwright& found) {
   if (!found.is_installed) return "is not installed over there";
+  if (found.version == kProgramVersion && is_of_other_commit(found))
+    return "over there is of commit " + printable(found.commit) + ", and this one is of commit " +
+           kProgramCommit;
   const std::string that = found.version.empty() ? "another version"
                            : found.version == kProgramVersion
                                ? "another build"

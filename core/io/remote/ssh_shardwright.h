@@ -18,7 +18,9 @@ bool is_on_machine(const std::string& path, const RemotePlace& place);
 struct RemoteShardwright {
   bool is_installed = false;
   std::string version = {};  // "0.1.0"; empty if it does not say one
-  // True for the version and the schema of this program: its verdicts are this program's.
+  std::string commit = {};   // "9aadebc0834c"; empty if it does not say one
+  // True for the version, the schema and the commit of this program: its verdicts are this
+  // program's. A commit that either does not say is not compared.
   bool is_same = false;
 };
 // Costs a login.

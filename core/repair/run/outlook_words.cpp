@@ -28,7 +28,7 @@ std::string summary_text_of(const Plan& plan) {
     tiles += static_cast<std::uint64_t>(std::max<std::int64_t>(operation.tiles, 0));
     lost += operation.elements_lost;
   }
-  std::string text = plural(plan.operations.size(), "operation") + " on " +
+  std::string text = plural(plan.operations.size(), "step") + " for " +
                      plural(plan.tensors.size(), "tensor") + ", " + plural(tiles, "tile") + ". ";
   const std::string left = left_out_entries_text(plan.of_other_ranks);
   if (lost > 0)

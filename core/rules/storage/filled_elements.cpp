@@ -10,21 +10,21 @@ namespace {
 // One value per subject, in order, for programs; people read the message.
 void add_evidence(const FilledReport& filled, Finding& finding) {
   Extents lost, total;
-  std::vector<std::string> fills;
+  std::vector<std::string> fills, boxes_in;
   std::vector<Box> boxes;
   for (const FilledTensor& tensor : filled.tensors) {
     lost.push_back(tensor.lost);
     total.push_back(tensor.total());
     fills.push_back(replacement_text(tensor));
     for (const Box& box : tensor.boxes) {
-      if (boxes.size() < kMaxEvidence) boxes.push_back(box);
+      if (boxes.size() == kMaxEvidence) break;
+      boxes.push_back(box);
+      boxes_in.push_back(tensor.fqn);
     }
   }
-  finding.evidence = {{"lost_elements", std::move(lost)},
-                      {"total_elements", std::move(total)},
-                      {"filled_with", std::move(fills)},
-                      {"lost_boxes", std::move(boxes)},
-                      {"said_by", filled.sources}};
+  finding.evidence = {{"lost_elements", std::move(lost)},     {"total_elements", std::move(total)},
+                      {"filled_with", std::move(fills)},      {"lost_boxes", std::move(boxes)},
+                      {"lost_boxes_in", std::move(boxes_in)}, {"said_by", filled.sources}};
   if (!filled.disagreements.empty())
     finding.evidence.emplace_back("disagreements", filled.disagreements);
 }

@@ -8,7 +8,9 @@
 #include "core/formats/open.h"
 #include "core/io/remote/other_host.h"
 #include "core/model/evidence.h"
+#include "core/report/difference_report.h"
 #include "core/report/report.h"
+#include "core/verbs/diff.h"
 
 using namespace shw;
 using shw::test::OtherHost;
@@ -73,16 +75,93 @@ TEST_CASE("make_plan: a remedy without its diagnosis names the machine that can 
   CHECK(why->find("run `shardwright plan` over there") != std::string::npos);
 }
 
-TEST_CASE("can_run_over_ssh: only this version over there") {
+TEST_CASE("ssh_use: only this version and commit over there, or a sentence that says why not") {
   {
     const OtherHost host(test::answer_of_version(std::string(kJsonSchema), kProgramVersion));
-    CHECK(verbs::can_run_over_ssh(options_over_ssh()));
+    CHECK(verbs::ssh_use(options_over_ssh()).is_possible);
     VerbOptions options = options_over_ssh();
     options.spec = "/here/spec.json";
-    CHECK_FALSE(verbs::can_run_over_ssh(options));
+    CHECK_FALSE(verbs::ssh_use(options).is_possible);
+    CHECK(verbs::ssh_use(options).why_not ==
+          "The spec or the reference is not a file of that machine.");
+    options.checkpoint = "/runs/step_1";
+    CHECK(verbs::ssh_use(options).why_not.empty());
+  }
+  {
+    const OtherHost host(
+        test::answer_of_version(std::string(kJsonSchema), kProgramVersion, kProgramCommit));
+    CHECK(verbs::ssh_use(options_over_ssh()).is_possible);
+  }
+  if (std::string_view(kProgramCommit) != "unknown") {
+    const OtherHost host(
+        test::answer_of_version(std::string(kJsonSchema), kProgramVersion, "000000000000"));
+    const verbs::SshUse use = verbs::ssh_use(options_over_ssh());
+    CHECK_FALSE(use.is_possible);
+    CHECK(use.why_not ==
+          "Shardwright over there is of commit 000000000000, and this one is of "
+          "commit " +
+              std::string(kProgramCommit) + ".");
   }
   const OtherHost older(test::answer_of_version(std::string(kJsonSchema), "0.0.9"));
-  CHECK_FALSE(verbs::can_run_over_ssh(options_over_ssh()));
+  CHECK_FALSE(verbs::ssh_use(options_over_ssh()).is_possible);
+}
+
+TEST_CASE("verify_over_ssh: the verdict is read, and an error over there is that error") {
+  VerifyReport report;
+  report.outcome = VerifyReport::Outcome::kBroken;
+  report.reasons = {"w: 1 of 4 hashes differs"};
+  report.tensors = 3;
+  report.kept = 12;
+  {
+    const AnsweringHost host(verify_to_json(report), 1);
+    auto read = verbs::verify_over_ssh("ssh://host/runs/step_1-repaired");
+    REQUIRE(read.has_value());
+    CHECK(verify_to_json(*read) == verify_to_json(report));
+  }
+  const AnsweringHost host("{\"schema\": \"" + std::string(kJsonSchema) +
+                               "\", \"error\": {\"message\": \"no such folder\"}}",
+                           4);
+  auto read = verbs::verify_over_ssh("ssh://host/runs/step_1-repaired");
+  REQUIRE_FALSE(read.has_value());
+  CHECK(read.error().message == "no such folder");
+}
+
+TEST_CASE("diff_over_ssh: the difference of every value is read as it was written") {
+  const std::string a = test::fixture_cases("healthy_fsdp").front() + "/ckpt";
+  const std::string b = test::fixture_cases("healthy_dtypes").front() + "/ckpt";
+  verbs::DiffOptions options;
+  options.compare.data = true;
+  auto made = verbs::diff(a, b, options);
+  REQUIRE(made.has_value());
+  REQUIRE_FALSE(made->difference.tensors.empty());
+  const std::string text = difference_to_json(made->difference, {a, b});
+  const AnsweringHost host(text, 1);
+  auto read = verbs::diff_over_ssh("ssh://host/a", "ssh://host/b");
+  REQUIRE(read.has_value());
+  CHECK(difference_to_json(*read, {a, b}) == text);
+}
+
+TEST_CASE("plan_over_ssh: a plan that was made over there is checked against the open checkpoint") {
+  const std::string folder = test::fixture_cases("s1_placement_not_transposed").front();
+  VerbOptions options;
+  options.checkpoint = folder + "/ckpt";
+  options.spec = folder + "/spec.json";
+  auto opened = verbs::open(options);
+  REQUIRE(opened.has_value());
+  auto report = verbs::check(*opened, Depth::kMetadata);
+  REQUIRE(report.has_value());
+  auto plan = verbs::plan(*opened, *report, "");
+  REQUIRE(plan.has_value());
+  REQUIRE_FALSE(plan->empty());
+  const std::string text = plan_to_json(*opened->checkpoint, *plan);
+  {
+    const AnsweringHost host(text);
+    auto read = verbs::plan_over_ssh(*opened, options_over_ssh());
+    REQUIRE(read.has_value());
+    CHECK(plan_to_json(*opened->checkpoint, *read) == text);
+  }
+  const AnsweringHost host("{\"schema\": \"" + std::string(kJsonSchema) + "\"}");
+  CHECK_FALSE(verbs::plan_over_ssh(*opened, options_over_ssh()).has_value());
 }
 
 TEST_CASE("hash_over_ssh: what is not the text of hash is refused") {

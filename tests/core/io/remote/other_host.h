@@ -39,9 +39,11 @@ class OtherHost {
   TemporaryFolder folder_;
 };
 
-// A script that answers `shardwright --version --json`.
-inline std::string answer_of_version(const std::string& schema, const std::string& version) {
-  return "echo '{\"schema\": \"" + schema + "\", \"version\": \"" + version + "\"}'\n";
+// A script that answers `shardwright --version --json`; an empty commit is not said.
+inline std::string answer_of_version(const std::string& schema, const std::string& version,
+                                     const std::string& commit = {}) {
+  const std::string said = commit.empty() ? "" : "\", \"commit\": \"" + commit;
+  return "echo '{\"schema\": \"" + schema + "\", \"version\": \"" + version + said + "\"}'\n";
 }
 
 }  // namespace shw::test

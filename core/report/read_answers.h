@@ -1,0 +1,17 @@
+// Reads the answers of `verify --json` and `diff --json`, such as those of another machine.
+#pragma once
+
+#include <string_view>
+
+#include "core/base/result.h"
+#include "core/compare/difference.h"
+#include "core/repair/proof/verify_report.h"
+
+namespace shw {
+
+// Without the comparison with a source.
+Result<VerifyReport> verify_from_json(std::string_view text);
+// Without the words about a map between two programs.
+Result<CheckpointDifference> difference_from_json(std::string_view text);
+
+}  // namespace shw
