@@ -112,9 +112,7 @@ void drop_vague(std::vector<ErrorMessage>& messages) {
 
 // One message in Python's own words, which do not say of what: its traceback says more.
 bool is_of_python_alone(const std::vector<ErrorMessage>& messages) {
-  if (messages.size() != 1) return false;
-  const std::string_view id = messages[0].kind->id;
-  return id == "error-in-key" || id == "attribute-of-class" || id == "nothing-where-something";
+  return messages.size() == 1 && messages[0].kind->traceback_says_more;
 }
 
 // "KeyError: 'Key a.b not found in the files'": a sentence, not a key.

@@ -213,7 +213,7 @@ class GroupReader {
 
   MessageKind read_kind(const Json& json) {
     only(json, {"id", "loader", "example", "patterns", "all", "none", "name", "if", "numbers",
-                "says_only_that_it_failed", "in_traceback", "meanings"});
+                "says_only_that_it_failed", "traceback_says_more", "in_traceback", "meanings"});
     MessageKind kind;
     kind.id = text(json, "id");
     kind.loader = text_or_empty(json, "loader");
@@ -226,6 +226,7 @@ class GroupReader {
                 kind.patterns.begin());
     kind.condition = read_condition(json);
     if (flag(json, "says_only_that_it_failed")) kind.certainty = MessageCertainty::kThatItFailed;
+    kind.traceback_says_more = flag(json, "traceback_says_more");
     if (find(json, "meanings") != nullptr) read_meanings(list(json, "meanings"), kind);
     return kind;
   }
