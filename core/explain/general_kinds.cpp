@@ -39,6 +39,12 @@ const MessageKind* first_that_fits(const std::vector<const MessageKind*>& rows,
 std::string_view code_above_error(std::string_view text) {
   const std::size_t error = text.rfind("error");
   const std::size_t end = error == text.npos ? error : text.substr(0, error).rfind('\n');
+  // "state_dict['param_groups'] TypeError: ...": code in the line of the error.
+  const std::string_view line_of_error =
+      error == text.npos ? text.substr(0, 0)
+                         : text.substr(0, error).substr(end == text.npos ? 0 : end + 1);
+  if (line_of_error.find("['") != text.npos || line_of_error.find("[\"") != text.npos)
+    return line_of_error;
   if (end == text.npos || end == 0) return {};
   const std::size_t line = text.rfind('\n', end - 1);
   const std::size_t begin = line == text.npos || line == 0 ? text.npos : text.rfind('\n', line - 1);

@@ -174,6 +174,34 @@ void add_packed(const Sides& both, std::string_view name, std::vector<Hypothesis
   all.push_back(std::move(one));
 }
 
+// "shape '[32000, 6144]' is invalid for input of size 131072000": a reshape of a tensor without a
+// name.
+void add_reshape(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  const ErrorMessage& message = shapes.message;
+  if (!message.name.empty() || message.saved.size() != 1 || message.current.size() < 2) return;
+  const auto wanted = shw::volume(message.current);
+  const std::int64_t found = message.saved[0];
+  if (!wanted || *wanted <= 0 || found <= 1 || found == *wanted) return;
+  const bool fewer = found < *wanted;
+  const std::int64_t large = fewer ? *wanted : found, small = fewer ? found : *wanted;
+  const bool is_ratio = large % small == 0;
+  Hypothesis one{"H-RS", &kShapeMismatch, FaultSide::kEither, is_ratio ? 0.35 : 0.5};
+  one.title = fewer ? "the tensor has fewer elements than the code reshapes it to"
+                    : "the tensor has more elements than the code reshapes it to";
+  one.text = fmt::format("It has {}, and {} takes {}. ", found, to_text(message.current), *wanted) +
+             (is_ratio ? fmt::format("The ratio is {}: ", large / small)
+                       : std::string("Neither is a multiple of the other: ")) +
+             (is_ratio ? "one rank's part, packed 4-bit values, or fewer key heads than query "
+                         "heads. "
+                       : "the code's sizes (heads, head_dim, groups) are not this weight's. ") +
+             "config.json is of another model, or the code does not know this layout.";
+  one.decide = "The tensor in the line of code above, and its shape in the checkpoint.";
+  one.command = "shardwright check CHECKPOINT";
+  one.evidence.emplace_back("elements", found);
+  one.evidence.emplace_back("wanted", *wanted);
+  all.push_back(std::move(one));
+}
+
 }  // namespace
 
 void add_hypothesis_placeholder(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
@@ -182,6 +210,7 @@ void add_hypothesis_placeholder(const ShapeCase& shapes, std::vector<Hypothesis>
 }
 
 void add_hypothesis_flat(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  add_reshape(shapes, all);
   for (bool saved : {true, false}) add_flat(shapes, sides(shapes, saved), all);
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   if (!shapes.traits.flat || saved.size() != 1 || current.size() != 1 || saved == current) return;
