@@ -52,6 +52,19 @@ std::string_view code_above_error(std::string_view text) {
   return code.find_first_of("([=") == code.npos ? std::string_view() : code;
 }
 
+// A notebook marks the line that failed: "----> 8 model = load()". The innermost that a row fits.
+const MessageKind* kind_at_arrows(const std::vector<const MessageKind*>& rows,
+                                  std::string_view text) {
+  for (std::size_t end = text.size(); end != 0;) {
+    const std::size_t at = text.substr(0, end).rfind("--> ");
+    if (at == text.npos) break;
+    end = at;
+    const std::string_view line = text.substr(at, text.substr(at).find('\n'));
+    if (const MessageKind* kind = first_that_fits(rows, line)) return kind;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 const MessageKind* match_general_kind(std::string_view sentence) {
@@ -64,6 +77,7 @@ const MessageKind* match_general_kind(std::string_view sentence) {
 const MessageKind* traceback_kind(std::string_view text) {
   static const std::vector<const MessageKind*> rows = rows_of_words(true);
   if (text.find("file \"") == text.npos) {
+    if (const MessageKind* kind = kind_at_arrows(rows, text)) return kind;
     const std::string_view code = code_above_error(text);
     return code.empty() ? nullptr : first_that_fits(rows, code);
   }

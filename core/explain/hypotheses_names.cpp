@@ -134,6 +134,32 @@ void add_cut_names(const KeyLists& keys, std::vector<Hypothesis>& all) {
   all.push_back(std::move(one));
 }
 
+// "epoch", "model" and "optimizer" among the unexpected names: the dict of a trainer was loaded in
+// the place of the state dict in it.
+void add_whole_checkpoint(const KeyLists& keys, std::vector<Hypothesis>& all) {
+  constexpr std::array<std::string_view, 16> kParts = {
+      "model",       "optimizer",        "epoch",      "state_dict",  "start_epoch",
+      "scheduler",   "model_state_dict", "iteration",  "global_step", "lr_scheduler",
+      "best_metric", "args",             "optimizers", "amp",         "hyper_parameters",
+      "ema"};
+  const auto count = std::count_if(keys.unexpected.begin(), keys.unexpected.end(),
+                                   [&](const std::string& name) {
+                                     return std::find(kParts.begin(), kParts.end(), name) !=
+                                            kParts.end();
+                                   });
+  if (count < 2 || static_cast<std::size_t>(count) * 2 <= keys.unexpected.size()) return;
+  Hypothesis one{"whole-checkpoint", &kUnexpectedKey, FaultSide::kRequest, 0.97};
+  one.title = "the whole checkpoint was loaded in the place of the state dict in it";
+  one.text =
+      "The unexpected names are the parts of a trainer's checkpoint, not tensors. Take the weights "
+      "out first: load_state_dict(checkpoint[\"model\"]), or \"state_dict\", whichever the list has. "
+      "Nothing is wrong on disk.";
+  one.decide = "Which of the parts holds the tensors.";
+  one.command = "shardwright ls CHECKPOINT";
+  one.evidence.emplace_back("parts", static_cast<std::int64_t>(count));
+  all.push_back(std::move(one));
+}
+
 Pairs best_pairs(const KeyLists& keys) {
   Pairs best = pairs_by_wrapper(keys);
   for (const Pairs& pairs : {pairs_by_prefix(keys.unexpected, keys.missing, true),
@@ -350,6 +376,7 @@ void add_hypotheses_from_names(const KeyLists& keys, std::vector<Hypothesis>& al
   if (const auto wrapped = wrapped_names_with_adapter(keys.unexpected); !wrapped.empty())
     return add_list(wrapped, keys.unexpected_kind, false, all);
   add_cut_names(keys, all);
+  add_whole_checkpoint(keys, all);
   add_pairs(keys, all);
   if (!all.empty()) return;
   add_list(keys.missing, keys.missing_kind, true, all);
