@@ -196,6 +196,10 @@ ErrorText read_messages(std::string_view text) {
 }  // namespace
 
 ErrorText parse_error_text(std::string_view text) {
+  // Python's destructors complain after the error, about objects that were never made.
+  const std::size_t ignored = text.find("\nException ignored in");
+  if (ignored != text.npos && text.substr(0, ignored).find("Error") != text.npos)
+    text = text.substr(0, ignored);
   ErrorText result = read_messages(text);
   if (result.messages.empty()) return result;
   if (text.size() > kMaxErrorText) text.remove_prefix(text.size() - kMaxErrorText);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 #include "core/base/words.h"
 #include "core/explain/hypotheses.h"
@@ -159,7 +160,13 @@ void add_packed(const Sides& both, std::string_view name, std::vector<Hypothesis
               std::equal(both.odd.begin(), both.odd.end() - 1, both.whole.begin());
   const bool unnamed = both.odd.size() == 1 && name.empty();
   if (!column && !last && !unnamed) return;
-  Hypothesis one{"H-Q", nullptr, FaultSide::kEither, column ? 0.93 : unnamed ? 0.5 : 0.15};
+  // Tensor-parallel ranks cut these layers along their rows, not along the last axis.
+  const bool cut_by_rows = std::ranges::any_of(
+      std::array<std::string_view, 8>{"query_key_value", "qkv", "q_proj", "k_proj", "v_proj",
+                                      "gate_proj", "up_proj", "h_to_4h"},
+      [&](std::string_view word) { return name.find(word) != name.npos; });
+  const double weight = column ? 0.93 : last && cut_by_rows ? 0.85 : unnamed ? 0.5 : 0.15;
+  Hypothesis one{"H-Q", nullptr, FaultSide::kEither, weight};
   one.title = both.wrong == FaultSide::kCheckpoint
                   ? "the checkpoint is packed in 4 bits, the model is not"
                   : "the model that loads is packed in 4 bits, the checkpoint is not";
@@ -185,7 +192,10 @@ void add_reshape(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const bool fewer = found < *wanted;
   const std::int64_t large = fewer ? *wanted : found, small = fewer ? found : *wanted;
   const bool is_ratio = large % small == 0;
-  Hypothesis one{"H-RS", &kShapeMismatch, FaultSide::kEither, is_ratio ? 0.35 : 0.5};
+  const bool fits_parts =
+      std::ranges::any_of(all, [](const Hypothesis& other) { return other.confidence >= 0.2; });
+  const double weight = fits_parts ? 0.1 : is_ratio ? 0.35 : 0.5;
+  Hypothesis one{"H-RS", &kShapeMismatch, FaultSide::kEither, weight};
   one.title = fewer ? "the tensor has fewer elements than the code reshapes it to"
                     : "the tensor has more elements than the code reshapes it to";
   one.text = fmt::format("It has {}, and {} takes {}. ", found, to_text(message.current), *wanted) +
@@ -210,8 +220,8 @@ void add_hypothesis_placeholder(const ShapeCase& shapes, std::vector<Hypothesis>
 }
 
 void add_hypothesis_flat(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
-  add_reshape(shapes, all);
   for (bool saved : {true, false}) add_flat(shapes, sides(shapes, saved), all);
+  add_reshape(shapes, all);
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   if (!shapes.traits.flat || saved.size() != 1 || current.size() != 1 || saved == current) return;
   Hypothesis one{"H-F", nullptr, FaultSide::kEither, 0.75};
