@@ -125,7 +125,8 @@ void add_cut_names(const KeyLists& keys, std::vector<Hypothesis>& all) {
   one.title = "the loader cut letters off the checkpoint's names";
   one.text = fmt::format(
       "{} of {} unexpected names are missing ones without their first {} letters: \"{}\" is "
-      "\"{}\". A script takes a prefix such as \"module.\" off by its length, and these names do not "
+      "\"{}\". A script takes a prefix such as \"module.\" off by its length, and these names do "
+      "not "
       "have it. The checkpoint is sound: load its names as they are.",
       cut.pairs.count, keys.unexpected.size(), cut.letters, cut.pairs.saved, cut.pairs.asked);
   one.decide = "A line such as name[7:] in the script that loads.";
@@ -137,22 +138,33 @@ void add_cut_names(const KeyLists& keys, std::vector<Hypothesis>& all) {
 // "epoch", "model" and "optimizer" among the unexpected names: the dict of a trainer was loaded in
 // the place of the state dict in it.
 void add_whole_checkpoint(const KeyLists& keys, std::vector<Hypothesis>& all) {
-  constexpr std::array<std::string_view, 16> kParts = {
-      "model",       "optimizer",        "epoch",      "state_dict",  "start_epoch",
-      "scheduler",   "model_state_dict", "iteration",  "global_step", "lr_scheduler",
-      "best_metric", "args",             "optimizers", "amp",         "hyper_parameters",
-      "ema"};
-  const auto count = std::count_if(keys.unexpected.begin(), keys.unexpected.end(),
-                                   [&](const std::string& name) {
-                                     return std::find(kParts.begin(), kParts.end(), name) !=
-                                            kParts.end();
-                                   });
+  constexpr std::array<std::string_view, 16> kParts = {"model",
+                                                       "optimizer",
+                                                       "epoch",
+                                                       "state_dict",
+                                                       "start_epoch",
+                                                       "scheduler",
+                                                       "model_state_dict",
+                                                       "iteration",
+                                                       "global_step",
+                                                       "lr_scheduler",
+                                                       "best_metric",
+                                                       "args",
+                                                       "optimizers",
+                                                       "amp",
+                                                       "hyper_parameters",
+                                                       "ema"};
+  const auto count =
+      std::count_if(keys.unexpected.begin(), keys.unexpected.end(), [&](const std::string& name) {
+        return std::find(kParts.begin(), kParts.end(), name) != kParts.end();
+      });
   if (count < 2 || static_cast<std::size_t>(count) * 2 <= keys.unexpected.size()) return;
   Hypothesis one{"whole-checkpoint", &kUnexpectedKey, FaultSide::kRequest, 0.97};
   one.title = "the whole checkpoint was loaded in the place of the state dict in it";
   one.text =
       "The unexpected names are the parts of a trainer's checkpoint, not tensors. Take the weights "
-      "out first: load_state_dict(checkpoint[\"model\"]), or \"state_dict\", whichever the list has. "
+      "out first: load_state_dict(checkpoint[\"model\"]), or \"state_dict\", whichever the list "
+      "has. "
       "Nothing is wrong on disk.";
   one.decide = "Which of the parts holds the tensors.";
   one.command = "shardwright ls CHECKPOINT";
