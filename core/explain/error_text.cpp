@@ -113,9 +113,7 @@ void drop_vague(std::vector<ErrorMessage>& messages) {
 // True if the only message is a generic Python error such as "KeyError: ..."; its traceback then
 // says more.
 bool is_generic_python_error(const std::vector<ErrorMessage>& messages) {
-  if (messages.size() != 1) return false;
-  const std::string_view id = messages[0].kind->id;
-  return id == "error-in-key" || id == "attribute-of-class" || id == "nothing-where-something";
+  return messages.size() == 1 && messages[0].kind->traceback_says_more;
 }
 
 // "KeyError: 'Key a.b not found in the files'": a sentence, not a key.
@@ -199,6 +197,10 @@ ErrorText read_messages(std::string_view text) {
 }  // namespace
 
 ErrorText parse_error_text(std::string_view text) {
+  // Python's destructors complain after the error, about objects that were never made.
+  const std::size_t ignored = text.find("\nException ignored in");
+  if (ignored != text.npos && text.substr(0, ignored).find("Error") != text.npos)
+    text = text.substr(0, ignored);
   ErrorText result = read_messages(text);
   if (result.messages.empty()) return result;
   if (text.size() > kMaxErrorText) text.remove_prefix(text.size() - kMaxErrorText);

@@ -96,6 +96,7 @@ void add_hypotheses_from_shapes(const ErrorMessage& message, std::optional<World
   add_hypothesis_position_table(shapes, all);
   add_hypothesis_class_head(shapes, all);
   add_hypothesis_ggml_block(shapes, all);
+  add_hypothesis_groups(shapes, all);
   add_hypothesis_key_heads(shapes, all);
   add_hypothesis_placeholder(shapes, all);
   add_hypothesis_flat(shapes, all);

@@ -39,11 +39,30 @@ const MessageKind* first_matching_kind(const std::vector<const MessageKind*>& ro
 std::string_view code_above_error(std::string_view text) {
   const std::size_t error = text.rfind("error");
   const std::size_t end = error == text.npos ? error : text.substr(0, error).rfind('\n');
+  // "state_dict['param_groups'] TypeError: ...": code in the line of the error.
+  const std::string_view line_of_error =
+      error == text.npos ? text.substr(0, 0)
+                         : text.substr(0, error).substr(end == text.npos ? 0 : end + 1);
+  if (line_of_error.find("['") != text.npos || line_of_error.find("[\"") != text.npos)
+    return line_of_error;
   if (end == text.npos || end == 0) return {};
   const std::size_t line = text.rfind('\n', end - 1);
   const std::size_t begin = line == text.npos || line == 0 ? text.npos : text.rfind('\n', line - 1);
   const std::string_view code = text.substr(0, end).substr(begin == text.npos ? 0 : begin + 1);
   return code.find_first_of("([=") == code.npos ? std::string_view() : code;
+}
+
+// A notebook marks the line that failed: "----> 8 model = load()". The innermost that a row fits.
+const MessageKind* kind_at_arrows(const std::vector<const MessageKind*>& rows,
+                                  std::string_view text) {
+  for (std::size_t end = text.size(); end != 0;) {
+    const std::size_t at = text.substr(0, end).rfind("--> ");
+    if (at == text.npos) break;
+    end = at;
+    const std::string_view line = text.substr(at, text.substr(at).find('\n'));
+    if (const MessageKind* kind = first_matching_kind(rows, line)) return kind;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -58,6 +77,7 @@ const MessageKind* match_general_kind(std::string_view sentence) {
 const MessageKind* traceback_kind(std::string_view text) {
   static const std::vector<const MessageKind*> rows = kinds_with_words(true);
   if (text.find("file \"") == text.npos) {
+    if (const MessageKind* kind = kind_at_arrows(rows, text)) return kind;
     const std::string_view code = code_above_error(text);
     return code.empty() ? nullptr : first_matching_kind(rows, code);
   }

@@ -321,7 +321,12 @@ std::vector<std::string_view> error_sentences(std::string_view text) {
 }
 
 std::string first_name(std::string_view text) {
-  auto names = names_in(text);
+  const auto names = names_in(text);
+  // A logger's name ("fvcore.common.checkpoint") comes before that of a tensor.
+  const auto tensor = std::find_if(names.begin(), names.end(), [](const GeneralName& one) {
+    return one.name.ends_with(".weight") || one.name.ends_with(".bias");
+  });
+  if (tensor != names.end()) return tensor->name;
   return names.empty() ? std::string() : names.front().name;
 }
 

@@ -59,6 +59,7 @@ void add_hypothesis_unit_axis(const ShapeCase& shapes, std::vector<Hypothesis>& 
 void add_hypothesis_position_table(const ShapeCase& shapes, std::vector<Hypothesis>& all);   // H-P
 void add_hypothesis_class_head(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-C
 void add_hypothesis_key_heads(const ShapeCase& shapes, std::vector<Hypothesis>& all);        // H-K
+void add_hypothesis_groups(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-QG
 void add_hypothesis_ggml_block(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-G
 void add_hypothesis_diffusion_width(const ShapeCase& shapes, std::vector<Hypothesis>& all);  // H-D
 void add_hypothesis_gated(const ShapeCase& shapes, std::vector<Hypothesis>& all);            // H-GU

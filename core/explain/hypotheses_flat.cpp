@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 #include "core/base/words.h"
 #include "core/explain/hypotheses.h"
@@ -159,7 +160,13 @@ void add_packed(const Sides& both, std::string_view name, std::vector<Hypothesis
               std::equal(both.odd.begin(), both.odd.end() - 1, both.whole.begin());
   const bool unnamed = both.odd.size() == 1 && name.empty();
   if (!column && !last && !unnamed) return;
-  Hypothesis one{"H-Q", nullptr, FaultSide::kEither, column ? 0.93 : unnamed ? 0.5 : 0.15};
+  // Tensor-parallel ranks cut these layers along their rows, not along the last axis.
+  const bool cut_by_rows = std::ranges::any_of(
+      std::array<std::string_view, 8>{"query_key_value", "qkv", "q_proj", "k_proj", "v_proj",
+                                      "gate_proj", "up_proj", "h_to_4h"},
+      [&](std::string_view word) { return name.find(word) != name.npos; });
+  const double weight = column ? 0.93 : last && cut_by_rows ? 0.85 : unnamed ? 0.5 : 0.15;
+  Hypothesis one{"H-Q", nullptr, FaultSide::kEither, weight};
   one.title = both.wrong == FaultSide::kCheckpoint
                   ? "the checkpoint is packed in 4 bits, the model is not"
                   : "the model that loads is packed in 4 bits, the checkpoint is not";
@@ -174,6 +181,37 @@ void add_packed(const Sides& both, std::string_view name, std::vector<Hypothesis
   all.push_back(std::move(one));
 }
 
+// "shape '[32000, 6144]' is invalid for input of size 131072000": a reshape of a tensor without a
+// name.
+void add_reshape(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  const ErrorMessage& message = shapes.message;
+  if (!message.name.empty() || message.saved.size() != 1 || message.current.size() < 2) return;
+  const auto wanted = shw::volume(message.current);
+  const std::int64_t found = message.saved[0];
+  if (!wanted || *wanted <= 0 || found <= 1 || found == *wanted) return;
+  const bool fewer = found < *wanted;
+  const std::int64_t large = fewer ? *wanted : found, small = fewer ? found : *wanted;
+  const bool is_ratio = large % small == 0;
+  const bool fits_parts =
+      std::ranges::any_of(all, [](const Hypothesis& other) { return other.confidence >= 0.2; });
+  const double weight = fits_parts ? 0.1 : is_ratio ? 0.35 : 0.5;
+  Hypothesis one{"H-RS", &kShapeMismatch, FaultSide::kEither, weight};
+  one.title = fewer ? "the tensor has fewer elements than the code reshapes it to"
+                    : "the tensor has more elements than the code reshapes it to";
+  one.text = fmt::format("It has {}, and {} takes {}. ", found, to_text(message.current), *wanted) +
+             (is_ratio ? fmt::format("The ratio is {}: ", large / small)
+                       : std::string("Neither is a multiple of the other: ")) +
+             (is_ratio ? "one rank's part, packed 4-bit values, or fewer key heads than query "
+                         "heads. "
+                       : "the code's sizes (heads, head_dim, groups) are not this weight's. ") +
+             "config.json is of another model, or the code does not know this layout.";
+  one.decide = "The tensor in the line of code above, and its shape in the checkpoint.";
+  one.command = "shardwright check CHECKPOINT";
+  one.evidence.emplace_back("elements", found);
+  one.evidence.emplace_back("wanted", *wanted);
+  all.push_back(std::move(one));
+}
+
 }  // namespace
 
 void add_hypothesis_placeholder(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
@@ -183,6 +221,7 @@ void add_hypothesis_placeholder(const ShapeCase& shapes, std::vector<Hypothesis>
 
 void add_hypothesis_flat(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   for (bool saved : {true, false}) add_flat(shapes, sides(shapes, saved), all);
+  add_reshape(shapes, all);
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   if (!shapes.traits.flat || saved.size() != 1 || current.size() != 1 || saved == current) return;
   Hypothesis one{"H-F", nullptr, FaultSide::kEither, 0.75};

@@ -9,6 +9,7 @@
 
 #include "core/base/checked.h"
 #include "core/explain/hypotheses.h"
+#include "core/rules/names/name_rules.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -151,6 +152,35 @@ void add_hypothesis_ggml_block(const ShapeCase& shapes, std::vector<Hypothesis>&
   one.decide = "The type that the GGUF file gives the tensor.";
   one.command = "shardwright ls CHECKPOINT";
   one.evidence.emplace_back("type", std::string(block->name));
+  all.push_back(std::move(one));
+}
+
+// GPTQ and AWQ: scales and zero points have a row per group, packed weights a row per 32 / bits.
+void add_hypothesis_groups(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  const ErrorMessage& message = shapes.message;
+  const std::string_view name = message.name;
+  auto ends_in = [&](std::initializer_list<std::string_view> ends) {
+    return std::any_of(ends.begin(), ends.end(),
+                       [&](std::string_view end) { return name.ends_with(end); });
+  };
+  const bool is_group = ends_in({"qzeros", "scales", "scales_and_zeros", "weight_scale"});
+  const bool is_packed = ends_in({"qweight", "weight_packed"});
+  if ((!is_group && !is_packed) || shapes.differing.size() != 1) return;
+  const std::size_t dim = shapes.differing[0];
+  Hypothesis one{"H-QG", &kQuantisedPairs, FaultSide::kRequest, 0.93};
+  one.title = is_group ? "the quantisation has another group size in the file than in the model"
+                       : "the weight is packed with another number of bits, or another size";
+  one.text = fmt::format(
+      "{} in the file, {} in the model. {} Nothing is damaged: load with the quantisation of the "
+      "save (quantization_config, quantize_config.json, or the option for it).",
+      message.saved[dim], message.current[dim],
+      is_group ? "There is a row per group: one row means one group for the whole column "
+                 "(group_size -1)."
+               : "A packed row holds 32 / bits values: mixed bits or padding give other rows.");
+  one.decide = "group_size and bits in the file's config, next to those of the call.";
+  one.command = check_command();
+  one.evidence.emplace_back("saved", message.saved[dim]);
+  one.evidence.emplace_back("current", message.current[dim]);
   all.push_back(std::move(one));
 }
 

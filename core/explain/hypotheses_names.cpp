@@ -95,6 +95,83 @@ Pairs pairs_by_prefix(const std::vector<std::string>& longer,
   return best;
 }
 
+// Missing names that end in an unexpected one, all after the same number of letters: a loader that
+// takes "module." off by its length also cuts names that do not have it.
+struct CutNames {
+  std::size_t letters = 0;
+  Pairs pairs = {};
+};
+CutNames cut_names(const KeyLists& keys) {
+  constexpr std::size_t kMostLetters = 16, kFewestNames = 2;
+  const std::set<std::string_view> saved(keys.unexpected.begin(), keys.unexpected.end());
+  CutNames best;
+  for (std::size_t letters = 1; letters <= kMostLetters; ++letters) {
+    CutNames one{letters};
+    for (std::string_view name : keys.missing) {
+      if (name.size() <= letters || name[letters - 1] == '.') continue;
+      auto found = saved.find(name.substr(letters));
+      if (found == saved.end()) continue;
+      if (one.pairs.count++ == 0) one.pairs = {1, std::string(*found), std::string(name)};
+    }
+    if (one.pairs.count >= kFewestNames && one.pairs.count > best.pairs.count) best = one;
+  }
+  return best;
+}
+
+void add_cut_names(const KeyLists& keys, std::vector<Hypothesis>& all) {
+  const CutNames cut = cut_names(keys);
+  if (cut.letters == 0 || cut.pairs.count * 2 <= keys.unexpected.size()) return;
+  Hypothesis one{"cut-names", &kMissingKey, FaultSide::kRequest, 0.95};
+  one.title = "the loader cut letters off the checkpoint's names";
+  one.text = fmt::format(
+      "{} of {} unexpected names are missing ones without their first {} letters: \"{}\" is "
+      "\"{}\". A script takes a prefix such as \"module.\" off by its length, and these names do "
+      "not "
+      "have it. The checkpoint is sound: load its names as they are.",
+      cut.pairs.count, keys.unexpected.size(), cut.letters, cut.pairs.saved, cut.pairs.asked);
+  one.decide = "A line such as name[7:] in the script that loads.";
+  one.command = "shardwright ls CHECKPOINT";
+  one.evidence.emplace_back("letters", static_cast<std::int64_t>(cut.letters));
+  all.push_back(std::move(one));
+}
+
+// "epoch", "model" and "optimizer" among the unexpected names: the dict of a trainer was loaded in
+// the place of the state dict in it.
+void add_whole_checkpoint(const KeyLists& keys, std::vector<Hypothesis>& all) {
+  constexpr std::array<std::string_view, 16> kParts = {"model",
+                                                       "optimizer",
+                                                       "epoch",
+                                                       "state_dict",
+                                                       "start_epoch",
+                                                       "scheduler",
+                                                       "model_state_dict",
+                                                       "iteration",
+                                                       "global_step",
+                                                       "lr_scheduler",
+                                                       "best_metric",
+                                                       "args",
+                                                       "optimizers",
+                                                       "amp",
+                                                       "hyper_parameters",
+                                                       "ema"};
+  const auto count =
+      std::count_if(keys.unexpected.begin(), keys.unexpected.end(), [&](const std::string& name) {
+        return std::find(kParts.begin(), kParts.end(), name) != kParts.end();
+      });
+  if (count < 2 || static_cast<std::size_t>(count) * 2 <= keys.unexpected.size()) return;
+  Hypothesis one{"whole-checkpoint", &kUnexpectedKey, FaultSide::kRequest, 0.97};
+  one.title = "the whole checkpoint was loaded in the place of the state dict in it";
+  one.text =
+      "The unexpected names are the parts of a trainer's checkpoint, not tensors. Take the weights "
+      "out first: load_state_dict(checkpoint[\"model\"]), or \"state_dict\", whichever the list "
+      "has. "
+      "Nothing is wrong on disk.";
+  one.decide = "Which of the parts holds the tensors.";
+  one.command = "shardwright ls CHECKPOINT";
+  one.evidence.emplace_back("parts", static_cast<std::int64_t>(count));
+  all.push_back(std::move(one));
+}
+
 Pairs best_pairs(const KeyLists& keys) {
   Pairs best = pairs_by_wrapper(keys);
   for (const Pairs& pairs : {pairs_by_prefix(keys.unexpected, keys.missing, true),
@@ -310,6 +387,8 @@ void add_hypotheses_from_names(const KeyLists& keys, std::vector<Hypothesis>& al
   // They pair up with missing names, and a rename would lose the adapter.
   if (const auto wrapped = wrapped_names_with_adapter(keys.unexpected); !wrapped.empty())
     return add_name_hypotheses(wrapped, keys.unexpected_kind, false, all);
+  add_cut_names(keys, all);
+  add_whole_checkpoint(keys, all);
   add_pairs(keys, all);
   if (!all.empty()) return;
   add_name_hypotheses(keys.missing, keys.missing_kind, true, all);

@@ -5,8 +5,8 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kMostDevices = 16384;  // of JAX meshes; more is a number of elements
-constexpr std::int64_t kClipTokens = 77;      // tokens that CLIP encodes per prompt
+constexpr std::int64_t kMostDevices = 1024;  // of JAX meshes; more is a number of elements
+constexpr std::int64_t kClipTokens = 77;     // tokens that CLIP encodes per prompt
 
 std::optional<std::int64_t> number_of(const ErrorMessage& message, std::string_view key) {
   for (const auto& [name, number] : message.numbers) {

@@ -207,8 +207,9 @@ class GroupReader {
   }
 
   MessageKind read_kind(const Json& json) {
-    allow_only_keys(json, {"id", "loader", "example", "patterns", "all", "none", "name", "if",
-                           "numbers", "says_only_that_it_failed", "in_traceback", "meanings"});
+    allow_only_keys(
+        json, {"id", "loader", "example", "patterns", "all", "none", "name", "if", "numbers",
+               "says_only_that_it_failed", "traceback_says_more", "in_traceback", "meanings"});
     MessageKind kind;
     kind.id = text(json, "id");
     kind.loader = text_or_empty(json, "loader");
@@ -221,6 +222,7 @@ class GroupReader {
                 kind.patterns.begin());
     kind.condition = read_condition(json);
     if (flag(json, "says_only_that_it_failed")) kind.certainty = MessageCertainty::kThatItFailed;
+    kind.traceback_says_more = flag(json, "traceback_says_more");
     if (find_member(json, "meanings") != nullptr) read_meanings(list(json, "meanings"), kind);
     return kind;
   }

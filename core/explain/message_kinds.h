@@ -66,6 +66,7 @@ struct MessageKind {
   const MessageCondition* condition = nullptr;  // null: every match of the patterns
   const MessageWords* words = nullptr;          // null: patterns decide
   std::string_view loader = {};                 // if only one program prints it
+  bool traceback_says_more = false;  // Python's own words: the place that raised them decides
 };
 
 // A file of assets/messages.

@@ -249,6 +249,11 @@ std::vector<std::string> read_names(std::string_view text, std::size_t& at) {
     std::size_t before = at;
     bool quoted = is_quote(text[at]);
     std::string name = read_name(text, at);
+    const bool is_empty_name = quoted && name.empty() && at < text.size() && text[at] == ',';
+    if (is_empty_name) {  // a loader that cut a name to nothing
+      ++at;
+      continue;
+    }
     if (name.empty() || (!quoted && !is_path(name))) {
       at = before;
       return names;

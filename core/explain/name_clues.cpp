@@ -31,7 +31,22 @@ constexpr ClueWords kLegacyMegatronWords = {"query_key_value.", "self_attention.
                                             "dense_h_to_4h.",   "dense_4h_to_h.",
                                             "input_norm.",      "post_attention_norm."};
 
+constexpr ClueWords kLossWords = {"criterion.",      "loss_fn.", "dice_loss",   "focal_loss",
+                                  "perceptual_loss", "lpips.",   "loss_module."};
+
 constexpr NameClue kClues[] = {
+    {NameList::kUnexpected,
+     kLossWords,
+     {.id = "parts-of-loss",
+      .rule = &kUnexpectedKey,
+      .wrong = kLoader,
+      .weight = 0.85,
+      .title = "only parts of the loss are extra in the checkpoint",
+      .text = "The class of the training run holds its loss as a module, so the loss's weights and "
+              "buffers were saved with the model. The model that loads has no loss, or another "
+              "version of it. Nothing that the model needs is missing: leave these names out.",
+      .decide = "Whether every name on the list belongs to the loss.",
+      .command = "shardwright ls CHECKPOINT"}},
     {NameList::kAny,
      {"_extra_state"},
      {.id = "extra-state-missing",

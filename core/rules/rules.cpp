@@ -31,11 +31,11 @@ const Rule* const kInOrder[] = {
     &kChunkRank, &kChunkOutOfBounds, &kChunkOverlap, &kCoverageGap, &kBadRecord, &kPayloadShape,
     &kPayloadDtype, &kKeysetHole, &kMissingKey, &kAxisGrown, &kShapeMismatch, &kDtypeMismatch,
     &kUnexpectedKey, &kOtherModel, &kConfigShape, &kConfigCount, &kConfigAnnounces, &kConfigNames,
-    &kTokenIds, &kGgufKeys, &kRouterRows, &kSiblingAxes, &kNotLookedAt, &kHalfPair, &kPairAsymmetry,
-    &kExpertSuffix, &kExtraState, &kPlannerKeys, &kRankHole, &kLeftoverMetadata, &kLeftoverData,
-    &kManyChunks, &kDuplicateContent, &kOptimizerGroups, &kMomentBound, &kMomentCorrelation,
-    &kMasterCast, &kReplicaDiverge, &kValueStatistics, &kOwnEntries, &kPortability,
-    &kMeshContradicted, &kSpecKey, &kMixedSaves, &kOtherForm, &kHowRead};
+    &kTokenIds, &kGgufKeys, &kRouterRows, &kDraftHeads, &kSiblingAxes, &kNotLookedAt, &kHalfPair,
+    &kPairAsymmetry, &kExpertSuffix, &kExtraState, &kPlannerKeys, &kRankHole, &kLeftoverMetadata,
+    &kLeftoverData, &kManyChunks, &kDuplicateContent, &kOptimizerGroups, &kMomentBound,
+    &kMomentCorrelation, &kMasterCast, &kReplicaDiverge, &kValueStatistics, &kOwnEntries,
+    &kPortability, &kMeshContradicted, &kSpecKey, &kMixedSaves, &kOtherForm, &kHowRead};
 
 }  // namespace
 

@@ -122,6 +122,27 @@ ModelConfig config_in(const Json& object) {
   return config;
 }
 
+struct ConfigTree {
+  Json root;
+};
+Result<ConfigTree> config_tree(std::string_view json) {
+  if (is_nested_deeper(json, kDeepestConfig)) return unusable_config("is nested too deep");
+  const std::string text = replace_non_json_floats(json);
+  auto parsed = parse_json<Json>(text);
+  if (!parsed.problem.empty())
+    return unusable_config(json_error_text(parsed), json_error_offset(parsed));
+  return ConfigTree{std::move(parsed.tree)};
+}
+
+// nullopt if there is no such file.
+Result<std::optional<std::string>> config_text(const Directory& directory) {
+  if (directory.stat(kConfigFile).kind != EntryKind::kFile) return std::nullopt;
+  SHW_TRY(auto source, directory.open(kConfigFile));
+  if (source->size() > kMostConfigBytes) return unusable_config("is too large for a config");
+  SHW_TRY(const Bytes bytes, read_bytes(*source, 0, source->size()));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
 }  // namespace
 
 const ConfigPart* ModelConfig::find(std::string_view part) const {
@@ -131,21 +152,22 @@ const ConfigPart* ModelConfig::find(std::string_view part) const {
 }
 
 Result<std::optional<ModelConfig>> parse_model_config(std::string_view json) {
-  if (is_nested_deeper(json, kDeepestConfig)) return unusable_config("is nested too deep");
-  const std::string text = replace_non_json_floats(json);
-  auto parsed = parse_json<Json>(text);
-  if (!parsed.problem.empty())
-    return unusable_config(json_error_text(parsed), json_error_offset(parsed));
-  if (!parsed.tree.is_object() || text_in(parsed.tree, "model_type").empty()) return std::nullopt;
-  return config_in(parsed.tree);
+  SHW_TRY(const ConfigTree tree, config_tree(json));
+  if (!tree.root.is_object() || text_in(tree.root, "model_type").empty()) return std::nullopt;
+  return config_in(tree.root);
 }
 
 Result<std::optional<ModelConfig>> read_model_config(const Directory& directory) {
-  if (directory.stat(kConfigFile).kind != EntryKind::kFile) return std::nullopt;
-  SHW_TRY(auto source, directory.open(kConfigFile));
-  if (source->size() > kMostConfigBytes) return unusable_config("is too large for a config");
-  SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
-  return parse_model_config({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  SHW_TRY(const auto text, config_text(directory));
+  return text ? parse_model_config(*text) : Result<std::optional<ModelConfig>>(std::nullopt);
+}
+
+Result<std::optional<ConfigPart>> read_config_numbers(const Directory& directory) {
+  SHW_TRY(const auto text, config_text(directory));
+  if (!text) return std::nullopt;
+  SHW_TRY(const ConfigTree tree, config_tree(*text));
+  if (!tree.root.is_object()) return std::nullopt;
+  return part_in(tree.root, "");
 }
 
 }  // namespace shw

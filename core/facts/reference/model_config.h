@@ -56,5 +56,8 @@ struct ModelConfig {
 // read.
 Result<std::optional<ModelConfig>> read_model_config(const Directory& directory);
 Result<std::optional<ModelConfig>> parse_model_config(std::string_view json);
+// The top level alone, also of a config without a model_type (Medusa's heads); nullopt if there is
+// no such file.
+Result<std::optional<ConfigPart>> read_config_numbers(const Directory& directory);
 
 }  // namespace shw

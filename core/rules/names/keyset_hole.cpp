@@ -146,16 +146,24 @@ const Suffixes* common_suffixes(const Family& family) {
   return nullptr;
 }
 
-// Weights that a member lacks and both neighbours and nearly all others have. The first and the
-// last member may be made otherwise, and so may a member with names of its own.
-void add_lost_weights(const std::string_view prefix, const Family& family,
+bool is_matrix(const Checkpoint& c, const std::string& fqn) {
+  const auto tensor = c.find(fqn);
+  return tensor && c.shape(*tensor).size() >= 2;
+}
+
+// Weights that a member lacks and its neighbours and nearly all others have. A member with names of
+// its own may be made otherwise. The first and the last one may lack norms (ModernBERT's first
+// layer has none before its attention), so only matrices count there.
+void add_lost_weights(const Checkpoint& c, const std::string_view prefix, const Family& family,
                       std::vector<std::string>& lost) {
   const Suffixes* const common = common_suffixes(family);
   if (common == nullptr) return;
-  for (auto at = std::next(family.begin()); std::next(at) != family.end(); ++at) {
+  for (auto at = family.begin(); at != family.end(); ++at) {
     const Suffixes& own = at->second;
-    if (own == *common || own.size() * 2 < common->size() || std::prev(at)->second != *common ||
-        std::next(at)->second != *common ||
+    const bool is_first = at == family.begin(), is_last = std::next(at) == family.end();
+    if (own == *common || own.size() * 2 < common->size() ||
+        (!is_first && std::prev(at)->second != *common) ||
+        (!is_last && std::next(at)->second != *common) ||
         !std::includes(common->begin(), common->end(), own.begin(), own.end()))
       continue;
     Suffixes missing;
@@ -165,6 +173,12 @@ void add_lost_weights(const std::string_view prefix, const Family& family,
     if (!std::all_of(missing.begin(), missing.end(),
                      [](std::string_view suffix) { return suffix.ends_with(".weight"); }))
       continue;
+    const std::uint32_t beside = is_first ? std::next(at)->first : std::prev(at)->first;
+    const bool are_matrices =
+        std::all_of(missing.begin(), missing.end(), [&](std::string_view suffix) {
+          return is_matrix(c, fmt::format("{}{}{}", prefix, beside, suffix));
+        });
+    if ((is_first || is_last) && !are_matrices) continue;
     for (std::string_view suffix : missing)
       lost.push_back(fmt::format("{}{}{}", prefix, at->first, suffix));
   }
@@ -182,7 +196,7 @@ void add_incomplete(const Facts& facts, const FamiliesByName& families,
   if (has_source_of_names(facts)) return;
   std::vector<std::string> lost;
   for (const auto& [prefix, family] : each_of(families, facts))
-    add_lost_weights(prefix, family, lost);
+    add_lost_weights(facts.checkpoint, prefix, family, lost);
   // The lists of layers and of a layer's experts both tell.
   std::sort(lost.begin(), lost.end());
   lost.erase(std::unique(lost.begin(), lost.end()), lost.end());

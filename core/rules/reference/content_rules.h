@@ -6,6 +6,6 @@
 namespace shw {
 
 extern const Rule kConfigAnnounces, kConfigNames, kRouterRows, kContentMoved, kAxisRepeated,
-    kNormsShifted, kSiblingAxes, kConvertedWrongly, kTokenIds, kGgufKeys;
+    kNormsShifted, kSiblingAxes, kConvertedWrongly, kTokenIds, kGgufKeys, kDraftHeads;
 
 }  // namespace shw

@@ -118,7 +118,7 @@ TEST_CASE("explain: sentences of any program are known") {
        "attribute-of-class", "other-version"},
       {"TypeError: 'NoneType' object is not subscriptable", "", "nothing-where-something",
        "other-format"},
-      {"IndexError: list index out of range", "", "nothing-where-something", "other-format"},
+      {"IndexError: list index out of range", "", "list-too-short", "other-format"},
       {"ValueError: optimizer got an empty parameter list", "", "empty-optimizer",
        "empty-optimizer"},
       {"RuntimeError: CUDA error: device-side assert triggered", "", "not-about-a-checkpoint",
@@ -143,7 +143,7 @@ TEST_CASE("explain: sentences of any program are known") {
        "\"transformer.wte.weight\". \n\tUnexpected key(s) in state_dict: "
        "\"_orig_mod.transformer.wte.weight\".",
        "", "missing-key", "renamed"},
-      {"IndexError: list index out of range", "", "nothing-where-something", "other-format"},
+      {"IndexError: list index out of range", "", "list-too-short", "other-format"},
       {"ValueError: The following keys are missing from the checkpoint: ['lm_head.weight']", "",
        "missing-key", "tied"},
       {"RuntimeError: Failed to load checkpoint: KeyError('lm_head.weight')", "", "tied-key",
@@ -319,8 +319,8 @@ TEST_CASE("explain: sentences of libraries of Hugging Face are known") {
       {"OSError: The state dictionary of the model you are trying to load is corrupted. Are you "
        "sure it was properly saved?",
        "transformers", "corrupted-state-dict", "renamed"},
-      {"AttributeError: 'NoneType' object has no attribute 'get'", "transformers",
-       "no-metadata-in-header", "portability"},
+      {"AttributeError: 'NoneType' object has no attribute 'get'", "", "none-for-dict",
+       "part-missing"},
       {"RuntimeError: Failed to apply weight conversion for "
        "'model.layers.0.mlp.experts.gate_up_proj'. This likely means the checkpoint format is "
        "incompatible",

@@ -107,7 +107,7 @@ TEST_CASE("messages of archives that cannot be read are known") {
        "record-not-found", "bad-record", "data.pkl"},
       {"RuntimeError: [enforce fail at inline_container.cc:197] . file in archive is not in a "
        "subdirectory: weights.bin",
-       "bad-archive", "bad-record"},
+       "zip-of-another-program", "other-format"},
       {"RuntimeError: Expected hasRecord(\"version\") to be true, but got false.",
        "record-not-found", "bad-record"},
       {"zipfile.BadZipFile: File is not a zip file", "not-a-zip", "short-file"},

@@ -84,6 +84,7 @@ TEST_CASE(
         Severity::kWarning);
   CHECK(said_without(12, {5}, ".mlp.fc1.weight", nullptr, "") == Severity::kWarning);
   CHECK_FALSE(said_without(12, {}, ""));
+  // These have one dimension, as norms have, which a first or last layer may lack.
   CHECK_FALSE(said_without(12, {0}, ".mlp.fc1.weight"));
   CHECK_FALSE(said_without(12, {11}, ".mlp.fc1.weight"));
   CHECK_FALSE(said_without(7, {5}, ".mlp.fc1.weight"));
