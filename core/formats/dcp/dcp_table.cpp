@@ -106,6 +106,7 @@ constexpr FormatRow kDcpRow = {
     .open = open_dcp,
     .named = named_metadata,
     .unfinished = unfinished_save,
+    .tensor_classes = classes_in_items,
 };
 constexpr FormatRow kDcpRankLocalRow = {
     &kDcpRankLocalFormat, kDcpMetadataName, recognises_rank_local,
