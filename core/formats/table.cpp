@@ -75,7 +75,8 @@ std::vector<NeededAddition> needed_additions(const Checkpoint& checkpoint) {
 
 std::vector<TensorClass> tensor_classes(const Checkpoint& checkpoint) {
   for (const FormatRow& row : formats()) {
-    if (row.format == &checkpoint.format() && row.tensor_classes != nullptr)
+    // A format that is read only may have the name of the one that its row writes.
+    if (row.format->name == checkpoint.format().name && row.tensor_classes != nullptr)
       return row.tensor_classes(checkpoint);
   }
   return {};

@@ -93,6 +93,13 @@ void read_companions(const Json& object, QuantConfig& config) {
                                const Json dynamic = inputs.value("dynamic", Json());
                                return dynamic == false || dynamic == "local";
                              });
+  // "weight" and "static" reorder the columns while quantising; nothing of it is stored.
+  if (all_groups_agree(object, "weights", [](const Json& weights) {
+        return weights.value("actorder", Json()) == "group";
+      }))
+    config.has_group_order = true;
+  if (auto reorders = object.find("desc_act"); reorders != object.end() && reorders->is_boolean())
+    config.has_group_order = reorders->get<bool>();
   config.has_zero_points = all_groups_agree(object, "weights", [](const Json& weights) {
     return weights.value("symmetric", Json()) == false;
   });

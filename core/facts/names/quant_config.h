@@ -26,7 +26,9 @@ struct QuantConfig {
   bool has_overrides = false;            // some modules have their own bits or groups
   bool has_static_inputs = false;        // scales of the inputs are stored, not computed
   bool has_zero_points = false;          // compressed-tensors: weights are not symmetric
-  bool has_whole_zeros = false;          // GPTQ: stored zero points are not decremented by one
+  // Groups follow an order that is stored (desc_act of GPTQ, actorder of compressed-tensors).
+  std::optional<bool> has_group_order;
+  bool has_whole_zeros = false;  // GPTQ: stored zero points are not decremented by one
 };
 
 // Files of TensorRT Model Optimizer, AutoGPTQ and AutoAWQ, which do not change config.json.

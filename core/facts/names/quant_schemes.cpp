@@ -97,7 +97,7 @@ constexpr QuantCompanion kPacked[] = {
 };
 constexpr QuantCompanion kPackedBytes[] = {
     {".weight_scale", kAlways, true, scale_of_nvfp4},
-    {".weight_global_scale", kAsOthers, true, nullptr},
+    {".weight_global_scale", kAlways, true, single_number},
     {".input_global_scale", kAsOthers, true, nullptr},
 };
 constexpr QuantCompanion kGrouped[] = {

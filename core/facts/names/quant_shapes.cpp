@@ -38,9 +38,8 @@ bool is_padded(ExtentsView companion, ExtentsView exact) {
 
 CompanionShape exact_or_padded(ExtentsView elements, std::int64_t group, ExtentsView companion) {
   Extents exact = shape_of_groups(elements, group);
-  return is_padded(companion, exact) || is_swizzled(companion, exact)
-             ? std::nullopt
-             : CompanionShape(std::move(exact));
+  return is_kernel_order(companion, elements, group) ? std::nullopt
+                                                     : CompanionShape(std::move(exact));
 }
 
 }  // namespace
@@ -200,6 +199,11 @@ bool is_swizzled(ExtentsView scale, ExtentsView exact) {
   if (!in_tiles) return false;
   groups = *in_tiles;
   return same(scale, tiles) || (scale.size() == 1 && volume(tiles) == scale[0]);
+}
+
+bool is_kernel_order(ExtentsView scale, ExtentsView elements, std::int64_t group) {
+  const Extents exact = shape_of_groups(elements, group);
+  return is_padded(scale, exact) || is_swizzled(scale, exact);
 }
 
 bool has_groups_of_rows(ExtentsView weight, ExtentsView scale) {

@@ -27,6 +27,9 @@ inline constexpr std::int64_t kSwizzledRows = 128, kSwizzledGroups = 4;
 // True if `scale` is the shape of swizzled scales that are [..., rows, groups] in order (`exact`).
 bool is_swizzled(ExtentsView scale, ExtentsView exact);
 
+// True if a scale of groups of `elements` is padded or swizzled as kernels take it.
+bool is_kernel_order(ExtentsView scale, ExtentsView elements, std::int64_t group);
+
 // True if a scale [..., groups, rows] fits a weight [..., rows, columns], and cannot be one of
 // [..., rows, groups].
 bool has_groups_of_rows(ExtentsView weight, ExtentsView scale);

@@ -8,12 +8,12 @@
 
 #include "core/base/checked.h"
 #include "core/base/json.h"
+#include "core/base/words.h"
 #include "core/facts/values/quant_mx.h"
 #include "core/facts/values/quant_numbers.h"
 #include "core/facts/values/quant_scaled.h"
 #include "core/facts/values/quant_torchao.h"
 #include "core/formats/table.h"
-#include "core/tensor/cast.h"
 
 namespace shw {
 namespace {
@@ -29,15 +29,16 @@ Result<DecodedWeight> byte_form(const QuantSource& from) {
 Result<DecodedWeight> nvfp4_experts_form(const QuantSource& from) {
   const Extents shape = copy_of(from.weight());
   const TensorId scale = *from.companion(0), one = *from.companion(1);
-  if (volume(from.c().shape(one)) != 1)
-    return from.unreadable_error("has no single number of the tensor");
+  if (volume(from.c().shape(one)) != 1 || !from.is_float(one))
+    return from.unfit("has no single number of the tensor");
+  const bool as_bytes = from.c().dtype(scale) == Dtype::kUint8;
   DecodedWeight decoded = from.result(from.pair.stem, {shape[0], shape[1] * 2, shape[2]});
-  decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale, one, shape](
-                       std::int64_t first, std::int64_t count) -> QuantFloats {
+  decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale, one, shape,
+                    as_bytes](std::int64_t first, std::int64_t count) -> QuantFloats {
     const Checkpoint& c = *checkpoint;
     SHW_TRY(Bytes bytes, bytes_in_box(c, weight, rows_box(shape, first, count)));
     SHW_TRY(std::vector<float> scales,
-            floats_in_box(c, scale, rows_box(c.shape(scale), first, count)));
+            float8_in_box(c, scale, rows_box(c.shape(scale), first, count), as_bytes));
     SHW_TRY(std::vector<float> global, all_floats(c, one));
     const auto outputs = static_cast<std::size_t>(shape[2]);
     std::vector<float> out(bytes.size() * 2);
@@ -60,23 +61,29 @@ Result<DecodedWeight> nvfp4_form(const QuantSource& from, std::size_t companion,
   const auto scale = from.companion(0), one = from.companion(companion);
   if (scale && one && !divides && has_groups_of_inputs(shape, from.c().shape(*scale)))
     return nvfp4_experts_form(from);
-  if (!scale || !one || shape.size() != 2 || volume(from.c().shape(*one)) != 1)
+  if (!scale || !one) return from.unfit("has no scales of two levels next to it");
+  if (shape.size() != 2)
     return from.unreadable_error("is not a matrix of FP4 with scales of two levels");
+  if (volume(from.c().shape(*one)) != 1 || !from.is_float(one))
+    return from.unfit("has no single number of the tensor");
   const ExtentsView scale_shape = from.c().shape(*scale);
   const std::int64_t columns = shape[1] * 2;
-  if (scale_shape.size() != 2 || scale_shape[0] != shape[0] || scale_shape[1] < 1 ||
-      columns % scale_shape[1] != 0)
-    return from.unreadable_error("has scales that do not fit its rows");
+  if (scale_shape.size() != 2 || scale_shape[0] != shape[0] ||
+      scale_shape[1] != columns / kNvGroup || columns % kNvGroup != 0)
+    return is_kernel_order(scale_shape, elements_of_fp4(shape), kNvGroup)
+               ? from.unreadable_error("has scales in the order of a kernel")
+               : from.unfit("has scales that do not fit its rows");
+  const bool as_bytes = from.c().dtype(*scale) == Dtype::kUint8;
   const bool is_parameter = from.c().fqn(from.pair.weight) == from.pair.stem;
   DecodedWeight decoded =
       from.result(from.pair.stem + (is_parameter ? "" : ".weight"), {shape[0], columns});
   decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale = *scale,
-                    one = *one, columns,
-                    divides](std::int64_t first, std::int64_t count) -> QuantFloats {
+                    one = *one, columns, divides,
+                    as_bytes](std::int64_t first, std::int64_t count) -> QuantFloats {
     const Checkpoint& c = *checkpoint;
     SHW_TRY(Bytes bytes, bytes_in_box(c, weight, rows_box(c.shape(weight), first, count)));
     SHW_TRY(std::vector<float> scales,
-            floats_in_box(c, scale, rows_box(c.shape(scale), first, count)));
+            float8_in_box(c, scale, rows_box(c.shape(scale), first, count), as_bytes));
     SHW_TRY(std::vector<float> global, all_floats(c, one));
     const auto group = static_cast<std::size_t>(columns / c.shape(scale)[1]);
     std::vector<float> out(bytes.size() * 2);
@@ -102,20 +109,29 @@ Result<DecodedWeight> grouped_form(const QuantSource& from) {
     return from.unreadable_error("has a number of bits that is not decoded");
   const std::int64_t bits = *config.bits, each = 32 / bits;
   const ExtentsView shape = from.weight();
-  if (!scale || !zero || shape.size() != 2 || from.c().shape(*scale).size() != 2)
-    return from.unreadable_error("is not a matrix with scales and zero points");
+  if (!scale || !zero || shape.size() != 2 || from.c().shape(*scale).size() != 2 ||
+      !from.is_float(scale))
+    return from.unfit("is not a matrix with scales and zero points");
   const std::int64_t inputs = is_awq ? shape[0] : shape[0] * each;
   const std::int64_t outputs = is_awq ? shape[1] * each : shape[1];
   const ExtentsView scales = from.c().shape(*scale), zeros = from.c().shape(*zero);
   if (scales[1] != outputs || scales[0] < 1 || zeros.size() != 2 || zeros[0] != scales[0] ||
       zeros[1] * each != outputs || inputs < 1)
-    return from.unreadable_error("has scales or zero points that do not fit it");
+    return from.unfit("has scales or zero points that do not fit it");
   const std::int64_t group = config.group && *config.group > 0 ? *config.group : inputs;
   const bool by_order = order && !is_awq;
-  if (by_order && volume(from.c().shape(*order)) != inputs)
-    return from.unreadable_error("has an order of groups that does not fit it");
-  if (!by_order && ceil_divide(inputs, group) > scales[0])
-    return from.unreadable_error("has fewer groups of scales than its rows take");
+  if (by_order && (volume(from.c().shape(*order)) != inputs ||
+                   size_of(from.c().dtype(*order)) != sizeof(std::int32_t)))
+    return from.unfit("has an order of groups that does not fit it");
+  if (!by_order && !is_awq && config.has_group_order.value_or(true))
+    return from.unfit("has no order of groups (g_idx), and its config does not say desc_act false");
+  if (!config.has_overrides && (!by_order || config.group) &&
+      ceil_divide(inputs, group) != scales[0])
+    return from.unfit(fmt::format("has {} of scales, and its inputs make {}",
+                                  plural(static_cast<std::uint64_t>(scales[0]), "group"),
+                                  ceil_divide(inputs, group)));
+  if (config.has_overrides && !by_order && ceil_divide(inputs, group) > scales[0])
+    return from.unfit("has fewer groups of scales than its rows take");
   DecodedWeight decoded = from.result(from.pair.stem + ".weight", {outputs, inputs});
   decoded.rows_at_once = outputs;
   const int offset = config.has_whole_zeros || is_awq ? 0 : 1;
@@ -207,18 +223,32 @@ QuantFloats largest_of_blocks(const Checkpoint& c, const QuantPair& pair, const 
   return out;
 }
 
+bool has_fitting_maxima(const QuantSource& from, const NfState& state, std::int64_t elements) {
+  const Checkpoint& c = from.c();
+  const auto count = volume(c.shape(*from.companion(0)));
+  if (count != ceil_divide(elements, state.block)) return false;
+  if (c.dtype(*from.companion(0)) != Dtype::kUint8) return from.is_float(from.companion(0));
+  const auto outer = from.companion(3), table = from.companion(4);
+  return state.nested_block > 0 && from.is_float(outer) && from.is_float(table) &&
+         volume(c.shape(*outer)) == ceil_divide(*count, state.nested_block) &&
+         volume(c.shape(*table)) == 256;
+}
+
 Result<DecodedWeight> nf_form(const QuantSource& from) {
   const Checkpoint& c = from.c();
   if (!from.companion(0) || !from.companion(1) || !from.companion(2))
-    return from.unreadable_error("has no table or no state next to it");
+    return from.unfit("has no table or no state next to it");
   SHW_TRY(Bytes json,
           bytes_in_box(c, *from.companion(2), whole(copy_of(c.shape(*from.companion(2))))));
   const auto state = nf_state(json);
   const std::int64_t elements = state ? checked_volume(state->shape).value_or(0) : 0;
   const auto stored = volume(from.weight()).value_or(0);
   if (elements < 1 || state->shape.empty() || state->block < 2 ||
-      stored != ceil_divide(elements, 2) || volume(c.shape(*from.companion(1))) != 16)
-    return from.unreadable_error("has a state that does not say its shape and blocks");
+      stored != ceil_divide(elements, 2) || volume(c.shape(*from.companion(1))) != 16 ||
+      !from.is_float(from.companion(1)))
+    return from.unfit("has a state or a table that does not fit its shape and blocks");
+  if (!has_fitting_maxima(from, *state, elements))
+    return from.unfit("has scales that do not fit its blocks");
   DecodedWeight decoded = from.result(std::string(c.fqn(from.pair.weight)), state->shape);
   decoded.rows_at_once = state->shape[0];
   decoded.decode = [checkpoint = from.checkpoint, pair = from.pair, state = *state, elements](
@@ -247,18 +277,22 @@ Result<DecodedWeight> mlx_form(const QuantSource& from) {
   const auto scale = from.companion(0), bias = from.companion(1);
   const bool is_mx = !bias && from.config.bits == 4 && from.config.group == 32;
   if (is_mx && has_exponents(from)) return mx_rows_form(from, from.pair.stem + ".weight");
-  if (!from.config.bits || !scale || !bias || shape.size() < 2 ||
-      !same(from.c().shape(*scale), from.c().shape(*bias)) ||
+  if (!from.config.bits || shape.size() < 2 ||
       (*from.config.bits != 2 && *from.config.bits != 4 && *from.config.bits != 8))
-    return from.unreadable_error("has no bits, scales and biases that say how it is decoded");
+    return from.unreadable_error("has no bits that say how it is decoded");
+  if (!from.is_float(scale) || !from.is_float(bias) ||
+      !same(from.c().shape(*scale), from.c().shape(*bias)))
+    return from.unfit("has no scales and biases that fit each other");
   const auto bits = static_cast<unsigned>(*from.config.bits);
   Extents decoded_shape = copy_of(shape);
   decoded_shape.back() *= 32 / *from.config.bits;
   Extents rows = copy_of(shape.first(shape.size() - 1));
   const ExtentsView scales = from.c().shape(*scale);
   if (scales.size() != shape.size() || !same(scales.first(rows.size()), rows) ||
-      scales.back() < 1 || decoded_shape.back() % scales.back() != 0)
-    return from.unreadable_error("has scales that do not fit its rows");
+      scales.back() < 1 || decoded_shape.back() % scales.back() != 0 ||
+      (from.config.group && !from.config.has_overrides &&
+       decoded_shape.back() / scales.back() != *from.config.group))
+    return from.unfit("has scales that do not fit its rows");
   DecodedWeight decoded = from.result(from.pair.stem + ".weight", decoded_shape);
   const auto group = static_cast<std::size_t>(decoded_shape.back() / scales.back());
   const auto row_length = static_cast<std::size_t>(decoded_shape.back());
@@ -288,19 +322,31 @@ Result<DecodedWeight> packed_form(const QuantSource& from) {
   const Checkpoint& c = from.c();
   const ExtentsView shape = from.weight();
   const auto scale = from.companion(0), said = from.companion(1);
-  if (!scale || !said || shape.size() != 2 || from.companion(2) || from.companion(3))
+  if (from.companion(2) || from.companion(3))
     return from.unreadable_error("has zero points or an order of groups, which are not decoded");
+  if (from.config.has_zero_points) return from.unfit("has no zero points, and its config has");
+  if (from.config.has_group_order == true)
+    return from.unfit("has no order of groups (weight_g_idx), and its config has");
+  if (!from.is_float(scale) || !said) return from.unfit("has no scales or no shape next to it");
+  if (shape.size() != 2) return from.unreadable_error("is not a matrix");
   SHW_TRY(std::vector<float> whole_shape, all_floats(c, *said));
   constexpr float kMostColumns = 1e9f;
   if (whole_shape.size() != 2 || static_cast<float>(shape[0]) != whole_shape[0] ||
       !(whole_shape[1] >= 1 && whole_shape[1] <= kMostColumns))
-    return from.unreadable_error("has a shape next to it that does not fit");
+    return from.unfit("has a shape next to it that does not fit");
   const auto columns = static_cast<std::int64_t>(whole_shape[1]);
   const ExtentsView scales = c.shape(*scale);
-  const std::int64_t bits = columns > 0 && columns * 8 <= shape[1] * 32 ? 8 : 4;
-  if (columns < 1 || ceil_divide(columns * bits, 32) != shape[1] || scales.size() != 2 ||
-      scales[0] != shape[0] || scales[1] < 1 || columns % scales[1] != 0)
-    return from.unreadable_error("has scales that do not fit its rows");
+  const std::int64_t bits = from.config.weight_bits.value_or(columns * 8 <= shape[1] * 32 ? 8 : 4);
+  if (bits != 4 && bits != 8)
+    return from.unreadable_error("has a number of bits that is not decoded");
+  if (ceil_divide(columns * bits, 32) != shape[1])
+    return from.unfit("has a shape next to it that does not fit");
+  if (scales.size() != 2 || scales[0] != shape[0] || scales[1] < 1 || columns % scales[1] != 0)
+    return from.unfit("has scales that do not fit its rows");
+  // Without a group in the config, a scale is of a whole row.
+  const std::int64_t group = std::max<std::int64_t>(from.config.weight_group.value_or(-1), -1);
+  if (from.config.weight_bits && ceil_divide(columns, group < 1 ? columns : group) != scales[1])
+    return from.unfit("has scales of other groups than its config says");
   DecodedWeight decoded = from.result(from.pair.stem + ".weight", {shape[0], columns});
   decoded.decode = [=, checkpoint = from.checkpoint, weight = from.pair.weight](
                        std::int64_t first, std::int64_t count) -> QuantFloats {
@@ -310,13 +356,14 @@ Result<DecodedWeight> packed_form(const QuantSource& from) {
     SHW_TRY(std::vector<float> factors,
             floats_in_box(source, *scale, rows_box(source.shape(*scale), first, count)));
     const auto row = static_cast<std::size_t>(columns);
-    const auto group = row / (factors.size() / static_cast<std::size_t>(count));
+    const auto of_group = row / (factors.size() / static_cast<std::size_t>(count));
     const std::size_t row_bytes = words.size() / static_cast<std::size_t>(count);
     std::vector<float> out(static_cast<std::size_t>(count) * row);
     for (std::size_t i = 0; i < out.size(); ++i) {
       const auto code =
           packed_number(words.data() + i / row * row_bytes, i % row, static_cast<unsigned>(bits));
-      out[i] = static_cast<float>(static_cast<int>(code) - (1 << (bits - 1))) * factors[i / group];
+      out[i] =
+          static_cast<float>(static_cast<int>(code) - (1 << (bits - 1))) * factors[i / of_group];
     }
     return out;
   };
@@ -352,6 +399,8 @@ Result<DecodedWeight> decoded_weight(std::shared_ptr<const Checkpoint> checkpoin
     case QuantForm::kScaled:
       return byte_form(from);
     case QuantForm::kInt8Rows:
+      if (pair.beside[0] && volume(from.c().shape(*pair.beside[0])) != from.weight()[0])
+        return from.unfit("has scales that are not one per row");
       return scaled_form(from, std::nullopt, 127.0f);
     case QuantForm::kMx:
       return mx_form(from);

@@ -46,6 +46,15 @@ QuantFloats int4_rows(const Checkpoint& c, const Int4Rows& from, std::int64_t fi
   return out;
 }
 
+// True if the class says that a scale is of as many elements of a row; if no class says it, groups
+// are of a power of two.
+bool fits_groups(const QuantSource& from, std::int64_t group) {
+  constexpr std::int64_t kLeastGroup = 16;
+  if (from.of_class != nullptr && from.of_class->block && !from.of_class->block->empty())
+    return from.of_class->block->back() == group;
+  return group >= kLeastGroup && (group & (group - 1)) == 0;
+}
+
 struct TiledInt4 {
   TensorId weight{}, scale_and_zero{};
   Int4Tiles tiles;
@@ -131,10 +140,11 @@ Result<DecodedWeight> int4_form(const QuantSource& from) {
   const ExtentsView scales = c.shape(*scale);
   if (scales.size() != shape.size() || !same(scales.first(at), shape.first(at)) ||
       scales.back() != shape[at] || scales[at] < 1 || elements.back() % scales[at] != 0 ||
-      !same(scales, c.shape(*zero)) || !is_plain_float(c.dtype(*scale)))
-    return from.unreadable_error("has scales or zero points that do not fit it");
+      !same(scales, c.shape(*zero)) || !is_plain_float(c.dtype(*scale)) ||
+      !fits_groups(from, elements.back() / scales[at]))
+    return from.unfit("has scales or zero points that do not fit it");
   if (from.of_class != nullptr && from.of_class->shape && !same(*from.of_class->shape, elements))
-    return from.unreadable_error("has codes for another shape than its class says");
+    return from.unfit("has codes for another shape than its class says");
   // In words, an NPU stores codes with a sign, in another order.
   const bool are_codes = c.dtype(*zero) == Dtype::kInt8;
   if (are_codes != has_words || (!are_codes && !is_plain_float(c.dtype(*zero))))
@@ -163,8 +173,9 @@ Result<DecodedWeight> int4_tiles_form(const QuantSource& from) {
   const ExtentsView shape = c.shape(*both);
   if (shape.size() != padded.size() + 1 || !same(shape.first(at), ExtentsView(padded).first(at)) ||
       shape[at] < 1 || padded.back() % shape[at] != 0 || shape[at + 1] != padded[at] ||
-      shape[at + 2] != 2 || !is_plain_float(c.dtype(*both)))
-    return from.unreadable_error("has a scale_and_zero that does not fit its tiles");
+      shape[at + 2] != 2 || !is_plain_float(c.dtype(*both)) ||
+      !fits_groups(from, padded.back() / shape[at]))
+    return from.unfit("has a scale_and_zero that does not fit its tiles");
   if (from.of_class == nullptr || !from.of_class->shape)
     return from.unreadable_error("is padded to whole tiles, and no file says its shape");
   const Extents& elements = *from.of_class->shape;
@@ -172,7 +183,7 @@ Result<DecodedWeight> int4_tiles_form(const QuantSource& from) {
                     std::equal(elements.begin(), elements.begin() + at, padded.begin()) &&
                     elements[at] > 0 && elements[at] <= padded[at] && elements.back() > 0 &&
                     elements.back() <= padded.back();
-  if (!fits) return from.unreadable_error("has tiles that do not fit the shape of its class");
+  if (!fits) return from.unfit("has tiles that do not fit the shape of its class");
   const TiledInt4 tiled{.weight = from.pair.weight,
                         .scale_and_zero = *both,
                         .tiles = *tiles,

@@ -28,9 +28,8 @@ Result<DecodedWeight> mx_form(const QuantSource& from) {
   const ExtentsView shape = from.weight();
   const auto scale = from.companion(0);
   if (!scale || shape.size() != 4 || from.c().dtype(*scale) != Dtype::kUint8 ||
-      !same(from.c().shape(*scale), shape.first(3)))
-    return from.unreadable_error(
-        "is not of the four dimensions of MXFP4, with a scale for each group");
+      shape[3] != kMxGroup / 2 || !same(from.c().shape(*scale), shape.first(3)))
+    return from.unfit("is not of the four dimensions of MXFP4, with a scale for each group");
   const std::int64_t rows = shape[1], bytes = shape[2] * shape[3];
   DecodedWeight decoded = from.result(from.pair.stem, {shape[0], bytes * 2, rows});
   decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale = *scale, rows,
@@ -60,8 +59,10 @@ Result<DecodedWeight> mx_rows_form(const QuantSource& from, std::string fqn) {
   const ExtentsView scales = scale ? from.c().shape(*scale) : ExtentsView();
   if (!has_exponents(from) || shape.size() < 2 || scales.size() != shape.size() ||
       !same(scales.first(scales.size() - 1), shape.first(shape.size() - 1)) || scales.back() < 1 ||
-      shape.back() * wide % scales.back() != 0)
-    return from.unreadable_error("is not of rows of FP4 with an exponent for each group");
+      shape.back() * wide != scales.back() * kMxGroup / 2)
+    return is_kernel_order(scales, elements_of_fp4(shape), kMxGroup)
+               ? from.unreadable_error("has scales in the order of a kernel")
+               : from.unfit("is not of rows of FP4 with an exponent for each group");
   Extents decoded_shape = copy_of(shape);
   decoded_shape.back() *= wide * 2;
   const auto group = static_cast<std::size_t>(shape.back() * wide / scales.back());

@@ -5,22 +5,33 @@
 #include <algorithm>
 
 #include "core/base/checked.h"
+#include "core/facts/values/quant_mx.h"
 #include "core/tensor/convert.h"
 
 namespace shw {
 namespace {
 
-// Number of elements per scale along an axis with `scales` scales; nullopt if ambiguous.
+constexpr std::int64_t kLeastBlock = 8;
+
+// Number of elements per scale along an axis with `scales` scales, of the sizes that blocks and
+// groups have; nullopt if there is none, as where scales were cut off.
 std::optional<std::int64_t> elements_per_scale(std::int64_t extent, std::int64_t scales,
                                                std::optional<std::int64_t> said) {
   if (scales < 1 || extent < 1) return std::nullopt;
-  if (said && *said > 0 && ceil_divide(extent, *said) == scales) return said;
+  if (said && *said > 0) return ceil_divide(extent, *said) == scales ? said : std::nullopt;
   if (scales == 1) return extent;
   if (scales == extent) return 1;
-  if (extent % scales == 0) return extent / scales;
+  const std::int64_t exact = extent / scales;
+  if (extent % scales == 0 && exact >= kLeastBlock && (exact & (exact - 1)) == 0) return exact;
   for (std::int64_t step : {128, 64, 32, 16, 256})
     if (ceil_divide(extent, step) == scales) return step;
   return std::nullopt;
+}
+
+// MX scales of rows, which a checkpoint may have besides block-scaled weights (scale_of_bytes).
+bool is_of_rows(ExtentsView weight, ExtentsView scale) {
+  return same(weight.first(weight.size() - 1), scale.first(scale.size() - 1)) &&
+         (scale.back() * kMxGroup == weight.back() || scale.back() * kMxGroup / 2 == weight.back());
 }
 
 // Elements per scale along each axis of the weight; a scale with fewer axes applies to the first
@@ -32,25 +43,18 @@ std::optional<Extents> steps_of_scale(const QuantSource& from, ExtentsView scale
   Extents steps = copy_of(weight);
   for (std::size_t d = 0; d < scale.size(); ++d) {
     std::optional<std::int64_t> said;
-    if (from.config.block && scale.size() == weight.size() && d + 2 >= weight.size())
+    const Extents* of_class =
+        from.of_class && from.of_class->block ? &*from.of_class->block : nullptr;
+    if (of_class != nullptr && of_class->size() == weight.size())
+      said = (*of_class)[d];
+    else if (from.config.block && scale.size() == weight.size() && d + 2 >= weight.size() &&
+             !is_of_rows(weight, scale))
       said = (*from.config.block)[d + 2 - weight.size()];
     const auto step = elements_per_scale(weight[d], scale[d], said);
     if (!step) return std::nullopt;
     steps[d] = *step;
   }
   return steps;
-}
-
-// Reads weights as floats; `as_bytes`: bytes that contain E4M3.
-QuantFloats read_weight_floats(const Checkpoint& c, TensorId weight, const Box& box,
-                               bool as_bytes) {
-  if (!as_bytes) return floats_in_box(c, weight, box);
-  SHW_TRY(const Bytes codes, bytes_in_box(c, weight, box));
-  std::vector<float> out(codes.size());
-  std::ranges::transform(codes, out.begin(), [](std::byte code) {
-    return from_narrow<kE4m3fnForm>(std::to_integer<std::uint32_t>(code));
-  });
-  return out;
 }
 
 struct ScaledWeight {
@@ -66,7 +70,7 @@ QuantFloats scaled_rows(const Checkpoint& c, const ScaledWeight& from, std::int6
                         std::int64_t count) {
   const ExtentsView shape = c.shape(from.weight);
   SHW_TRY(std::vector<float> out,
-          read_weight_floats(c, from.weight, rows_box(shape, first, count), from.as_bytes));
+          float8_in_box(c, from.weight, rows_box(shape, first, count), from.as_bytes));
   // Reads only the scales of these rows, because MXFP8's scales are 1/32 of the weight.
   const std::int64_t first_cell = first / from.steps[0];
   const std::int64_t cell_rows =
@@ -108,11 +112,12 @@ DecodedWeight scaled_weight(const QuantSource& from, ScaledWeight scaled) {
 Result<ScaledWeight> find_scale_steps(const QuantSource& from) {
   const auto scale = from.companion(0);
   if (!scale) return from.unreadable_error("has no scale next to it");
+  if (!from.is_float(scale) && !has_exponents(from))
+    return from.unfit(fmt::format("has a scale of {}", name(from.c().dtype(*scale))));
   auto steps = steps_of_scale(from, from.c().shape(*scale));
   if (!steps)
-    return from.unreadable_error(fmt::format("is {}, and its scale of {} makes no blocks of it",
-                                             to_text(from.weight()),
-                                             to_text(from.c().shape(*scale))));
+    return from.unfit(fmt::format("is {}, and its scale of {} makes no blocks of it",
+                                  to_text(from.weight()), to_text(from.c().shape(*scale))));
   return ScaledWeight{from.pair.weight, *scale, std::move(*steps), {}};
 }
 
@@ -134,6 +139,17 @@ std::string decoded_name(const QuantSource& from) {
   return from.pair.stem.substr(0, dot) + from.pair.stem.substr(dot + 1);
 }
 
+QuantFloats float8_in_box(const Checkpoint& checkpoint, TensorId tensor, const Box& box,
+                          bool as_bytes) {
+  if (!as_bytes) return floats_in_box(checkpoint, tensor, box);
+  SHW_TRY(const Bytes codes, bytes_in_box(checkpoint, tensor, box));
+  std::vector<float> out(codes.size());
+  std::ranges::transform(codes, out.begin(), [](std::byte code) {
+    return from_narrow<kE4m3fnForm>(std::to_integer<std::uint32_t>(code));
+  });
+  return out;
+}
+
 Result<std::vector<float>> scales_in_box(const Checkpoint& checkpoint, TensorId scale,
                                          const Box& box) {
   const Dtype dtype = checkpoint.dtype(scale);
@@ -151,7 +167,7 @@ Result<DecodedWeight> scaled_form(const QuantSource& from, std::optional<TensorI
                                   float divided_by) {
   SHW_TRY(ScaledWeight scaled, find_scale_steps(from));
   if (zero && !same(from.c().shape(*zero), from.c().shape(scaled.scale)))
-    return from.unreadable_error("has zero points that do not fit its scales");
+    return from.unfit("has zero points that do not fit its scales");
   scaled.zero = zero;
   scaled.divided_by = divided_by;
   return scaled_weight(from, std::move(scaled));
@@ -171,10 +187,13 @@ Result<DecodedWeight> mx8_form(const QuantSource& from) {
   const auto scale = from.companion(0);
   if (!scale) return from.unreadable_error("has no scale next to it");
   const Extents expected = shape_of_groups(weight, kMxGroup);
+  if (is_kernel_order(from.c().shape(*scale), weight, kMxGroup) &&
+      !same(from.c().shape(*scale), expected))
+    return from.unreadable_error("has scales in the order of a kernel");
   if (!same(from.c().shape(*scale), expected))
-    return from.unreadable_error(
-        fmt::format("is {}, and its scale is {}, not {}: one for each {} columns", to_text(weight),
-                    to_text(from.c().shape(*scale)), to_text(expected), kMxGroup));
+    return from.unfit(fmt::format("is {}, and its scale is {}, not {}: one for each {} columns",
+                                  to_text(weight), to_text(from.c().shape(*scale)),
+                                  to_text(expected), kMxGroup));
   ScaledWeight scaled{from.pair.weight, *scale, Extents(weight.size(), 1), {}};
   scaled.steps.back() = kMxGroup;
   return scaled_weight(from, std::move(scaled));

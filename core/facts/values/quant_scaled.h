@@ -18,6 +18,9 @@ Result<DecodedWeight> mx8_form(const QuantSource& from);
 // "0.weight.qdata" and "0.weight.tensor_impl.int_data".
 std::string decoded_name(const QuantSource& from);
 
+// Numbers of a box; with `as_bytes` its bytes are float8_e4m3fn.
+QuantFloats float8_in_box(const Checkpoint& checkpoint, TensorId tensor, const Box& box,
+                          bool as_bytes);
 // Scales in a box; bytes are exponents of two (E8M0).
 Result<std::vector<float>> scales_in_box(const Checkpoint& checkpoint, TensorId scale,
                                          const Box& box);

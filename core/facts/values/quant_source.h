@@ -12,6 +12,7 @@
 #include "core/facts/values/decoded_weight.h"
 #include "core/facts/values/quant_numbers.h"
 #include "core/formats/common/tensor_class.h"
+#include "core/tensor/cast.h"
 
 namespace shw {
 
@@ -35,9 +36,18 @@ struct QuantSource {
       if (one) decoded.used.push_back(*one);
     return decoded;
   }
+  // The weight is of a form that is not decoded.
   tl::unexpected<Error> unreadable_error(std::string why) const {
     return fail(ErrorKind::kUnsupported, std::move(why),
                 Place{.file = {}, .tensor = std::string(c().fqn(pair.weight))});
+  }
+  // The weight and its companions contradict each other or their config: no loader reads them.
+  tl::unexpected<Error> unfit(std::string why) const {
+    return fail(ErrorKind::kDamaged, std::move(why),
+                Place{.file = {}, .tensor = std::string(c().fqn(pair.weight))});
+  }
+  bool is_float(std::optional<TensorId> tensor) const {
+    return tensor && is_plain_float(c().dtype(*tensor));
   }
 };
 

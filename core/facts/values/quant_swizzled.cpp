@@ -95,16 +95,19 @@ Result<DecodedWeight> group_scaled(const QuantSource& from, std::int64_t group,
   Extents elements = copy_of(from.weight());
   if (from.c().dtype(from.pair.weight) == Dtype::kUint8) elements.back() *= 2;
   if (from.of_class != nullptr && from.of_class->shape && !same(*from.of_class->shape, elements))
-    return from.unreadable_error("has numbers for another shape than its class says");
+    return from.unfit("has numbers for another shape than its class says");
+  if (!from.companion(0)) return from.unfit("has no scale next to it");
   const auto scales = scales_of(from, elements, group);
+  if (!scales && is_kernel_order(from.c().shape(*from.companion(0)), elements, group))
+    return from.unreadable_error("has scales whose tiles mix rows of two matrices");
   if (!scales)
-    return from.unreadable_error(
-        "has scales that are neither one per group of its rows nor tiles of these");
+    return from.unfit("has scales that are neither one per group of its rows nor tiles of these");
   // One number, or one per matrix: [experts, 1, 1].
   const auto globals = global ? volume(from.c().shape(*global)) : 1;
-  if (globals != 1 &&
-      (elements.size() != 3 || globals != elements[0] || from.c().shape(*global)[0] != elements[0]))
-    return from.unreadable_error("has a per_tensor_scale that does not fit it");
+  const bool is_number = !global || from.is_float(global);
+  if (!is_number || (globals != 1 && (elements.size() != 3 || globals != elements[0] ||
+                                      from.c().shape(*global)[0] != elements[0])))
+    return from.unfit("has a per_tensor_scale that does not fit it");
   const bool is_per_matrix = globals != 1;
   const auto of_one = static_cast<std::size_t>(group);
   const auto of_matrix = static_cast<std::size_t>(is_per_matrix ? elements[1] * elements[2] : 0);
@@ -138,6 +141,9 @@ Result<DecodedWeight> mx_of_torchao_form(const QuantSource& from) {
 }
 
 Result<DecodedWeight> nv_of_torchao_form(const QuantSource& from) {
+  if (from.of_class == nullptr && !from.companion(1))
+    return from.unreadable_error(
+        "has no per_tensor_scale, and no file says that its class has none");
   return group_scaled(from, kNvGroup, from.companion(1));
 }
 

@@ -28,10 +28,14 @@ Result<DecodedWeight> affine_form(const QuantSource& from) {
   const auto scale = from.companion(0);
   if (scale && !is_plain_float(from.c().dtype(*scale)))
     return from.unreadable_error("has scales of a form that is not decoded");
+  const bool is_of_torchao = !fqn.ends_with("._data");
+  if (is_of_torchao && from.of_class == nullptr && dtype == Dtype::kInt8 && !from.companion(1))
+    return from.unreadable_error(
+        "has no zero_point next to it, and no file says that its class has none");
   if (from.of_class != nullptr && from.of_class->shape &&
       !same(*from.of_class->shape, from.weight()))
-    return from.unreadable_error(fmt::format("is {}, and its class says {}", to_text(from.weight()),
-                                             to_text(*from.of_class->shape)));
+    return from.unfit(fmt::format("is {}, and its class says {}", to_text(from.weight()),
+                                  to_text(*from.of_class->shape)));
   // Scales [n, n] for a weight of n rows fit int4 and int8: only the class tells.
   const ExtentsView weight = from.weight();
   const ExtentsView scales = scale ? from.c().shape(*scale) : ExtentsView();
@@ -39,6 +43,15 @@ Result<DecodedWeight> affine_form(const QuantSource& from) {
       scales.back() > 1 && scales.back() == weight[weight.size() - 2] && from.companion(1))
     return from.unreadable_error("is int8 or two int4 per byte, and no file names its class");
   return scaled_form(from, from.companion(1), 1.0f);
+}
+
+// The first tensor that the file lists for the class and that is not there.
+std::optional<std::string> lost_part(const QuantSource& from) {
+  if (from.of_class == nullptr) return std::nullopt;
+  const auto& parts = from.of_class->parts;
+  const auto lost =
+      std::ranges::find_if(parts, [&](const std::string& part) { return !from.c().find(part); });
+  return lost == parts.end() ? std::nullopt : std::optional(*lost);
 }
 
 std::optional<QuantForm> form_of_class(std::string_view type, QuantForm found) {
@@ -69,6 +82,9 @@ Result<DecodedWeight> torchao_form(const QuantSource& from, QuantForm form) {
       from.c().find(from.pair.stem + ".act_pre_scale"))
     return from.unreadable_error(
         "has an act_pre_scale, with which the model multiplies its inputs");
+  if (const auto lost = lost_part(from))
+    return from.unfit(
+        fmt::format("is a {} that lacks {}", printable(from.of_class->type), printable(*lost)));
   const std::string type = from.of_class == nullptr ? std::string() : from.of_class->type;
   const auto of_class = form_of_class(type, form);
   if (!of_class)
@@ -79,8 +95,7 @@ Result<DecodedWeight> torchao_form(const QuantSource& from, QuantForm form) {
                     (form == QuantForm::kAffine && *of_class == QuantForm::kInt4) ||
                     (form == QuantForm::kInt4 && *of_class == QuantForm::kAffine);
   if (!fits)
-    return from.unreadable_error(
-        fmt::format("has parts that do not fit its class, {}", printable(type)));
+    return from.unfit(fmt::format("has parts that do not fit its class, {}", printable(type)));
   switch (*of_class) {
     case QuantForm::kInt4:
       return int4_form(from);

@@ -11,9 +11,11 @@
 namespace shw {
 
 struct TensorClass {
-  std::string fqn;               // of the wrapping tensor: "0.weight"
-  std::string type;              // without its module: "Int4Tensor"
-  std::optional<Extents> shape;  // of the wrapping tensor; nullopt if it is not recorded
+  std::string fqn;                      // of the wrapping tensor: "0.weight"
+  std::string type;                     // without its module: "Int4Tensor"
+  std::optional<Extents> shape;         // of the wrapping tensor; nullopt if it is not recorded
+  std::vector<std::string> parts = {};  // names of the tensors that the file says it wraps
+  std::optional<Extents> block = {};    // elements that share a scale; one number if of a row
 };
 
 // "Int4Tensor" for "torchao.quantization.Int4Tensor".

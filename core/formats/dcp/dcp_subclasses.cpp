@@ -12,6 +12,7 @@
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/record_reader.h"
 #include "core/formats/dcp/dcp_formats.h"
+#include "core/formats/dcp/dcp_read.h"
 #include "core/formats/dcp/wrapped_items.h"
 #include "core/formats/joined_folders.h"
 #include "core/model/builder.h"
@@ -288,6 +289,26 @@ class SubclassUnwrapper {
 OpenedCheckpoint with_wrapped_tensors(std::shared_ptr<const Checkpoint> checkpoint,
                                       Progress* progress) {
   return SubclassUnwrapper(std::move(checkpoint), progress).run();
+}
+
+std::vector<TensorClass> classes_in_items(const Checkpoint& checkpoint) {
+  std::vector<TensorClass> classes;
+  if (&checkpoint.format() != &kDcpWrappedFormat || checkpoint.directory() == nullptr)
+    return classes;
+  auto recorded = read_dcp(checkpoint.directory(), nullptr);
+  if (!recorded) return classes;
+  const Checkpoint& c = **recorded;
+  WrappedItems items(c);
+  for (TensorId tensor : c.tensors()) {
+    const std::string fqn(c.fqn(tensor));
+    if (checkpoint.find(fqn) || !is_candidate(c, tensor, true)) continue;
+    const auto item = items.read(*c.chunks(tensor).begin());
+    if (!item) continue;
+    TensorClass found{fqn, class_without_module(item->type), copy_of(c.shape(tensor))};
+    for (const WrappedPart& part : item->parts) found.parts.push_back(fqn + "." + part.name);
+    classes.push_back(std::move(found));
+  }
+  return classes;
 }
 
 }  // namespace shw

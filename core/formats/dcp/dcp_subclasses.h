@@ -4,7 +4,10 @@
 // "qdata" and "scale" becomes "w.qdata" and "w.scale".
 #pragma once
 
+#include <vector>
+
 #include "core/base/progress.h"
+#include "core/formats/common/tensor_class.h"
 #include "core/formats/format_row.h"
 
 namespace shw {
@@ -14,5 +17,9 @@ namespace shw {
 // Tensors whose wrapped tensors do not form boxes are left unchanged.
 OpenedCheckpoint with_wrapped_tensors(std::shared_ptr<const Checkpoint> checkpoint,
                                       Progress* progress);
+
+// The classes of the tensors that with_wrapped_tensors() made; reads .metadata and one item per
+// tensor again.
+std::vector<TensorClass> classes_in_items(const Checkpoint& checkpoint);
 
 }  // namespace shw

@@ -106,6 +106,7 @@ constexpr FormatRow kDcpRow = {
     .open = open_dcp,
     .named = dcp_metadata_file_role,
     .unfinished = unfinished_save,
+    .tensor_classes = classes_in_items,
 };
 constexpr FormatRow kDcpRankLocalRow = {
     &kDcpRankLocalFormat, kDcpMetadataName,     recognises_rank_local,

@@ -27,6 +27,27 @@ bool contains_quoted_tensor_name(const Checkpoint& checkpoint, std::string_view 
   return false;
 }
 
+std::optional<Extents> sizes_in_json(const nlohmann::json& sizes) {
+  if (!sizes.is_array() || sizes.size() > kMaxDims) return std::nullopt;
+  Extents shape;
+  for (const auto& size : sizes) {
+    if (!size.is_number_integer()) return std::nullopt;
+    shape.push_back(size.get<std::int64_t>());
+  }
+  return shape;
+}
+
+// The names of the tensors of parameter `key` that torchao's entry lists: "a._weight_qdata".
+std::vector<std::string> listed_parts(const std::string& key, const nlohmann::json& entry) {
+  std::vector<std::string> parts;
+  const std::string before = std::string(key).insert(key.rfind('.') + 1, 1, '_') + "_";
+  const auto names = entry.is_object() ? entry.find(kPartNames) : entry.end();
+  if (names == entry.end() || !names->is_array()) return parts;
+  for (const auto& one : *names)
+    if (one.is_string()) parts.push_back(before + one.get<std::string>());
+  return parts;
+}
+
 // {"_type": "Int4Tensor", "_data": {"shape": [8, 16], ...}, "_tensor_data_names": [...]}
 std::optional<TensorClass> class_in_entry(const std::string& key, const std::string& text) {
   if (text.size() > kMostPackedText || text.find(kPartNames) == std::string::npos)
@@ -34,17 +55,13 @@ std::optional<TensorClass> class_in_entry(const std::string& key, const std::str
   const auto json = parse_json<nlohmann::json>(text).tree;
   if (!json.is_object() || !json.contains("_type") || !json["_type"].is_string())
     return std::nullopt;
-  TensorClass found{key, json["_type"].get<std::string>(), std::nullopt};
+  TensorClass found{key, json["_type"].get<std::string>(), std::nullopt, listed_parts(key, json)};
   const auto data = json.find("_data");
-  if (data == json.end() || !data->is_object() || !data->contains("shape")) return found;
-  const auto& sizes = (*data)["shape"];
-  if (!sizes.is_array() || sizes.size() > kMaxDims) return found;
-  Extents shape;
-  for (const auto& size : sizes) {
-    if (!size.is_number_integer()) return found;
-    shape.push_back(size.get<std::int64_t>());
-  }
-  found.shape = std::move(shape);
+  if (data == json.end() || !data->is_object()) return found;
+  if (const auto sizes = data->find("shape"); sizes != data->end())
+    found.shape = sizes_in_json(*sizes);
+  if (const auto block = data->find("block_size"); block != data->end())
+    found.block = sizes_in_json(block->is_array() ? *block : nlohmann::json::array({*block}));
   return found;
 }
 
@@ -70,17 +87,9 @@ bool is_metadata_of_format(std::string_view key) {
 
 std::vector<std::string> packed_tensor_parts(const Checkpoint& checkpoint, const std::string& key,
                                              const std::string& text) {
-  std::vector<std::string> parts;
-  const std::size_t part = key.rfind('.') + 1;
-  if (text.size() > kMostPackedText || text.find(kPartNames) == std::string::npos) return parts;
-  const auto json = parse_json<nlohmann::json>(text).tree;
-  if (!json.is_object() || !json.contains(kPartNames) || !json[kPartNames].is_array()) return parts;
-  const std::string before = std::string(key).insert(part, 1, '_') + "_";
-  for (const auto& one : json[kPartNames]) {
-    if (!one.is_string()) continue;
-    std::string name = before + one.get<std::string>();
-    if (checkpoint.find(name)) parts.push_back(std::move(name));
-  }
+  if (text.size() > kMostPackedText || text.find(kPartNames) == std::string::npos) return {};
+  auto parts = listed_parts(key, parse_json<nlohmann::json>(text).tree);
+  std::erase_if(parts, [&](const std::string& name) { return !checkpoint.find(name); });
   return parts;
 }
 

@@ -96,7 +96,9 @@ void add_classes_of_file(const OpenedState& state, const std::string& path,
     std::string fqn = wrapping_fqn(entry, subclass);
     if (fqn.empty() || !seen.insert(fqn).second) continue;
     if (is_prefixed) fqn = torch_stem(path) + "." + fqn;
-    classes.push_back({std::move(fqn), class_without_module(subclass.type), subclass.stands_for});
+    TensorClass found{fqn, class_without_module(subclass.type), subclass.stands_for};
+    for (const WrappedTensor& one : subclass.tensors) found.parts.push_back(fqn + "." + one.name);
+    classes.push_back(std::move(found));
   }
 }
 

@@ -100,6 +100,72 @@ Result<StateForms> forms_of(const Outputs& outputs) {
   return all;
 }
 
+bool is_number_text(std::string_view text) {
+  return !text.empty() && text.size() < 10 && (text == "0" || text.front() != '0') &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// The parameters that a list of groups names by number: [{"params": [0, 1], ...}].
+std::set<std::int64_t> numbered_parameters(const PickleTree& tree, NodeId groups) {
+  std::set<std::int64_t> numbers;
+  if (tree.kind(groups) != NodeKind::kList) return numbers;
+  for (NodeId group : tree.items(groups)) {
+    const NodeId parameters = tree.find(group, "params");
+    for (NodeId one : tree.items(parameters))
+      if (const auto number = tree.integer(one); tree.kind(one) == NodeKind::kInt && number)
+        numbers.insert(*number);
+  }
+  return numbers;
+}
+
+// Adds the keys of states that torch.optim looks up by number, below `path` and in the dicts there.
+// DCP records numbers and text alike.
+void add_numbered_states(const PickleTree& tree, NodeId dict, std::vector<PathPart>& path,
+                         StateForms::Paths& numbers) {
+  constexpr std::size_t kDeepest = 4;
+  if (tree.kind(dict) != NodeKind::kDict || path.size() > kDeepest) return;
+  const std::set<std::int64_t> parameters =
+      numbered_parameters(tree, tree.find(dict, "param_groups"));
+  const auto items = tree.items(dict);
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    const auto key = tree.text(items[i]);
+    if (!key) continue;
+    path.emplace_back(std::string(*key));
+    if (*key == "state" && !parameters.empty() && tree.kind(items[i + 1]) == NodeKind::kDict) {
+      const auto states = tree.items(items[i + 1]);
+      for (std::size_t k = 0; k + 1 < states.size(); k += 2) {
+        const auto text = tree.text(states[k]);
+        if (!text || !is_number_text(*text) || !parameters.contains(std::stoll(std::string(*text))))
+          continue;
+        path.emplace_back(std::string(*text));
+        numbers.insert(path);
+        path.pop_back();
+      }
+    } else {
+      add_numbered_states(tree, items[i + 1], path, numbers);
+    }
+    path.pop_back();
+  }
+}
+
+// The pickle of the state dict. From a source that records no types of keys, the keys of optimizer
+// states get the type that their groups use for parameters.
+Result<Bytes> pickle_of_model(const Outputs& outputs, const std::vector<std::string>& values) {
+  SHW_TRY(StateForms forms, forms_of(outputs));
+  SHW_TRY(Bytes pickle, pickle_state_dict(outputs, values, forms));
+  const bool may_have_states = std::ranges::any_of(outputs.tensors, [](const OutputTensor& tensor) {
+    return tensor.path.size() > 2 &&
+           std::ranges::find(tensor.path, PathPart("state")) != tensor.path.end();
+  });
+  if (!may_have_states) return pickle;
+  SHW_TRY(const PickleTree tree, decode_pickle(pickle, kModelFile));
+  std::vector<PathPart> path;
+  const std::size_t before = forms.numbers.size();
+  add_numbered_states(tree, tree.root(), path, forms.numbers);
+  if (forms.numbers.size() == before) return pickle;
+  return pickle_state_dict(outputs, values, forms);
+}
+
 // Objects that a reader would not find under their names.
 Result<std::set<std::string>> unreachable_objects(const Outputs& outputs, const PickleTree& tree,
                                                   const std::set<std::string>& whole) {
@@ -225,8 +291,7 @@ Status lay_out_file(const ModelFile& file, LaidOut& out) {
   const Outputs& outputs = file.outputs;
   const auto index = static_cast<std::uint32_t>(out.files.size());
   SHW_TRY(std::vector<std::string> values, values_of(outputs));
-  SHW_TRY(StateForms forms, forms_of(outputs));
-  SHW_TRY(Bytes pickle, pickle_state_dict(outputs, values, forms));
+  SHW_TRY(Bytes pickle, pickle_of_model(outputs, values));
   SHW_TRY(TorchArchive archive, archive_of_model(file, pickle));
   for (const OutputTensor& tensor : outputs.tensors)
     archive.storages.push_back(hole_payload(*bytes_of(tensor, tensor.tiles[0]), 0));

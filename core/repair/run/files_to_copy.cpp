@@ -65,6 +65,14 @@ bool is_weights_of_another_library(const Format& format, const std::string& path
                      [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
+// True for the ranks' shards that torch's HuggingFaceStorageWriter keeps in a subfolder, next to
+// the files that it made of them: the same weights again, which the result changes.
+bool is_shard_of_source(const Format& format, std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return format.traits.one_piece && name.size() != path.size() && name.starts_with("shard-") &&
+         name.find("-model-") != name.npos && name.ends_with(".safetensors");
+}
+
 // Subfolders with weights: the other files in them belong to those weights.
 std::set<std::string, std::less<>> folders_with_weights(const Checkpoint& source) {
   std::set<std::string, std::less<>> folders;
@@ -99,7 +107,8 @@ struct NeighbourFilter {
   bool is_not_copied(const std::string& path) const {
     if (!stays) return !is_companion(path);
     if (would_be_ambiguous(source.format(), path) ||
-        is_weights_of_another_library(source.format(), path))
+        is_weights_of_another_library(source.format(), path) ||
+        is_shard_of_source(source.format(), path))
       return true;
     return weights_only && !is_companion(path);
   }

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/facts/facts.h"
 #include "core/facts/names/quant_families.h"
+#include "core/facts/values/quant_forms.h"
 #include "core/model/finding.h"
 
 namespace shw {
@@ -16,6 +18,8 @@ struct QuantCheck {
   const Facts& facts;
   std::optional<QuantConfig> config;
   std::vector<Finding>& findings;
+  TensorClasses classes = {};             // of torchao's weights
+  std::set<std::string> of_classes = {};  // the tensors that they list
 
   std::string fqn(TensorId tensor) const { return std::string(facts.checkpoint.fqn(tensor)); }
   void report(std::string cause, std::vector<std::string> subjects,
@@ -30,6 +34,10 @@ std::string any_of_endings(const QuantCompanion& companion);
 void report_values(QuantCheck& check, const QuantFamily& family, std::size_t k);
 // Group numbers of GPTQ (g_idx) beyond the rows of scales. Read without --data if they are small.
 void report_group_order(QuantCheck& check, const QuantFamily& family, std::size_t k);
+// Weights whose parts contradict each other or their config, and that `from` on no finding names.
+void report_unfit(QuantCheck& check, const QuantFamily& family, std::size_t from);
+// Tensors that torchao's classes list and that are not there, of weights that no finding names.
+void report_lost_parts(QuantCheck& check);
 // Router biases in 16 bits next to others in 32.
 void report_router_bias(QuantCheck& check);
 // Reports layers that have only one of the scales of the key-value cache.

@@ -43,6 +43,9 @@ std::string_view config_requirement_text(const QuantCheck& check, const QuantFam
     return "that the scales of the inputs are stored (static, not dynamic)";
   if (companion.endings == ".weight_zero_point" && check.config->has_zero_points)
     return "symmetric false";
+  if (companion.endings.ends_with("g_idx") && check.config->has_group_order == true &&
+      check.config->method != "awq")
+    return "that groups follow an order (desc_act, actorder)";
   return {};
 }
 
@@ -50,13 +53,15 @@ void report_missing(QuantCheck& check, const QuantFamily& family, std::size_t k)
   const QuantCompanion& companion = family.scheme->companions[k];
   if (companion.need == CompanionNeed::kOptional) return;
   const Checkpoint& c = check.facts.checkpoint;
+  const bool as_others = companion.need == CompanionNeed::kAsOthers;
   std::vector<std::string> without;
   for (const QuantPair& pair : family.pairs) {
+    // The class of a torchao weight lists its parts, which report_unfit compares.
+    if (as_others && check.of_classes.contains(check.fqn(pair.weight))) continue;
     if (is_needed(c, companion.need, pair) && !pair.beside[k])
       without.push_back(check.fqn(pair.weight));
   }
   const std::size_t with = family.pairs.size() - without.size();
-  const bool as_others = companion.need == CompanionNeed::kAsOthers;
   const std::string_view asked = config_requirement_text(check, family, companion);
   if (without.empty() || (as_others && asked.empty() && without.size() * 4 > family.pairs.size()))
     return;
@@ -340,7 +345,12 @@ void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
   QuantCheck check{facts, {}, findings};
   if (c.directory() != nullptr) check.config = read_quant_config(*c.directory());
   const bool is_whole = is_read_whole(c);
-  for (const QuantFamily& family : quant_families(facts, check.config)) {
+  const std::vector<QuantFamily> families = quant_families(facts, check.config);
+  check.classes = classes_of_families(c, families);
+  for (const auto& [fqn, one] : check.classes)
+    check.of_classes.insert(one.parts.begin(), one.parts.end());
+  for (const QuantFamily& family : families) {
+    const std::size_t before = findings.size();
     for (std::size_t k = 0; k < family.scheme->companions.size(); ++k) {
       if (is_whole) report_missing(check, family, k);
       report_endings(check, family, k);
@@ -350,12 +360,14 @@ void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
       report_values(check, family, k);
       report_group_order(check, family, k);
     }
+    if (is_whole) report_unfit(check, family, before);
     if (is_whole) report_orphans(check, family);
     report_unconverted(check, family);
     report_mismatched_bits(check, family);
     if (is_whole) report_left_plain(check, family);
     report_quantiser_state(check, family);
   }
+  if (is_whole) report_lost_parts(check);
   report_router_bias(check);
   report_cache_scales(check);
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <memory>
+#include <set>
 
 #include "core/base/parse_text.h"
 #include "core/base/words.h"
@@ -58,6 +60,8 @@ std::string any_of_endings(const QuantCompanion& companion) {
   std::vector<std::string> names;
   for (std::string_view ending : split_at(companion.endings, '|'))
     names.push_back("`" + bare_ending(ending) + "`");
+  // Endings that differ in their first character alone are one name.
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : " or ") + name;
   return text;
@@ -113,6 +117,63 @@ void report_group_order(QuantCheck& check, const QuantFamily& family, std::size_
                   plural(subjects.size(), "g_idx tensor"), subjects.size() == 1 ? "names" : "name",
                   details.front()),
       subjects, details);
+}
+
+void report_unfit(QuantCheck& check, const QuantFamily& family, std::size_t from) {
+  const QuantForm form = family.scheme->form;
+  // Whether these fit is in the values of a small tensor next to each.
+  if (form == QuantForm::kNf || form == QuantForm::kPacked) return;
+  // Other tensors have such names and dtypes too.
+  const bool is_certain = family.is_said || !check.classes.empty() ||
+                          (form != QuantForm::kScaled && form != QuantForm::kAffine);
+  if (!is_certain) return;
+  std::set<std::string> named;
+  for (std::size_t i = from; i < check.findings.size(); ++i)
+    named.insert(check.findings[i].subjects.begin(), check.findings[i].subjects.end());
+  const std::shared_ptr<const Checkpoint> checkpoint(&check.facts.checkpoint,
+                                                     [](const Checkpoint*) {});
+  std::vector<std::string> subjects, details;
+  for (const QuantPair& pair : family.pairs) {
+    const bool is_named = named.contains(check.fqn(pair.weight)) ||
+                          std::ranges::any_of(pair.beside, [&](const auto& one) {
+                            return one && named.contains(check.fqn(*one));
+                          });
+    if (is_named) continue;
+    const auto decoded = decoded_weight(checkpoint, family, pair,
+                                        check.config.value_or(QuantConfig{}), check.classes);
+    if (decoded || decoded.error().kind != ErrorKind::kDamaged) continue;
+    subjects.push_back(check.fqn(pair.weight));
+    details.push_back(fmt::format("{} {}", subjects.back(), decoded.error().message));
+  }
+  if (subjects.empty()) return;
+  check.report(fmt::format("{} {} not fit what belongs to {}: {}. A loader stops there, or "
+                           "computes with other numbers.",
+                           plural(subjects.size(), std::string(family.scheme->title) + " weight"),
+                           subjects.size() == 1 ? "does" : "do",
+                           subjects.size() == 1 ? "it" : "them", details.front()),
+               subjects, details);
+}
+
+void report_lost_parts(QuantCheck& check) {
+  std::set<std::string> named;
+  for (const Finding& finding : check.findings)
+    named.insert(finding.subjects.begin(), finding.subjects.end());
+  std::vector<std::string> subjects, details;
+  for (const auto& [fqn, one] : check.classes) {
+    if (std::ranges::any_of(one.parts, [&](const auto& part) { return named.contains(part); }))
+      continue;
+    const auto lost = std::ranges::find_if(
+        one.parts, [&](const std::string& part) { return !check.facts.checkpoint.find(part); });
+    if (lost == one.parts.end()) continue;
+    subjects.push_back(*lost);
+    details.push_back(fmt::format("{} of {}, a {}", *lost, fqn, one.type));
+  }
+  if (subjects.empty()) return;
+  check.report(fmt::format("{} of quantised weights {} not there: {}. The file lists what its "
+                           "classes are made of, and a loader stops at {}.",
+                           plural(subjects.size(), "tensor"), subjects.size() == 1 ? "is" : "are",
+                           short_list_text(details), subjects.size() == 1 ? "it" : "them"),
+               subjects, details);
 }
 
 // Reports router biases in 16 bits: routers add them to scores before selecting experts, so experts

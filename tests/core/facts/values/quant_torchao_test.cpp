@@ -204,6 +204,31 @@ TEST_CASE("quant_torchao: parts of other shapes, or missing ones, leave the weig
   }
 }
 
+TEST_CASE("quant_torchao: a weight is not decoded without a part that its class lists") {
+  for (const auto& [name, part] : std::vector<std::pair<std::string, std::string>>{
+           {"mx", "nv_scaled._weight_per_tensor_scale"},
+           {"mx", "nv_many._weight_per_tensor_scale"},
+           {"mx", "mx8._weight_scale"},
+           {"mx", "nv._weight_qdata"},
+           {"int4", "int8._weight_zero_point"},
+           {"int4", "a._weight_zero_point"}}) {
+    CAPTURE(part);
+    const auto stored = with_header(name, [&](json& header) {
+      header["other." + part] = header[part];  // its bytes stay
+      header.erase(part);
+    });
+    auto made = dequantised(stored, nullptr);
+    REQUIRE(made.has_value());
+    CHECK_FALSE((*made)->find(part.substr(0, part.find('.')) + ".weight").has_value());
+    bool is_named = false;
+    for (const Finding& finding : quantised_findings(*stored))
+      is_named =
+          is_named || (finding.rule == "quantised-pairs" &&
+                       finding.cause.find(part.substr(0, part.find('.'))) != std::string::npos);
+    CHECK(is_named);
+  }
+}
+
 TEST_CASE("quant_torchao: a weight whose inputs are scaled too stays as it is") {
   for (const std::string weight : {"int8", "a", "tiles"}) {
     CAPTURE(weight);
