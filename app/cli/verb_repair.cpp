@@ -5,8 +5,8 @@
 #include "core/io/path_text.h"
 #include "core/io/store.h"
 #include "core/model/reachable.h"
+#include "core/repair/run/estimate_text.h"
 #include "core/repair/run/in_place.h"
-#include "core/repair/run/outlook_words.h"
 #include "core/report/answers.h"
 #include "core/report/report.h"
 #include "core/report/text.h"
@@ -77,7 +77,7 @@ std::string repair_cost_text(const Options& options, const Checkpoint& checkpoin
 
 // Text of --explain, the same as in the window under "what it takes".
 std::string outlook_text(const Plan& plan, const Result<RepairEstimate>& outlook) {
-  std::string text = "\n" + in_words(plan) + "\n";
+  std::string text = "\n" + summary_text_of(plan) + "\n";
   if (!outlook)
     return text + "It cannot be carried out: " + printable(outlook.error().message) + "\n";
   for (const auto& [label, value] : estimate_rows(*outlook))
@@ -298,8 +298,8 @@ int run_repair(Context& context) {
   print_traffic(context, result->traffic);
   auto remaining = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::still_wrong(*opened, result->output, options.depth, &context.progress,
-                              context.team);
+    return verbs::findings_of_result(*opened, result->output, options.depth, &context.progress,
+                                     context.team);
   }();
   if (!remaining) return fail_with(context, remaining.error());
   if (auto sent = upload_result(context, *result); !sent) return fail_with(context, sent.error());

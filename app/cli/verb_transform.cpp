@@ -9,8 +9,8 @@
 #include "app/cli/verbs.h"
 #include "core/base/words.h"
 #include "core/io/store.h"
+#include "core/repair/run/estimate_text.h"
 #include "core/repair/run/in_place.h"
-#include "core/repair/run/outlook_words.h"
 #include "core/report/listing.h"
 #include "core/report/report.h"
 #include "core/verbs/convert_plan.h"
@@ -42,7 +42,7 @@ std::string steps_in_words(const verbs::StepsEstimate& outlook) {
   return text;
 }
 
-std::string in_words(const verbs::StepsEstimate& outlook) {
+std::string summary_text_of(const verbs::StepsEstimate& outlook) {
   std::string text = steps_in_words(outlook), jobs;
   for (const auto& [what, count] : outlook.jobs)
     jobs += (jobs.empty() ? "" : ", ") + human_count(count) + " " + what;
@@ -75,7 +75,7 @@ Status confirm_write(Context& context, const verbs::Opened& opened, const Plan& 
                 "Repeat this with --yes.");
   }
   if (plan.repairs()) terminal.error(lost_to_text(*opened.checkpoint, plan));
-  terminal.error(in_place ? steps_in_words(*outlook) : in_words(*outlook));
+  terminal.error(in_place ? steps_in_words(*outlook) : summary_text_of(*outlook));
   const std::string question = in_place ? "\nReplace .metadata in " +
                                               printable(context.options.checkpoint) +
                                               " (undo takes it back)? [y/N] "
@@ -162,14 +162,15 @@ int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
   bare.spec.reset();
   auto remaining = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::still_wrong(bare, result->output, options.depth, &context.progress, context.team);
+    return verbs::findings_of_result(bare, result->output, options.depth, &context.progress,
+                                     context.team);
   }();
   if (!remaining) return fail_with(context, remaining.error());
   if (options.round_trip) {
     auto back = [&] {
       ProgressLine line(context.terminal, context.progress);
-      return verbs::way_back(opened, options, options.mapping, result->output, &context.progress,
-                             context.team);
+      return verbs::check_round_trip(opened, options, options.mapping, result->output,
+                                     &context.progress, context.team);
     }();
     if (!back) return fail_with(context, back.error());
     result->way_back = std::move(*back);
@@ -196,7 +197,7 @@ int print_steps_plan(Context& context, const verbs::Opened& opened, const Plan& 
   if (context.options.json) {
     context.terminal.out_line(verbs::estimate_to_json(*opened.checkpoint, plan, *outlook));
   } else {
-    context.terminal.out(in_words(*outlook));
+    context.terminal.out(summary_text_of(*outlook));
     context.terminal.say("\nNothing was written. Carry it out:  " +
                          command_line("repair", context.options));
   }

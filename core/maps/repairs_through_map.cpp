@@ -128,7 +128,7 @@ class RepairSearch {
       return {};
     }
     if (is->dtype == was.dtype && is->shape == was.shape && can_add_to(is->dtype)) {
-      if (const auto shift = shift_between(is->dtype, is->bytes, was.bytes)) {
+      if (const auto shift = find_constant_shift(is->dtype, is->bytes, was.bytes)) {
         found_.shifts.emplace(tensor, *shift);
         return {};
       }

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/model/evidence.h"
-#include "core/repair/run/outlook_words.h"
+#include "core/repair/run/estimate_text.h"
 #include "core/report/ci_forms.h"
 #include "core/report/listing.h"
 #include "core/report/page_parts.h"

@@ -10,7 +10,7 @@
 #include "core/facts/storage/filled.h"
 #include "core/facts/storage/missing_data.h"
 #include "core/model/index_only_tensors.h"
-#include "core/repair/run/outlook_words.h"
+#include "core/repair/run/estimate_text.h"
 #include "core/report/report.h"
 #include "core/report/text.h"
 #include "core/rules/unreadable.h"

@@ -2,7 +2,7 @@
 // not interpreted as markup.
 #include <algorithm>
 
-#include "core/repair/run/outlook_words.h"
+#include "core/repair/run/estimate_text.h"
 #include "core/report/listing.h"
 #include "core/report/map_text.h"
 #include "core/report/markdown_tables.h"

@@ -18,7 +18,7 @@ Result<Change> open_result(const Snapshot& before, RepairResult made, Progress* 
     opened.mesh.reset();  // the source's; the result may have other names and tiles
     opened.spec.reset();
   }
-  SHW_TRY(auto wrong, verbs::still_wrong(opened, made.output, depth, progress));
+  SHW_TRY(auto wrong, verbs::findings_of_result(opened, made.output, depth, progress));
   std::erase_if(wrong, verbs::is_filled_elements_finding);
   SHW_TRY(auto certificate, verbs::certificate_of(made.output));
   bool in_place = made.output == before.options.checkpoint;

@@ -57,7 +57,7 @@ VisitedEntries visit_all_entries(TargetState& all) {
 }
 
 VisitedEntries visit_entries_with_name(TargetState& all, const std::string& name) {
-  const EntryNames& names = names_of(all);
+  const EntryNames& names = entry_names_of(all);
   // If names occur twice, visit all entries: check_names_differ() refuses them only after a step.
   if (!names.all_differ()) return visit_all_entries(all);
   VisitedEntries looked;
@@ -119,7 +119,7 @@ Status apply(TargetState& all, const DropStep& step) {
   if (step.tensors.empty()) return fail(ErrorKind::kUsage, "no entry is named");
   for (const std::string& pattern : step.tensors) {
     // Anywhere in a plan, an existing name means that entry, even if it is also a shell pattern.
-    const bool is_name = names_of(all).has(pattern) || all.nowhere.contains(pattern);
+    const bool is_name = entry_names_of(all).has(pattern) || all.nowhere.contains(pattern);
     auto matches = [&](const std::string& fqn) {
       return is_name ? pattern == fqn : matches_pattern(pattern, fqn);
     };

@@ -82,6 +82,6 @@ class PartLowering {
 };
 
 // Box of the scaling factors that a part needs, in the tensor of factors.
-Box factors_of(const Part& part);
+Box factor_box_of(const Part& part);
 
 }  // namespace shw

@@ -274,7 +274,7 @@ class Lowering {
     std::atomic_ref<std::uint8_t>(chunk).store(1, std::memory_order_relaxed);
   }
   void need_factors(const Part& part) {
-    const Box box = factors_of(part);
+    const Box box = factor_box_of(part);
     for (const Part& factor : all_.factors[part.scaling->factors]->parts) {
       const auto* chunk = std::get_if<FromChunk>(&factor.from);
       bool meets = box.sizes.empty() || intersect(factor.box, box);

@@ -10,7 +10,7 @@
 namespace shw {
 
 // Built on the first call.
-EntryNames& names_of(TargetState& all);
+EntryNames& entry_names_of(TargetState& all);
 // Removes dropped entries and sorts the others: call it before visiting all of them, and after the
 // last step.
 void sort_and_remove_dropped(TargetState& all);

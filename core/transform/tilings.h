@@ -12,8 +12,8 @@ namespace shw {
 
 // Tiles for `tiling`. A tile that several ranks have is written by the first of them, as in torch's
 // DCP; a rank without rows writes none.
-Result<std::vector<TargetChunk>> tiles_of(const TargetState& all, const NewTiling& tiling,
-                                          const TargetTensor& tensor);
+Result<std::vector<TargetChunk>> make_tiles(const TargetState& all, const NewTiling& tiling,
+                                            const TargetTensor& tensor);
 
 // kUnsupported for Partial, which cannot be saved.
 Status check_no_partial(const std::vector<Placement>& placements, std::string_view fqn);
@@ -31,7 +31,7 @@ Result<PlacementRules> placement_rules_from_json(std::string_view json, const st
                                                  const Mesh& mesh);
 // Default without a matching rule: Shard(0) on the first axis and Replicate on the others; a tensor
 // without dims is replicated.
-std::vector<Placement> placements_of(const PlacementRules& rules, std::string_view fqn,
-                                     std::size_t ndim, const Mesh& mesh);
+std::vector<Placement> placements_by_rules(const PlacementRules& rules, std::string_view fqn,
+                                           std::size_t ndim, const Mesh& mesh);
 
 }  // namespace shw

@@ -271,7 +271,7 @@ void warn_of_torch_refusals(Converting& converting, const Format* format, Progre
   for (std::size_t i = 0; i < converting.checkpoint.objects().size(); ++i) {
     if (converting.stays(converting.checkpoint.objects()[i].fqn)) objects.push_back(i);
   }
-  const TorchRefusals refused = refused_by_torch(converting.checkpoint, objects, progress);
+  const TorchRefusals refused = find_torch_refusals(converting.checkpoint, objects, progress);
   if (!refused.entries.empty()) converting.out.notes.push_back(in_words(refused));
 }
 
@@ -397,7 +397,7 @@ Result<ConvertPlan> plan_of_convert(const Opened& opened, const VerbOptions& sai
   SHW_CHECK(rename_all(converting));
   note_model_key(converting);
   SHW_CHECK(refuse_to_lose_additions(converting, format_named(said.to)));
-  SHW_CHECK(write_as(said.to, said.shard_bytes, plan));
+  SHW_CHECK(set_output_format(said.to, said.shard_bytes, plan));
   warn_of_torch_refusals(converting, format_named(said.to), progress);
   return out;
 }

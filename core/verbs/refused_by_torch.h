@@ -15,8 +15,8 @@ struct TorchRefusals {
   std::string first_name;  // name of the first refused class: "argparse.Namespace"
 };
 // Checks the entries with these indices, as a conversion would write them.
-TorchRefusals refused_by_torch(const Checkpoint& checkpoint,
-                               const std::vector<std::size_t>& objects, Progress* progress);
+TorchRefusals find_torch_refusals(const Checkpoint& checkpoint,
+                                  const std::vector<std::size_t>& objects, Progress* progress);
 
 // Text about the consequence and the option that omits the entries; empty if none is refused.
 std::string in_words(const TorchRefusals& refused);

@@ -14,8 +14,8 @@ namespace shw::verbs {
 
 // Reads every byte of both sides. `said` and `mapping` are the options of the conversion. An error
 // if no map leads back or a size is unknown.
-Result<RoundTripResult> way_back(const Opened& source, const VerbOptions& said,
-                                 const MapOptions& mapping, const std::string& output,
-                                 Progress* progress = nullptr, Team* team = nullptr);
+Result<RoundTripResult> check_round_trip(const Opened& source, const VerbOptions& said,
+                                         const MapOptions& mapping, const std::string& output,
+                                         Progress* progress = nullptr, Team* team = nullptr);
 
 }  // namespace shw::verbs

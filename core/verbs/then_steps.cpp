@@ -57,7 +57,7 @@ void add_reshard(const std::vector<PlannedTensorForm>& tensors, const Mesh& mesh
                  const PlacementRules& rules, Plan& plan) {
   std::map<std::string, std::size_t> step_of;  // by placements
   for (const PlannedTensorForm& tensor : tensors) {
-    auto placements = placements_of(rules, tensor.fqn, tensor.ndim, mesh);
+    auto placements = placements_by_rules(rules, tensor.fqn, tensor.ndim, mesh);
     auto [found, is_new] = step_of.try_emplace(to_text(placements), plan.steps.size());
     if (is_new) plan.steps.emplace_back(ReshardStep{{}, mesh, std::move(placements)});
     std::get<ReshardStep>(plan.steps[found->second]).tensors.push_back(tensor.fqn);
@@ -127,7 +127,7 @@ Result<std::vector<std::string>> add_steps(const Opened& opened, const VerbOptio
     if (one.starts_with('{')) {
       SHW_CHECK(add_json(one, plan));
     } else if (verb == "convert") {
-      SHW_CHECK(write_as(what, options.shard_bytes, plan));
+      SHW_CHECK(set_output_format(what, options.shard_bytes, plan));
     } else if (verb == "drop" && !what.empty()) {
       plan.steps.emplace_back(DropStep{{what}});
     } else if (verb == "cast") {

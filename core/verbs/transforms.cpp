@@ -13,7 +13,7 @@
 #include "core/repair/plan/plan.h"
 #include "core/repair/plan/plan_fingerprint.h"
 #include "core/repair/plan/target_of_plan.h"
-#include "core/repair/run/outlook_words.h"
+#include "core/repair/run/estimate_text.h"
 #include "core/repair/run/run_plan.h"
 #include "core/rules/rules.h"
 #include "core/tensor/cast.h"
@@ -123,7 +123,7 @@ std::string estimate_to_json(const Checkpoint& checkpoint, const Plan& plan,
   using Json = nlohmann::ordered_json;
   std::vector<std::string> steps;
   for (const Operation& operation : plan.operations) steps.push_back(operation.text);
-  Json explain = {{"steps", steps}, {"summary", in_words(plan)}};
+  Json explain = {{"steps", steps}, {"summary", summary_text_of(plan)}};
   if (outlook) {
     explain["files_copied"] = outlook->files_copied;
     explain["files_made"] = outlook->files_made;

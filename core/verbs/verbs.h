@@ -81,9 +81,9 @@ Result<RepairResult> repair(const Opened& opened, const Plan& plan, const ApplyO
                             Progress* progress = nullptr);
 // Checks the output like the source and returns findings above info, so that they do not surprise
 // later.
-Result<std::vector<Finding>> still_wrong(const Opened& source, const std::string& output,
-                                         std::optional<Depth> depth, Progress* progress = nullptr,
-                                         Team* team = nullptr);
+Result<std::vector<Finding>> findings_of_result(const Opened& source, const std::string& output,
+                                                std::optional<Depth> depth,
+                                                Progress* progress = nullptr, Team* team = nullptr);
 // True for a finding about filled elements, which no repair can remove.
 bool is_filled_elements_finding(const Finding& finding);
 

@@ -4,7 +4,7 @@
 #include <imgui.h>
 #include <imgui_stdlib.h>
 
-#include "core/repair/run/outlook_words.h"
+#include "core/repair/run/estimate_text.h"
 #include "views/actions.h"
 #include "views/controls.h"
 #include "views/imgui_versions.h"

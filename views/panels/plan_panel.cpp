@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "core/io/path_suffix.h"
-#include "core/repair/run/outlook_words.h"
+#include "core/repair/run/estimate_text.h"
 #include "core/rules/unreadable.h"
 #include "views/actions.h"
 #include "views/line.h"
@@ -30,7 +30,7 @@ std::string summary_of(const Frame& frame) {
   const Plan& plan = *snapshot.plan;
   bool all_off = plan.empty() && snapshot.edits && !snapshot.edits->edit().whole->empty();
   if (all_off) return "Every step is switched off: nothing would be repaired.";
-  std::string text = plan.repairs() ? in_words(plan) : std::string();
+  std::string text = plan.repairs() ? summary_text_of(plan) : std::string();
   const verbs::StepsEstimate* written =
       snapshot.edits == nullptr ? nullptr : snapshot.edits->edit().written.get();
   if (written == nullptr && plan.empty() && plan.undecided.empty())
@@ -39,7 +39,7 @@ std::string summary_of(const Frame& frame) {
     return (is_diagnosed_remotely(snapshot) ? "What was found over there is planned over there. "
                                             : "No step mends this safely. ") +
            unreadable_text(frame.digest.about->unreadable) + ".";
-  if (written == nullptr) return text.empty() ? in_words(plan) : text;
+  if (written == nullptr) return text.empty() ? summary_text_of(plan) : text;
   return text + (text.empty() ? "" : " ") +
          fmt::format("{}, {} as {}: {} made, {} kept as they are.",
                      plural(written->tensors, "tensor"), human_bytes(written->bytes_written),

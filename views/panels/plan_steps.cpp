@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/model/evidence.h"
-#include "core/repair/run/outlook_words.h"
+#include "core/repair/run/estimate_text.h"
 #include "views/controls.h"
 #include "views/panels/plan_parts.h"
 #include "views/text.h"

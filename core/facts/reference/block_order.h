@@ -43,6 +43,6 @@ struct BlockPattern {
 };
 // `halves_a_writer`: every chunk is a block and every rank wrote two of them, which distinguishes
 // kSwizzled from similar orders.
-BlockPattern recognise(const BlockOrder& order, bool halves_a_writer);
+BlockPattern recognise_block_pattern(const BlockOrder& order, bool halves_a_writer);
 
 }  // namespace shw

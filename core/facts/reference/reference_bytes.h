@@ -42,8 +42,9 @@ bool is_read_whole(const CheckInput& input, TensorId tensor);
 
 // States with the shape of the `mended` tensors that belong to them, are not repaired with them and
 // are not known to be `right`.
-std::vector<std::string> states_left(const CheckInput& input, const std::set<TensorId>& mended,
-                                     const std::set<TensorId>& right);
+std::vector<std::string> states_not_repaired_with(const CheckInput& input,
+                                                  const std::set<TensorId>& mended,
+                                                  const std::set<TensorId>& right);
 
 // True if the tensor is damaged in the reference and has another shape there, so that positions
 // cannot be compared.
@@ -51,7 +52,7 @@ bool is_incomparable(const CheckInput& input, TensorId tensor, TensorId other);
 
 // The counterpart of a tensor in the reference; nullopt if missing, not comparable, or of another
 // dtype.
-std::optional<TensorId> counterpart(const CheckInput& input, TensorId tensor);
+std::optional<TensorId> comparable_counterpart(const CheckInput& input, TensorId tensor);
 
 // First evidence row of differs-from-reference for subjects that were not compared.
 inline constexpr std::string_view kNotCompared = "not_compared";

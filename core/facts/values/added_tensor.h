@@ -29,7 +29,7 @@ struct FoundShift {
 };
 // The constant that was added: nullopt unless all elements `there` are `expected` plus it, rounded,
 // or the reverse. Requires can_add_to(dtype).
-std::optional<FoundShift> shift_between(Dtype dtype, BytesView there, BytesView expected);
+std::optional<FoundShift> find_constant_shift(Dtype dtype, BytesView there, BytesView expected);
 
 // True if `there` is `expected` after 1 was added or taken off, rounded, and undone again.
 bool lost_bits_in_shift(Dtype dtype, BytesView there, BytesView expected);

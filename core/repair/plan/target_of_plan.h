@@ -37,6 +37,6 @@ std::string_view format_alias(std::string_view name);
 Result<const Format*> format_to_write(const std::string& name);
 // Makes the plan write this format, in files of at most `shard_bytes`; 0 splits like Hugging Face's
 // libraries, in formats that store every tensor whole.
-Status write_as(const std::string& format, std::uint64_t shard_bytes, Plan& plan);
+Status set_output_format(const std::string& format, std::uint64_t shard_bytes, Plan& plan);
 
 }  // namespace shw

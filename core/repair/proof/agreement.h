@@ -31,9 +31,10 @@ struct CertificateContradictions {
   // Files that the certificate does not name; entries that do not match their checksums.
   std::vector<std::string> unknown;
 };
-Result<CertificateContradictions> disagreements(const Certificate& certificate,
-                                                const Checkpoint& checkpoint,
-                                                const ItemHashes& hashes, Progress* progress);
+Result<CertificateContradictions> find_certificate_contradictions(const Certificate& certificate,
+                                                                  const Checkpoint& checkpoint,
+                                                                  const ItemHashes& hashes,
+                                                                  Progress* progress);
 
 // Compares a record of losses from `file` with the certificate: tensors, numbers, boxes and fills.
 // If it speaks for all, it must have every tensor that lost something.

@@ -41,7 +41,7 @@ void record_mismatches(const Checkpoint& result, TensorId tensor,
                        const AmbiguousElements& ambiguous_elements = {});
 
 // By FQN: what the certificate says about damage, for tensors and other entries.
-std::map<std::string, std::string> damage_in(const Certificate& certificate);
+std::map<std::string, std::string> damage_by_fqn(const Certificate& certificate);
 bool has_damage(const Certificate& certificate);
 
 }  // namespace shw

@@ -45,7 +45,7 @@ Status add_disagreements(const Certificate& certificate, const Checkpoint& check
                 {std::string(kCertificateFile) +
                  ": was changed after it was written: its content_hash is another"});
   }
-  auto found = disagreements(certificate, checkpoint, hashes, progress);
+  auto found = find_certificate_contradictions(certificate, checkpoint, hashes, progress);
   if (!found) {
     if (found.error().kind == ErrorKind::kCancelled) return tl::unexpected<Error>(found.error());
     const Error& error = found.error();

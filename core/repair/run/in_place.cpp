@@ -344,7 +344,7 @@ Result<RepairResult> repair_in_place(Store& store, const Checkpoint& checkpoint,
   static_cast<void>(files->sync());
   RepairResult told{directory.name(), directory.name() + "/" + kCertificateFile,
                     certificate->lossless};
-  told.damage = damage_in(*certificate);
+  told.damage = damage_by_fqn(*certificate);
   told.of_other_ranks = std::move(certificate->of_other_ranks);
   return told;
 }

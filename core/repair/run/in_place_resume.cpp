@@ -210,7 +210,7 @@ Result<RepairResult> finished_repair(const Directory& checkpoint) {
   RepairResult result{checkpoint.name(), checkpoint.name() + "/" + kCertificateFile,
                       certificate.lossless};
   result.out_of_range = out_of_range_in(certificate);
-  result.damage = damage_in(certificate);
+  result.damage = damage_by_fqn(certificate);
   result.of_other_ranks = std::move(certificate.of_other_ranks);
   result.left_out = std::move(certificate.left_out);
   return result;

@@ -50,7 +50,7 @@ Result<bool> certify_and_write(const CertifiedRun& done, RepairResult& told) {
   told.left_out = proving.form.keeps_files ? done.neighbours : certificate.left_out;
   SHW_CHECK(write_certificate(proving.written, done.proved.hashes, done.run.integrity, certificate,
                               proving.progress));
-  told.damage = damage_in(certificate);
+  told.damage = damage_by_fqn(certificate);
   told.rounded = count_if_only_rounded(certificate);
   return certificate.lossless;
 }

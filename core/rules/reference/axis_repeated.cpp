@@ -25,7 +25,8 @@ namespace {
 // Rows in reference or spec if the tensor is longer only along its first dimension.
 std::int64_t expected_rows(const Facts& facts, TensorId tensor) {
   const Checkpoint& c = facts.checkpoint;
-  const auto other = facts.reference == nullptr ? std::nullopt : counterpart(facts, tensor);
+  const auto other =
+      facts.reference == nullptr ? std::nullopt : comparable_counterpart(facts, tensor);
   const SpecEntry* entry =
       other || facts.spec == nullptr ? nullptr : facts.spec->find(c.fqn(tensor));
   if (!other && entry == nullptr) return 0;

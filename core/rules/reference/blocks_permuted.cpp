@@ -60,7 +60,7 @@ struct BlockOutcome {
 };
 
 void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, BlockOutcome& outcome) {
-  BlockPattern pattern = recognise(order, has_two_blocks_per_rank(c, tensor, order));
+  BlockPattern pattern = recognise_block_pattern(order, has_two_blocks_per_rank(c, tensor, order));
   OrderName named =
       name_of(pattern, order, row_kind_of(c.fqn(tensor), c.shape(tensor).size(), order.dim));
   std::string within =
@@ -104,7 +104,8 @@ std::optional<BlockOrder> as_known_blocks(const Checkpoint& c, const MovedTiles&
   auto order = as_block_order(moved.places, moved.expected);
   if (!order || !same(moved.expected, c.shape(moved.tensor))) return std::nullopt;
   use_largest_blocks(*order);
-  BlockPattern pattern = recognise(*order, has_two_blocks_per_rank(c, moved.tensor, *order));
+  BlockPattern pattern =
+      recognise_block_pattern(*order, has_two_blocks_per_rank(c, moved.tensor, *order));
   bool mesh =
       pattern.family == BlockFamily::kAxesTransposed || pattern.family == BlockFamily::kSwizzled;
   bool rows =
@@ -323,7 +324,7 @@ void report_permuted(const Facts& facts, BlockOutcome& outcome, std::vector<Find
   for (const auto& [says, finding] : outcome.permuted) {
     for (const Diagnosis& diagnosis : finding.diagnoses) mended.insert(tensor_of(diagnosis));
   }
-  const std::vector<std::string> left = states_left(facts, mended, outcome.right);
+  const std::vector<std::string> left = states_not_repaired_with(facts, mended, outcome.right);
   for (auto& [says, finding] : outcome.permuted) {
     const bool is_like = finding.evidence.back().first == kMargin;
     if (is_like && is_reference_of_same_step(outcome)) {

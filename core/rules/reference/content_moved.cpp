@@ -160,7 +160,7 @@ std::string moved_cause(const std::vector<Move>& moves) {
 
 // True if optimizer states of repaired tensors would keep wrong names or rows.
 bool has_states_left(const Facts& facts, const std::set<TensorId>& mended, Finding& finding) {
-  const auto left = states_left(facts, mended, {});
+  const auto left = states_not_repaired_with(facts, mended, {});
   if (left.empty()) return false;
   finding.cause += fmt::format(
       " Nothing is repaired: optimizer states belong to it ({}), and the reference does not have "

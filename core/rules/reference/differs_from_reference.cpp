@@ -42,7 +42,7 @@ constexpr std::string_view kTrained = "trained", kRounded = "rounded";
 // checkpoint should hold, and no step of a training.
 bool is_computed_by_reference(const Facts& facts, const std::string& fqn) {
   const auto tensor = facts.checkpoint.find(fqn);
-  const auto other = tensor ? counterpart(facts, *tensor) : std::nullopt;
+  const auto other = tensor ? comparable_counterpart(facts, *tensor) : std::nullopt;
   return other && is_rounded_in_computing(*facts.reference, *other);
 }
 
@@ -52,7 +52,7 @@ bool is_computed_by_reference(const Facts& facts, const std::string& fqn) {
 std::string encode_damage_evidence(const Facts& facts, const std::string& fqn) {
   const Checkpoint& c = facts.checkpoint;
   const auto tensor = c.find(fqn);
-  const auto other = tensor ? counterpart(facts, *tensor) : std::nullopt;
+  const auto other = tensor ? comparable_counterpart(facts, *tensor) : std::nullopt;
   if (!other) return {};
   auto one = pieces_of(c, *tensor, Dtype::kUnknown, facts.progress);
   auto two =
@@ -98,7 +98,7 @@ Result<std::string> encode_if_unrelated(const Facts& facts, const std::string& f
   constexpr double kMostCosine = 0.1;
   const Checkpoint& c = facts.checkpoint;
   const auto tensor = c.find(fqn);
-  const auto other = tensor ? counterpart(facts, *tensor) : std::nullopt;
+  const auto other = tensor ? comparable_counterpart(facts, *tensor) : std::nullopt;
   if (!other || parse_state_fqn(fqn) || !is_plain_float(c.dtype(*tensor))) return std::string();
   Box box = whole(copy_of(c.shape(*tensor)));
   for (std::int64_t& extent : box.sizes) {

@@ -225,7 +225,8 @@ void drop_reported_subjects(const std::vector<std::string>& subjects,
 // Adds renames only if proved by equal bytes and if no optimizer state would be left behind.
 void add_new_numbers(const Facts& facts, Exchanged& found, Finding& finding) {
   const bool is_whole = found.exchanges.size() == found.tensors.size();
-  if (found.margin > 0 || !is_whole || !states_left(facts, found.tensors, {}).empty()) return;
+  if (found.margin > 0 || !is_whole || !states_not_repaired_with(facts, found.tensors, {}).empty())
+    return;
   finding.remedy = Remedy{"exchange", true,
                           fmt::format("Put what {} hold under the numbers under which the "
                                       "reference has these bytes: nothing is lost.",

@@ -46,7 +46,7 @@ void add_shift(const Checkpoint& c, TensorId tensor, const Checkpoint& reference
   const auto here = read_tensor(c, tensor, kMostNormBytes);
   const auto there = read_tensor(reference, other, kMostNormBytes);
   if (!here || !there || here->dtype != there->dtype || !can_add_to(here->dtype)) return;
-  if (const auto shift = shift_between(here->dtype, here->bytes, there->bytes))
+  if (const auto shift = find_constant_shift(here->dtype, here->bytes, there->bytes))
     shifts.push_back(*shift);
 }
 

@@ -96,7 +96,8 @@ Finding exchanged_finding(const Facts& facts, const TilePattern& pattern,
                      " the boxes where the reference has " +
                      (is_like ? "what is like them" : "their bytes") +
                      ": no byte moves, nothing is lost.";
-  if (std::vector<std::string> left = states_left(facts, mended, right); !left.empty()) {
+  if (std::vector<std::string> left = states_not_repaired_with(facts, mended, right);
+      !left.empty()) {
     text += " " + short_list_text(left) + (left.size() == 1 ? " is" : " are") +
             " left as saved: nothing says where the tiles of the optimizer's states belong; a "
             "reference of the same step that holds them would.";

@@ -108,7 +108,7 @@ struct OrientationQuery {
 OrientationQuery ask(const Facts& facts, TensorId tensor) {
   const Checkpoint& c = facts.checkpoint;
   OrientationQuery out{tensor};
-  auto other = counterpart(facts, tensor);
+  auto other = comparable_counterpart(facts, tensor);
   if (!other || facts.depth < Depth::kHeaders) return out;
   ExtentsView saved = c.shape(tensor), expected = facts.reference->shape(*other);
   out.is_square = same(saved, expected) && is_square(saved);
@@ -127,7 +127,7 @@ std::optional<OrientationFound> orientation_of(const Facts& facts, TensorId tens
   auto read = [&](const Checkpoint& side, TensorId one) {
     return pieces_of(side, one, Dtype::kUnknown, facts.progress);
   };
-  auto other = counterpart(facts, tensor);
+  auto other = comparable_counterpart(facts, tensor);
   auto image = other ? read(facts.checkpoint, tensor) : std::nullopt;
   auto truth = image ? read(*facts.reference, *other) : std::nullopt;
   return truth ? find_orientation(*image, *truth) : std::nullopt;
@@ -214,7 +214,7 @@ void add_remedy(const Facts& facts, const std::vector<TransposedTensor>& proven,
       "it is written into a new directory.";
   std::set<TensorId> mended;
   for (const TransposedTensor& one : proven) mended.insert(one.tensor);
-  std::vector<std::string> left = states_left(facts, mended, right);
+  std::vector<std::string> left = states_not_repaired_with(facts, mended, right);
   if (!left.empty()) {
     text += " " + short_list_text(left) + (left.size() == 1 ? " is" : " are") +
             " left as saved: nothing says whether the optimizer's states are transposed as well; a "

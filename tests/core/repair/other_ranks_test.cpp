@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "core/repair/run/apply.h"
-#include "core/repair/run/outlook_words.h"
+#include "core/repair/run/estimate_text.h"
 #include "core/rules/make_rank_local.h"
 #include "core/temporary_folder.h"
 #include "core/verbs/transforms.h"
@@ -88,8 +88,8 @@ TEST_CASE("a plan says beforehand what is left out as its repair says afterwards
     CHECK(plan->lossless == lacks.empty());
     const std::string json = plan_to_json(*opened->checkpoint, *plan);
     CHECK((json.find("\"of_other_ranks\"") != std::string::npos) == own_entry);
-    CHECK((in_words(*plan).find("Nothing is lost") != std::string::npos) != own_entry);
-    CHECK((in_words(*plan).find("seed is left out") != std::string::npos) == own_entry);
+    CHECK((summary_text_of(*plan).find("Nothing is lost") != std::string::npos) != own_entry);
+    CHECK((summary_text_of(*plan).find("seed is left out") != std::string::npos) == own_entry);
     // The plan is saved and read again as a user would do it.
     const std::string path = options.checkpoint + ".json";
     std::ofstream(path) << json;

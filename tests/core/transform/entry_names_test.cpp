@@ -63,7 +63,7 @@ struct NamesGame {
 
   void change_object() {
     const std::size_t at = pick(objects);
-    const std::size_t object = *names_of(all).find(NamedKind::kObject, objects[at]);
+    const std::size_t object = *entry_names_of(all).find(NamedKind::kObject, objects[at]);
     if (dice.one_in(2)) {
       rename_object(all, object, objects[at] = new_name());
     } else {
@@ -104,8 +104,8 @@ TEST_CASE("entries that change their names, go and are replaced are as in a list
     for (int i = 0; i < 40; ++i) {
       game.step();
       game.check_lookups();
-      CHECK(names_of(game.all).all_differ());
-      CHECK_FALSE(names_of(game.all).has("nobody"));
+      CHECK(entry_names_of(game.all).all_differ());
+      CHECK_FALSE(entry_names_of(game.all).has("nobody"));
     }
     sort_and_remove_dropped(game.all);
     CHECK(names_in(game.all.tensors) == game.tensors);

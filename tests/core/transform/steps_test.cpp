@@ -313,10 +313,10 @@ TEST_CASE("the first pattern that matches gives a tensor its placements") {
                              "layers.?.w*": ["Shard(1)", "Shard(0)"]})json";
   auto rules = placement_rules_from_json(good, "p.json", mesh);
   REQUIRE(rules.has_value());
-  CHECK(to_text(placements_of(*rules, "layers.3.bias", 1, mesh)) == "Replicate, Replicate");
-  CHECK(to_text(placements_of(*rules, "layers.3.weight", 2, mesh)) == "Shard(1), Shard(0)");
-  CHECK(to_text(placements_of(*rules, "head", 2, mesh)) == "Shard(0), Replicate");
-  CHECK(to_text(placements_of(*rules, "step", 0, mesh)) == "Replicate, Replicate");
+  CHECK(to_text(placements_by_rules(*rules, "layers.3.bias", 1, mesh)) == "Replicate, Replicate");
+  CHECK(to_text(placements_by_rules(*rules, "layers.3.weight", 2, mesh)) == "Shard(1), Shard(0)");
+  CHECK(to_text(placements_by_rules(*rules, "head", 2, mesh)) == "Shard(0), Replicate");
+  CHECK(to_text(placements_by_rules(*rules, "step", 0, mesh)) == "Replicate, Replicate");
   for (const char* bad :
        {"[", "[]", R"json({"*": "Shard(0)"})json", R"json({"*": ["Shard(0)"]})json",
         R"json({"*": ["Shard(0)", "Shrad(1)"]})json", R"json({"*": [1, 2]})json"}) {

@@ -34,7 +34,7 @@ RoundTripResult gone_back(const std::string& from, const std::string& to,
                           const std::string& output) {
   VerbOptions said;
   said.to = to;
-  auto back = verbs::way_back(source_at(from), said, {{}, {}, kBothSides + "hf"}, output);
+  auto back = verbs::check_round_trip(source_at(from), said, {{}, {}, kBothSides + "hf"}, output);
   REQUIRE_MESSAGE(back.has_value(), back.error().message);
   return std::move(*back);
 }
@@ -71,7 +71,8 @@ TEST_CASE("round trip: a changed element is named by its tensor") {
 TEST_CASE("round trip: a format alone needs no map, and what was left out is named") {
   VerbOptions said;
   said.to = "dcp";
-  auto back = verbs::way_back(source_at(kBothSides + "hf"), said, {}, kBothSides + "megatron");
+  auto back =
+      verbs::check_round_trip(source_at(kBothSides + "hf"), said, {}, kBothSides + "megatron");
   REQUIRE(back.has_value());
   CHECK(back->program.empty());
   CHECK(back->equal == 0);

@@ -1,4 +1,4 @@
-#include "core/repair/run/outlook_devices.h"
+#include "core/repair/run/estimate_devices.h"
 
 #include <fmt/core.h>
 

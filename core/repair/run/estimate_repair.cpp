@@ -6,8 +6,8 @@
 #include "core/base/hash.h"
 #include "core/repair/lower/lower.h"
 #include "core/repair/plan/target_of_plan.h"
+#include "core/repair/run/estimate_devices.h"
 #include "core/repair/run/make_target.h"
-#include "core/repair/run/outlook_devices.h"
 
 namespace shw {
 

@@ -1,4 +1,4 @@
-#include "core/repair/run/outlook_words.h"
+#include "core/repair/run/estimate_text.h"
 
 #include <fmt/core.h>
 

@@ -10,7 +10,7 @@
 namespace shw {
 
 // "2 steps for 3 tensors, 12 tiles. Nothing is lost. No tensor byte moves."
-std::string in_words(const Plan& plan);
+std::string summary_text_of(const Plan& plan);
 // "What other ranks had under the name of seed and loader is left out."; empty for an empty list.
 std::string left_out_entries_text(const std::vector<std::string>& of_other_ranks);
 // "3 items decoded there on the way, at most 900 MB at a time".
