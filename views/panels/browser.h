@@ -15,7 +15,7 @@ void open_browser(Frame& frame, UiState& state, std::string folder);
 // Opens the browser to select a checkpoint for a comparison.
 void browse_to_compare(Frame& frame, UiState& state);
 // Reopens a recent checkpoint with the references that were given then.
-OpenCommand as_before(const verbs::RecentPlace& recent);
+OpenCommand reopen_recent_command(const verbs::RecentPlace& recent);
 void open_place(Frame& frame, UiState& state, OpenCommand what);
 // Handles a path dropped onto the window: opens a checkpoint, browses a folder. Requests a listing
 // to decide.

@@ -141,7 +141,7 @@ void complete(BrowserState& browser, const std::vector<BrowserRow>& rows) {
 
 // Opens a checkpoint, or enters a folder.
 void take(Frame& frame, UiState& state, const BrowserRow& row) {
-  if (row.recent != nullptr) return open_place(frame, state, as_before(*row.recent));
+  if (row.recent != nullptr) return open_place(frame, state, reopen_recent_command(*row.recent));
   const FolderListing& listing = *frame.snapshot.folder;
   if (row.place->is_openable()) {
     std::string base = listing.path == "/" ? "/" : listing.path + "/";

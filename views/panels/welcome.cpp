@@ -102,7 +102,7 @@ void draw_opened_before(Frame& frame, UiState& state, Column& column, float bott
       column.draw->AddRectFilled(min, max, frame.theme.selected, frame.px(4));
     draw_recent(frame, column.draw, recent[i], recent[i].summary, min, max);
     focus_ring(frame, column.draw);
-    if (clicked) open_place(frame, state, as_before(recent[i]));
+    if (clicked) open_place(frame, state, reopen_recent_command(recent[i]));
     column.take(line);
   }
   gap(frame, column, Gap::kSmall);
