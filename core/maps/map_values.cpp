@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/base/checked.h"
 #include "core/base/parse_text.h"
@@ -55,13 +54,11 @@ Size MapValues::dim_of(std::string_view text) const {
   const std::size_t comma = text.rfind(',');
   if (comma == std::string_view::npos) return std::nullopt;
   const auto tensor = names_.find(trim(text.substr(0, comma)));
-  const std::string_view number = trim(text.substr(comma + 1));
-  int dim = 0;
-  auto [end, code] = std::from_chars(number.data(), number.data() + number.size(), dim);
-  if (!tensor || code != std::errc{}) return std::nullopt;
+  const auto said = parse_number<int>(trim(text.substr(comma + 1)));
+  if (!tensor || !said) return std::nullopt;
   const Extents& shape = tensors_[*tensor].shape;
   const auto ndim = static_cast<int>(shape.size());
-  if (dim < 0) dim += ndim;
+  const int dim = *said < 0 && *said >= -ndim ? *said + ndim : *said;
   return dim < 0 || dim >= ndim ? std::nullopt : Size(shape[static_cast<std::size_t>(dim)]);
 }
 

@@ -82,10 +82,9 @@ struct AnswerFilter {
 std::optional<Extents> extents_from_json(const Json& json) {
   std::vector<std::int64_t> numbers;
   for (const Json& one : json) {
-    if (!one.is_number_integer()) return std::nullopt;
-    if (one.is_number_unsigned() && !narrow<std::int64_t>(one.get<std::uint64_t>()))
-      return std::nullopt;
-    numbers.push_back(one.get<std::int64_t>());
+    const auto number = json_integer(one);
+    if (!number) return std::nullopt;
+    numbers.push_back(*number);
   }
   return Extents(numbers.begin(), numbers.end());
 }

@@ -45,9 +45,7 @@ namespace {
 using In = nlohmann::json;  // sorted: one ordered by insertion looks every key up linearly
 
 bool read(const In& json, std::int64_t& out) {
-  if (!json.is_number_integer()) return false;
-  auto number = json.is_number_unsigned() ? narrow<std::int64_t>(json.get<std::uint64_t>())
-                                          : std::optional(json.get<std::int64_t>());
+  const auto number = json_integer(json);
   if (number) out = *number;
   return number.has_value();
 }
