@@ -197,9 +197,11 @@ ErrorText read_messages(std::string_view text) {
 }  // namespace
 
 ErrorText parse_error_text(std::string_view text) {
-  // Python's destructors complain after the error, about objects that were never made.
+  // Python's destructors complain after the error, about objects that were never made. The error
+  // may also come after such a complaint.
   const std::size_t ignored = text.find("\nException ignored in");
-  if (ignored != text.npos && text.substr(0, ignored).find("Error") != text.npos)
+  if (ignored != text.npos && text.find("Error(s) in", ignored) == text.npos &&
+      !read_messages(text.substr(0, ignored)).messages.empty())
     text = text.substr(0, ignored);
   ErrorText result = read_messages(text);
   if (result.messages.empty()) return result;

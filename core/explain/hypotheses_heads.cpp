@@ -163,15 +163,19 @@ void add_hypothesis_groups(const ShapeCase& shapes, std::vector<Hypothesis>& all
     return std::any_of(ends.begin(), ends.end(),
                        [&](std::string_view end) { return name.ends_with(end); });
   };
-  const bool is_group = ends_in({"qzeros", "scales", "scales_and_zeros", "weight_scale"});
-  const bool is_packed = ends_in({"qweight", "weight_packed"});
+  const bool is_group = ends_in({".qzeros", ".scales", ".scales_and_zeros", ".weight_scale"});
+  const bool is_packed = ends_in({".qweight", ".weight_packed"});
   if ((!is_group && !is_packed) || shapes.differing.size() != 1) return;
-  const std::size_t dim = shapes.differing[0];
+  const std::size_t dim = shapes.differing[0], last = message.saved.size() - 1;
+  // Another axis is that of the outputs, which neither groups nor bits change.
+  const bool is_last = ends_in({".weight_scale", ".weight_packed"});
+  if (dim != (is_last ? last : 0) || message.saved.size() < 2) return;
   Hypothesis one{"H-QG", &kQuantisedPairs, FaultSide::kRequest, 0.93};
   one.title = is_group ? "the quantisation has another group size in the file than in the model"
                        : "the weight is packed with another number of bits, or another size";
   one.text = fmt::format(
-      "{} in the file, {} in the model. {} Nothing is damaged: load with the quantisation of the "
+      "{} in the file, {} in the model. {} Nothing is shown to be damaged: load with the "
+      "quantisation of the "
       "save (quantization_config, quantize_config.json, or the option for it).",
       message.saved[dim], message.current[dim],
       is_group ? "There is a row per group: one row means one group for the whole column "

@@ -70,12 +70,12 @@ DecodedWeights decode_families(const std::shared_ptr<const Checkpoint>& checkpoi
   const CheckInput input{*checkpoint, nullptr, nullptr, {}, {}, {}, {}};
   const std::vector<QuantFamily> families = quant_families(input, config);
   const TensorClasses classes = classes_of_families(*checkpoint, families);
+  const QuantConfig known = config.value_or(QuantConfig{});
   for (const QuantFamily& family : families) {
     for (const QuantPair& pair : family.pairs) {
       // Without a number next to them, blocks of a codec are the weight.
       if (!family.scheme->codec.empty() && !pair.beside[0]) continue;
-      auto weight =
-          decoded_weight(checkpoint, family, pair, config.value_or(QuantConfig{}), classes);
+      auto weight = decoded_weight(checkpoint, family, pair, known, classes);
       if (weight)
         found.weights.push_back(std::move(*weight));
       else

@@ -123,8 +123,11 @@ Result<DecodedWeight> grouped_form(const QuantSource& from) {
   if (by_order && (volume(from.c().shape(*order)) != inputs ||
                    size_of(from.c().dtype(*order)) != sizeof(std::int32_t)))
     return from.unfit("has an order of groups that does not fit it");
-  if (!by_order && !is_awq && config.has_group_order.value_or(true))
-    return from.unfit("has no order of groups (g_idx), and its config does not say desc_act false");
+  if (!by_order && !is_awq && config.has_group_order.value_or(true)) {
+    const char* why = "has no order of groups (g_idx), and its config does not say desc_act false";
+    // AutoRound and GPTQ's first savers have none where groups are in order.
+    return config.has_group_order ? from.unfit(why) : from.unreadable_error(why);
+  }
   if (!config.has_overrides && (!by_order || config.group) &&
       ceil_divide(inputs, group) != scales[0])
     return from.unfit(fmt::format("has {} of scales, and its inputs make {}",

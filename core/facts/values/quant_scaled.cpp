@@ -109,15 +109,29 @@ DecodedWeight scaled_weight(const QuantSource& from, ScaledWeight scaled) {
   return decoded;
 }
 
+// True if scales divide every axis into equal parts, of which nothing states a size: one per fused
+// matrix, as vLLM keeps w13 and qkv.
+bool has_unusual_blocks(const QuantSource& from, ExtentsView scale) {
+  const ExtentsView weight = from.weight();
+  if (from.config.block || (from.of_class && from.of_class->block) || scale.size() > weight.size())
+    return false;
+  for (std::size_t d = 0; d < scale.size(); ++d)
+    if (scale[d] < 1 || weight[d] % scale[d] != 0) return false;
+  return true;
+}
+
 Result<ScaledWeight> find_scale_steps(const QuantSource& from) {
   const auto scale = from.companion(0);
   if (!scale) return from.unreadable_error("has no scale next to it");
   if (!from.is_float(scale) && !has_exponents(from))
     return from.unfit(fmt::format("has a scale of {}", name(from.c().dtype(*scale))));
   auto steps = steps_of_scale(from, from.c().shape(*scale));
-  if (!steps)
-    return from.unfit(fmt::format("is {}, and its scale of {} makes no blocks of it",
-                                  to_text(from.weight()), to_text(from.c().shape(*scale))));
+  if (!steps) {
+    std::string why = fmt::format("is {}, and its scale of {} makes no blocks of it",
+                                  to_text(from.weight()), to_text(from.c().shape(*scale)));
+    return has_unusual_blocks(from, from.c().shape(*scale)) ? from.unreadable_error(std::move(why))
+                                                            : from.unfit(std::move(why));
+  }
   return ScaledWeight{from.pair.weight, *scale, std::move(*steps), {}};
 }
 

@@ -124,11 +124,12 @@ void report_shapes(QuantCheck& check, const QuantFamily& family, std::size_t k) 
   const QuantCompanion& companion = family.scheme->companions[k];
   if (companion.shape == nullptr) return;
   const Checkpoint& c = check.facts.checkpoint;
+  const QuantConfig config = check.config.value_or(QuantConfig{});
   std::vector<std::string> subjects, details;
   for (const QuantPair& pair : family.pairs) {
     if (!pair.beside[k]) continue;
     const ExtentsView shape = c.shape(*pair.beside[k]), weight = c.shape(pair.weight);
-    auto expected = companion.shape(check.config.value_or(QuantConfig{}), weight, shape);
+    auto expected = companion.shape(config, weight, shape);
     if (!expected || same(*expected, shape)) continue;
     subjects.push_back(check.fqn(*pair.beside[k]));
     details.push_back(fmt::format("{} is {}, expected {} for {} {}", subjects.back(),

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/parse_text.h"
+#include "core/base/printable.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/names/float32_names.h"
@@ -123,15 +124,18 @@ void report_unfit(QuantCheck& check, const QuantFamily& family, std::size_t from
   const QuantForm form = family.scheme->form;
   // Whether these fit is in the values of a small tensor next to each.
   if (form == QuantForm::kNf || form == QuantForm::kPacked) return;
-  // Other tensors have such names and dtypes too.
-  const bool is_certain = family.is_said || !check.classes.empty() ||
-                          (form != QuantForm::kScaled && form != QuantForm::kAffine);
+  // Other tensors have such names and dtypes too, and other methods (AutoRound) such names in
+  // another order.
+  const bool is_ambiguous = form == QuantForm::kScaled || form == QuantForm::kAffine;
+  const bool is_certain =
+      family.is_said || (form != QuantForm::kGrouped && (!check.classes.empty() || !is_ambiguous));
   if (!is_certain) return;
   std::set<std::string> named;
   for (std::size_t i = from; i < check.findings.size(); ++i)
     named.insert(check.findings[i].subjects.begin(), check.findings[i].subjects.end());
   const std::shared_ptr<const Checkpoint> checkpoint(&check.facts.checkpoint,
                                                      [](const Checkpoint*) {});
+  const QuantConfig config = check.config.value_or(QuantConfig{});
   std::vector<std::string> subjects, details;
   for (const QuantPair& pair : family.pairs) {
     const bool is_named = named.contains(check.fqn(pair.weight)) ||
@@ -139,8 +143,7 @@ void report_unfit(QuantCheck& check, const QuantFamily& family, std::size_t from
                             return one && named.contains(check.fqn(*one));
                           });
     if (is_named) continue;
-    const auto decoded = decoded_weight(checkpoint, family, pair,
-                                        check.config.value_or(QuantConfig{}), check.classes);
+    const auto decoded = decoded_weight(checkpoint, family, pair, config, check.classes);
     if (decoded || decoded.error().kind != ErrorKind::kDamaged) continue;
     subjects.push_back(check.fqn(pair.weight));
     details.push_back(fmt::format("{} {}", subjects.back(), decoded.error().message));
@@ -165,8 +168,9 @@ void report_lost_parts(QuantCheck& check) {
     const auto lost = std::ranges::find_if(
         one.parts, [&](const std::string& part) { return !check.facts.checkpoint.find(part); });
     if (lost == one.parts.end()) continue;
-    subjects.push_back(*lost);
-    details.push_back(fmt::format("{} of {}, a {}", *lost, fqn, one.type));
+    subjects.push_back(printable(*lost));
+    details.push_back(
+        fmt::format("{} of {}, a {}", subjects.back(), printable(fqn), printable(one.type)));
   }
   if (subjects.empty()) return;
   check.report(fmt::format("{} of quantised weights {} not there: {}. The file lists what its "
