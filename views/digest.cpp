@@ -4,15 +4,35 @@
 
 #include <algorithm>
 
+#include "core/facts/values/value_anomaly.h"
 #include "core/report/text.h"
 #include "core/rules/consequence.h"
 #include "views/text.h"
 
 namespace shw {
+namespace {
+
+void count_anomalous_tensors(const Snapshot& snapshot, FindingEffects& about) {
+  if (snapshot.numbers == nullptr) return;
+  const auto& tensors = snapshot.numbers->tensors;
+  const std::size_t count =
+      std::min<std::size_t>(tensors.size(), snapshot.checkpoint->tensor_count());
+  for (std::uint32_t t = 0; t < count; ++t) {
+    const ValueAnomaly anomaly =
+        value_anomaly(snapshot.checkpoint->fqn(TensorId{t}), tensors[t].elements, tensors[t].nan,
+                      tensors[t].infinite);
+    about.nan_tensors += anomaly == ValueAnomaly::kAllNan || anomaly == ValueAnomaly::kNan ? 1 : 0;
+    about.infinite_tensors += anomaly == ValueAnomaly::kInfinite ? 1 : 0;
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<const FindingEffects> make_finding_effects(const Snapshot& snapshot) {
   auto about = std::make_shared<FindingEffects>();
   if (snapshot.checkpoint == nullptr || snapshot.report == nullptr) return about;
   const Checkpoint& checkpoint = *snapshot.checkpoint;
+  count_anomalous_tensors(snapshot, *about);
   const std::vector<Finding>& findings = snapshot.report->findings;
   about->finding_of.resize(checkpoint.tensor_count());
   about->files.resize(checkpoint.file_count());
@@ -104,7 +124,8 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
   bool same_spec = same_report && old->spec == snapshot->spec;
   bool same_plan = same_spec && old->plan == snapshot->plan;
   bool same_marks = same_plan && old->repaired == snapshot->repaired;
-  digest->about = same_report ? before->about : make_finding_effects(*snapshot);
+  const bool same_effects = same_report && old->numbers == snapshot->numbers;
+  digest->about = same_effects ? before->about : make_finding_effects(*snapshot);
   digest->marks = same_marks ? before->marks : tensor_marks(*snapshot, *digest->about);
   digest->list = same_checkpoint && old->order == snapshot->order
                      ? before->list

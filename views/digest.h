@@ -96,10 +96,12 @@ struct Picture {
   std::string expected_from;  // "spec.json"
   std::vector<std::vector<std::int64_t>> expected_cuts;  // split positions per dim
   std::vector<std::string> cut_by;  // mesh axis that splits each dim: "ep_shard"
-  std::vector<Box> missing, overlapping, lost;
-  std::string missing_word = "missing", missing_note;  // the label of `missing`
-  std::optional<std::size_t> finding;                  // the first finding about the tensor
-  Slice slice;  // default slice, which shows the relevant dims
+  // `filled`: an earlier repair wrote other values there. `lost`: what the plan cannot bring
+  // back.
+  std::vector<Box> missing, overlapping, filled, lost;
+  std::string filled_note;             // "filled with zeros"
+  std::optional<std::size_t> finding;  // the first finding about the tensor
+  Slice slice;                         // default slice, which shows the relevant dims
 };
 
 // A group of tensors, their size, and the filter that lists them.
@@ -125,6 +127,8 @@ struct FindingEffects {
   std::vector<std::uint8_t> files;        // per file: worst severity + 1, 0: no finding
   AffectedCounts affected;                // by findings above info
   Unreadable unreadable;
+  // Tensors in which NaN or infinity was counted where the rule `value-statistics` warns of it.
+  std::size_t nan_tensors = 0, infinite_tensors = 0;
 };
 
 struct Digest {

@@ -360,21 +360,17 @@ void mention_changes_on_disk(const Snapshot& snapshot, VerdictText& text) {
   if (text.tone == Tone::kOk || text.tone == Tone::kQuiet) text.tone = Tone::kWarn;
 }
 
-// Mentions NaN that the count of all tensors met and no check has reported yet.
-void mention_tensor_numbers(const Snapshot& snapshot, VerdictText& text) {
+// Mentions NaN and infinity that the count of all tensors found and no check has reported yet.
+void mention_tensor_numbers(const Snapshot& snapshot, const FindingEffects& about,
+                            VerdictText& text) {
   if (snapshot.numbers == nullptr || snapshot.report == nullptr || snapshot.repaired != nullptr ||
       snapshot.report->depth == Depth::kData)
     return;
-  const auto& tensors = snapshot.numbers->tensors;
-  const auto nan =
-      std::ranges::count_if(tensors, [](const verbs::TensorNumbers& one) { return one.nan != 0; });
-  const auto infinite = std::ranges::count_if(
-      tensors, [](const verbs::TensorNumbers& one) { return one.infinite != 0; });
-  if (nan != 0) text.title += "; NaN in " + plural(static_cast<std::uint64_t>(nan), "tensor");
-  if (infinite != 0)
-    text.title +=
-        "; infinite elements in " + plural(static_cast<std::uint64_t>(infinite), "tensor");
-  if (nan + infinite != 0 && (text.tone == Tone::kOk || text.tone == Tone::kQuiet))
+  if (about.nan_tensors != 0) text.title += "; NaN in " + plural(about.nan_tensors, "tensor");
+  if (about.infinite_tensors != 0)
+    text.title += "; infinite elements in " + plural(about.infinite_tensors, "tensor");
+  if (about.nan_tensors + about.infinite_tensors != 0 &&
+      (text.tone == Tone::kOk || text.tone == Tone::kQuiet))
     text.tone = Tone::kWarn;
 }
 
@@ -431,7 +427,7 @@ static VerdictText verdict_as_opened(const Snapshot& snapshot, const JobState& j
 
 VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, const FindingEffects& about) {
   VerdictText text = verdict_as_opened(snapshot, job, about);
-  mention_tensor_numbers(snapshot, text);
+  mention_tensor_numbers(snapshot, about, text);
   mention_changes_on_disk(snapshot, text);
   text.detail = desktop_text(text.detail);
   text.unjudged = desktop_text(text.unjudged);

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "core/formats/dcp/dcp_formats.h"
+#include "core/model/builder.h"
+#include "core/rules/check.h"
 #include "make/snapshots.h"
 #include "views/driver.h"
 #include "views/imgui_versions.h"
@@ -291,13 +294,63 @@ TEST_CASE("the map shows a box of the finding only on its own tensor, as lost an
     snapshot->report = report;
     return make_digest(snapshot)->picture;
   };
-  CHECK(picture_of()->missing.empty());  // whose the boxes are is not said
+  CHECK(picture_of()->filled.empty());  // whose the boxes are is not said
   finding.evidence.emplace_back("lost_boxes_in", std::vector<std::string>{"another.weight", fqn});
   const auto picture = picture_of();
-  REQUIRE(picture->missing.size() == 1);
-  CHECK(picture->missing.front() == here);
-  CHECK(picture->missing_word == "lost");
-  CHECK(picture->missing_note == "filled with zeros");
+  REQUIRE(picture->filled.size() == 1);
+  CHECK(picture->filled.front() == here);
+  CHECK(picture->missing.empty());
+  CHECK(picture->filled_note == "filled with zeros");
+}
+
+TEST_CASE("the map: a hole is not called filled because a repair filled another place") {
+  auto snapshot = std::make_shared<Snapshot>(*make::demo());
+  const std::string fqn(snapshot->checkpoint->fqn(*snapshot->tensor));
+  const Box hole{{0, 0, 0}, {1, 2, 3}}, filled{{4, 0, 0}, {1, 2, 3}};
+  Finding repaired, gap;
+  repaired.rule = "filled-elements";
+  repaired.severity = Severity::kWarning;
+  repaired.subjects = {"another.weight", fqn};
+  gap.rule = "coverage-gap";
+  gap.severity = Severity::kError;
+  gap.subjects = {fqn};
+  gap.evidence = {{"missing_boxes", std::vector<Box>{hole}}};
+  for (bool here : {false, true}) {
+    repaired.evidence = {
+        {"filled_with", std::vector<std::string>{"ones", "zeros"}},
+        {"lost_boxes", std::vector<Box>{filled}},
+        {"lost_boxes_in", std::vector<std::string>{here ? fqn : "another.weight"}}};
+    auto report = std::make_shared<CheckReport>();
+    report->findings = {repaired, gap};
+    snapshot->report = report;
+    const auto picture = make_digest(snapshot)->picture;
+    CHECK(picture->missing == std::vector<Box>{hole});
+    CHECK(picture->filled == (here ? std::vector<Box>{filled} : std::vector<Box>{}));
+    CHECK(picture->filled_note == (here ? "filled with zeros" : ""));
+  }
+}
+
+TEST_CASE("the map: overlaps of one finding about two tensors are drawn, each on its tensor") {
+  CheckpointBuilder builder;
+  builder.set_format(kDcpFormat);
+  std::int64_t at = 0;
+  for (const char* fqn : {"a", "b"}) {
+    builder.add_tensor(fqn, Dtype::kFloat32, Extents{4});
+    for (std::int64_t offset : {at == 0 ? 1 : 2, 0})
+      builder.add_chunk(Extents{offset}, Extents{offset == 0 ? 3 : 4 - offset},
+                        {builder.file("__0_0.distcp"), at++ * 16, 16});
+  }
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->checkpoint = builder.finish();
+  auto report = check(*snapshot->checkpoint, CheckOptions{});
+  REQUIRE(report.has_value());
+  snapshot->report = std::make_shared<CheckReport>(std::move(*report));
+  for (std::uint32_t t : {0u, 1u}) {
+    snapshot->tensor = TensorId{t};
+    const auto picture = make_digest(snapshot)->picture;
+    REQUIRE(picture->overlapping.size() == 1);
+    CHECK(picture->overlapping.front() == (t == 0 ? Box{{1}, {2}} : Box{{2}, {1}}));
+  }
 }
 
 TEST_CASE("three dots in a text stay on one line, however long the word behind them is") {

@@ -125,6 +125,38 @@ TEST_CASE("matrix: a norm that differs from its kind's median is out, and zeros 
   CHECK(matrix.cell(0, 0).zero == 25 * matrix.cell(0, 0).tensors);
 }
 
+TEST_CASE("matrix: a cell is redder the more of its elements differ, whatever its dtype") {
+  auto snapshot = std::make_shared<Snapshot>(*make::many_tensors(4000));
+  const LayerMatrix plain = make_digest(snapshot)->overview->matrices.front();
+  auto both = std::make_shared<verbs::ComparedCheckpoints>();
+  both->a = both->b = snapshot->checkpoint;
+  const auto differs = [&](std::size_t row, std::uint64_t elements, std::optional<double> cosine) {
+    TensorDifference one;
+    one.fqn = snapshot->checkpoint->fqn(TensorId{plain.cell(row, 0).first});
+    one.kind = DifferenceKind::kValues;
+    one.values = ValueDifference{};
+    one.values->compared = 1000;
+    one.values->elements.differing = elements;
+    one.values->cosine = cosine;
+    both->difference.tensors.push_back(one);
+  };
+  REQUIRE(plain.layers.size() > 3);
+  differs(0, 1, 1);               // one element, by an ulp
+  differs(1, 1000, 1);            // scaled
+  differs(2, 100, std::nullopt);  // integers
+  differs(3, 0, std::nullopt);    // only elements that were not compared
+  snapshot->compared = both;
+  const LayerMatrix matrix = make_digest(snapshot)->overview->matrices.front();
+  const auto tint = [&](std::size_t row) {
+    return difference_tint(matrix.cell(row, 0), matrix.most_differing);
+  };
+  CHECK(matrix.most_differing == 1);
+  CHECK(tint(0) == kPalestTint);
+  CHECK(tint(1) == 1);
+  CHECK(tint(2) == doctest::Approx(2.0 / 3));
+  CHECK(tint(3) == kPalestTint);
+}
+
 TEST_CASE("overview: a wide window shows the matrix next to the tables, with a number per cell") {
   auto snapshot = std::make_shared<Snapshot>(*make::many_tensors(96));  // of three layers
   snapshot->tensor.reset();                                             // shows the overview

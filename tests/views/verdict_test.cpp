@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "core/formats/dcp/dcp_formats.h"
+#include "core/model/builder.h"
 #include "core/rules/unreadable.h"
 #include "make/snapshots.h"
 
@@ -58,17 +60,42 @@ TEST_CASE("lost files without a remedy: the next step is to fill what is lost") 
   CHECK(text.next_label == "Fill what is lost");
 }
 
-TEST_CASE("NaN that the count of all tensors met is in the title, and the sign is not calm") {
-  Snapshot snapshot = *make::healthy();
-  REQUIRE(snapshot.report != nullptr);
+TEST_CASE("verdict: NaN and infinity that the count found are named, but not those of masks") {
+  const auto verdict_with = [](const std::string& fqn, std::uint64_t nan, std::uint64_t infinite) {
+    CheckpointBuilder builder;
+    builder.set_format(kDcpFormat);
+    builder.add_tensor(fqn, Dtype::kFloat32, Extents{100});
+    Snapshot snapshot;
+    snapshot.checkpoint = builder.finish();
+    snapshot.report = std::make_shared<CheckReport>(*make::healthy()->report);
+    auto numbers = std::make_shared<verbs::CheckpointNumbers>();
+    numbers->tensors.push_back({true, 100, nan, infinite, 0, 1});
+    snapshot.numbers = numbers;
+    return verdict_of(snapshot, {}, *make_finding_effects(snapshot));
+  };
+  const VerdictText calm = verdict_with("h.0.attn.c_attn.weight", 0, 0);
+  CHECK(calm.tone != Tone::kWarn);
+  for (const char* mask : {"h.0.attn.mask", "h.0.attn.bias", "causal_mask"}) {
+    const VerdictText text = verdict_with(mask, 0, 45);
+    CHECK(text.title == calm.title);
+    CHECK(text.tone == calm.tone);
+  }
+  const VerdictText infinite = verdict_with("h.0.attn.c_attn.weight", 0, 3);
+  CHECK(infinite.title == calm.title + "; infinite elements in 1 tensor");
+  CHECK(infinite.tone == Tone::kWarn);
+  CHECK(verdict_with("h.0.attn.bias", 3, 0).title == calm.title + "; NaN in 1 tensor");
+  CHECK(verdict_with("causal_mask", 100, 0).title == calm.title + "; NaN in 1 tensor");
+}
+
+TEST_CASE("digest: numbers that arrive after the report are counted") {
+  auto before = make::healthy();
+  const auto digest = make_digest(before);
+  auto snapshot = std::make_shared<Snapshot>(*before);
   auto numbers = std::make_shared<verbs::CheckpointNumbers>();
-  numbers->tensors.resize(snapshot.checkpoint->tensor_count());
-  snapshot.numbers = numbers;
-  const VerdictText calm = verdict_of(snapshot, {}, {});
-  numbers->tensors[0].nan = 3;
-  const VerdictText text = verdict_of(snapshot, {}, {});
-  CHECK(text.title == calm.title + "; NaN in 1 tensor");
-  CHECK(text.tone != Tone::kOk);
+  numbers->tensors.resize(snapshot->checkpoint->tensor_count());
+  numbers->tensors[0] = {true, 100, 3, 0, 0, 1};
+  snapshot->numbers = numbers;
+  CHECK(make_digest(snapshot, digest.get())->about->nan_tensors == 1);
 }
 
 TEST_CASE("the window is named after what is open and what is known of it") {

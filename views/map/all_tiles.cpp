@@ -81,6 +81,7 @@ void draw_all_tiles(Frame& frame, ImDrawList* draw, UiState& state, const Pictur
   view.row_pixels = view.height / static_cast<double>(std::max<std::int64_t>(rows, 1));
   bool clicked = false;
   MapPicture map{"map/all", 2, at, picture.saved, slice, view, false, false, picture.missing};
+  map.filled_boxes = picture.filled;
   map.colouring = colouring_of(frame, state);
   map.paint = paint_of(frame, state);
   auto under = draw_map(frame, state, map, &clicked);

@@ -48,12 +48,12 @@ struct FamilyBuilder {
   std::vector<std::uint32_t> tensors;
 };
 
-double distance_of(const TensorDifference& difference) {
+// Every dtype has this share; a cosine would be 1 for a scaled tensor and for one that differs by
+// an ulp, and integers have none.
+double differing_share_of(const TensorDifference& difference) {
   if (!difference.values || difference.values->compared == 0) return 0;
   const ValueDifference& values = *difference.values;
-  const double share =
-      static_cast<double>(values.elements.differing) / static_cast<double>(values.compared);
-  return values.cosine ? std::clamp(1 - *values.cosine, 0.0, 2.0) : share;
+  return static_cast<double>(values.elements.differing) / static_cast<double>(values.compared);
 }
 
 // By tensor: its difference to the compared checkpoint; empty without a comparison.
@@ -113,8 +113,9 @@ void fill_cells(const Snapshot& snapshot, const TensorModules& names,
       const auto kind_of =
           static_cast<std::uint8_t>(static_cast<int>(difference->second->kind) + 1);
       cell.difference = std::max(cell.difference, kind_of);
-      cell.distance = std::max(cell.distance, distance_of(*difference->second));
-      matrix.most_distance = std::max(matrix.most_distance, cell.distance);
+      cell.differing_share =
+          std::max(cell.differing_share, differing_share_of(*difference->second));
+      matrix.most_differing = std::max(matrix.most_differing, cell.differing_share);
     }
     add_values(snapshot, TensorId{t}, cell);
     matrix.most_bytes = std::max(matrix.most_bytes, cell.bytes);
@@ -145,6 +146,11 @@ void compute_cell_changes(LayerMatrix& matrix) {
 }
 
 }  // namespace
+
+double difference_tint(const MatrixCell& cell, double most_differing) {
+  if (cell.differing_share <= 0 || most_differing <= 0) return kPalestTint;
+  return std::clamp(1 + std::log10(cell.differing_share / most_differing) / 3, kPalestTint, 1.0);
+}
 
 std::vector<LayerMatrix> make_matrices(const Snapshot& snapshot, const TensorModules& names,
                                        const std::vector<std::uint8_t>& marks) {

@@ -19,9 +19,8 @@ struct MatrixCell {
   std::uint32_t first = 0;
   std::uint8_t mark = 0;        // the worst mark, as in Digest::marks
   std::uint8_t difference = 0;  // to the compared checkpoint: 1 + DifferenceKind; 0: none
-  // 1 minus the cosine of the values that were compared, of the tensor that differs most; the share
-  // of elements that differ where there is no cosine. 0: not compared.
-  double distance = 0;
+  // Share of the compared elements that differ, of the tensor that differs most. 0: not compared.
+  double differing_share = 0;
   bool is_read = false;  // elements were read, of which the numbers below are
   std::uint64_t elements = 0, nan = 0, zero = 0;
   double squares = 0;  // sum over the finite elements; 0 where only tiles were read
@@ -36,12 +35,17 @@ struct LayerMatrix {
   std::vector<std::string> kinds;     // titles of the columns: "self_attn.q_proj.weight"
   std::vector<MatrixCell> cells;      // row-major
   std::uint32_t tensors = 0;
-  double most_bytes = 0, most_distance = 0;
+  double most_bytes = 0, most_differing = 0;
   bool has_norms = false;
   const MatrixCell& cell(std::size_t row, std::size_t column) const {
     return cells[row * kinds.size() + column];
   }
 };
+
+// How much of the colour a cell has whose values differ: over three decades of the share of
+// elements that differ, and never less than kPalestTint.
+inline constexpr double kPalestTint = 0.25;
+double difference_tint(const MatrixCell& cell, double most_differing);
 
 // Families with at least two layers, those with the shortest names first, then the largest; at most
 // kMostMatrices.

@@ -119,13 +119,11 @@ const std::vector<std::string>* tensors_of_boxes(const Finding& finding, std::si
   return nullptr;
 }
 
-// The bytes are there, but an earlier repair wrote them.
-void describe_filled(const Finding& finding, std::string_view fqn, Picture& picture) {
-  picture.missing_word = "lost";
+std::string filled_note(const Finding& finding, std::string_view fqn) {
   const auto* fills = find_evidence<std::vector<std::string>>(finding, "filled_with");
   const auto at = std::ranges::find(finding.subjects, fqn) - finding.subjects.begin();
-  if (fills != nullptr && static_cast<std::size_t>(at) < fills->size())
-    picture.missing_note = "filled with " + (*fills)[static_cast<std::size_t>(at)];
+  if (fills == nullptr || static_cast<std::size_t>(at) >= fills->size()) return {};
+  return "filled with " + (*fills)[static_cast<std::size_t>(at)];
 }
 
 void collect_boxes(const Finding& finding, std::string_view fqn, std::size_t ndim,
@@ -137,14 +135,15 @@ void collect_boxes(const Finding& finding, std::string_view fqn, std::size_t ndi
     const std::vector<std::string>* inside = tensors_of_boxes(finding, boxes->size());
     // A box that may be of another subject is not drawn on this one.
     if (inside == nullptr && finding.subjects.size() > 1) continue;
-    if (label == "lost_boxes") describe_filled(finding, fqn, picture);
-    bool overlap = rule_of(finding).boxes_overlap || label.find("overlap") != label.npos;
-    auto& into = overlap ? picture.overlapping : picture.missing;
+    const bool overlap = rule_of(finding).boxes_overlap || label.find("overlap") != label.npos;
+    const bool filled = label == "lost_boxes";
+    auto& into = filled ? picture.filled : overlap ? picture.overlapping : picture.missing;
     for (std::size_t b = 0; b < boxes->size(); ++b) {
       const Box& box = (*boxes)[b];
       if (inside != nullptr && (*inside)[b] != fqn) continue;
       if (box.offsets.size() == ndim && box.sizes.size() == ndim) into.push_back(box);
     }
+    if (filled && !into.empty()) picture.filled_note = filled_note(finding, fqn);
   }
 }
 

@@ -349,8 +349,8 @@ MapPicture map_of(const Frame& frame, const UiState& state, const Picture& pictu
     map.bad_word = "lost";
     map.bad_note = picture.fill_text;
   } else {
-    map.bad_word = picture.missing_word;
-    map.bad_note = picture.missing_note;
+    map.filled_boxes = picture.filled;
+    map.filled_note = picture.filled_note;
   }
   return map;
 }

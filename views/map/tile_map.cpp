@@ -221,10 +221,15 @@ void draw_seams(Frame& frame, ImDrawList* draw, const MapPicture& picture,
   }
 }
 
+// What hatched boxes are called; no label without a word.
+struct BoxWords {
+  std::string_view word = {}, note = {};
+};
+
 // A label such as "lost, 6 elements, filled with zeros" on a background, readable over hatching.
 void draw_box_words(Frame& frame, ImDrawList* draw, const MapPicture& picture, const Box& box,
-                    const ImVec4& place, Rgba colour) {
-  if (picture.bad_word.empty() || !picture.labels || colour != frame.theme.bad) return;
+                    const ImVec4& place, Rgba colour, const BoxWords& words) {
+  if (words.word.empty() || !picture.labels) return;
   const ImFont *strong = frame.fonts.strong, *small = frame.fonts.small;
   float width = place.z - place.x - frame.px(12), height = place.w - place.y - frame.px(8);
   std::string count;
@@ -234,9 +239,9 @@ void draw_box_words(Frame& frame, ImDrawList* draw, const MapPicture& picture, c
     const ImFont* font;
     std::string_view text;
     Rgba colour;
-  } lines[] = {{strong, picture.bad_word, colour},
+  } lines[] = {{strong, words.word, colour},
                {small, count, frame.theme.text},
-               {small, picture.bad_note, frame.theme.quiet}};
+               {small, words.note, frame.theme.quiet}};
   float step = frame.px(18), wide = 0;
   std::size_t shown = 0;
   for (const Line& line : lines) {
@@ -260,7 +265,7 @@ void draw_box_words(Frame& frame, ImDrawList* draw, const MapPicture& picture, c
 }
 
 void draw_boxes(Frame& frame, ImDrawList* draw, const MapPicture& picture,
-                std::span<const Box> boxes, Rgba colour) {
+                std::span<const Box> boxes, Rgba colour, const BoxWords& words = {}) {
   for (const Box& box : boxes.first(std::min(boxes.size(), kMaxBoxes))) {
     auto place = box_on_screen(picture, box.offsets, box.sizes);
     if (!place) continue;
@@ -268,7 +273,7 @@ void draw_boxes(Frame& frame, ImDrawList* draw, const MapPicture& picture,
                         mix(frame.theme.background, colour, 0.10f));
     hatch(frame, draw, {place->x, place->y}, {place->z, place->w}, colour);
     add_frame(draw, {place->x, place->y}, {place->z, place->w}, colour, 0, frame.px(2));
-    draw_box_words(frame, draw, picture, box, *place, colour);
+    draw_box_words(frame, draw, picture, box, *place, colour, words);
   }
 }
 
@@ -354,7 +359,10 @@ std::optional<ChunkId> draw_map(Frame& frame, UiState& state, const MapPicture& 
       draw_quads(frame, draw, picture, *painted);
     draw->PopClipRect();
   }
-  draw_boxes(frame, draw, picture, picture.bad_boxes, frame.theme.bad);
+  draw_boxes(frame, draw, picture, picture.bad_boxes, frame.theme.bad,
+             {picture.bad_word, picture.bad_note});
+  draw_boxes(frame, draw, picture, picture.filled_boxes, frame.theme.bad,
+             {"lost", picture.filled_note});
   draw_boxes(frame, draw, picture, picture.twice_boxes, frame.theme.warn);
   if (auto tile = current_tile(frame, state)) draw_tile_frame(frame, draw, picture, *tile);
   if (picture.seams && painted != nullptr && painted->request.tiles == picture.tiles)

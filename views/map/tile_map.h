@@ -15,13 +15,15 @@ struct MapPicture {
   Slice slice;
   TileView view;
   bool labels = true;
-  bool seams = false;                     // outline moved tiles in gold along the dim of their move
-  std::span<const Box> bad_boxes = {};    // missing or lost: hatched
-  std::span<const Box> twice_boxes = {};  // covered by more than one tile
+  bool seams = false;                   // outline moved tiles in gold along the dim of their move
+  std::span<const Box> bad_boxes = {};  // missing or lost: hatched
+  std::span<const Box> filled_boxes = {};    // filled by an earlier repair: hatched
+  std::span<const Box> twice_boxes = {};     // covered by more than one tile
   std::span<const TileOrigin> origins = {};  // one per tile, or empty
   Colouring colouring = {};
-  std::shared_ptr<const TilePaint> paint = nullptr;      // null: according to the colouring
-  std::string_view bad_word = "missing", bad_note = {};  // label of hatched boxes
+  std::shared_ptr<const TilePaint> paint = nullptr;  // null: according to the colouring
+  std::string_view bad_word = "missing", bad_note = {},
+                   filled_note = {};  // labels of hatched boxes
 };
 
 // Draws the picture and returns the tile under the mouse; sets `clicked` on a click.

@@ -21,13 +21,11 @@ constexpr float kHighestRow = 44, kCell = 36;
 constexpr float kAroundMatrix = 36;  // its title, and the gap below
 constexpr std::array kMatrixNames{"findings", "difference", "NaN", "norm", "zeros", "bytes"};
 
-// Values that differ more have more of the colour, over three decades.
-Rgba difference_colour(const Theme& theme, const MatrixCell& cell, double most_distance) {
+Rgba difference_colour(const Theme& theme, const MatrixCell& cell, double most_differing) {
   const auto kind = static_cast<DifferenceKind>(cell.difference - 1);
   if (kind == DifferenceKind::kRenamed) return theme.warn;
-  if (kind != DifferenceKind::kValues || cell.distance <= 0 || most_distance <= 0) return theme.bad;
-  const double part = 1 + std::log10(cell.distance / most_distance) / 3;
-  return mix(theme.control, theme.bad, static_cast<float>(std::clamp(part, 0.25, 1.0)));
+  if (kind != DifferenceKind::kValues) return theme.bad;
+  return mix(theme.control, theme.bad, static_cast<float>(difference_tint(cell, most_differing)));
 }
 
 Rgba cell_colour(const Frame& frame, MatrixBy by, const MatrixCell& cell,
@@ -39,7 +37,7 @@ Rgba cell_colour(const Frame& frame, MatrixBy by, const MatrixCell& cell,
       if (cell.mark == kMended) return theme.ok;
       return cell.mark > 2 ? theme.bad : cell.mark == 2 ? theme.warn : calm;
     case MatrixBy::kDifference:
-      return cell.difference == 0 ? calm : difference_colour(theme, cell, matrix.most_distance);
+      return cell.difference == 0 ? calm : difference_colour(theme, cell, matrix.most_differing);
     case MatrixBy::kNan:
       if (!cell.is_read) return theme.raised;
       return cell.nan != 0 ? theme.bad : mix(calm, theme.ok, 0.5f);
@@ -76,10 +74,9 @@ std::string cell_text(const Frame& frame, const LayerMatrix& matrix, std::size_t
     text += "\n" + frame.snapshot.report->findings[finding_of[cell.first] - 1].rule;
   if (cell.difference != 0)
     text += "\n" + std::string(name(static_cast<DifferenceKind>(cell.difference - 1)));
-  if (cell.distance > 0)
-    text += fmt::format(
-        "\nvalues are {:.3g} apart (1 - cosine, or the share that differs); at most {:.3g} here",
-        cell.distance, matrix.most_distance);
+  if (cell.differing_share > 0)
+    text += fmt::format("\n{:.3g}% of the elements differ; at most {:.3g}% here",
+                        100 * cell.differing_share, 100 * matrix.most_differing);
   if (cell.is_read)
     text += fmt::format("\n{} NaN, {} zeros in {} elements that were read", human_count(cell.nan),
                         human_count(cell.zero), human_count(cell.elements));
@@ -94,7 +91,8 @@ std::string matrix_number(MatrixBy by, const MatrixCell& cell) {
   if (by == MatrixBy::kBytes)
     return human_bytes(static_cast<std::uint64_t>(std::min(cell.bytes, 1e18)));
   if (by == MatrixBy::kDifference)
-    return cell.distance > 0 ? fmt::format("{:.2g}", cell.distance) : std::string();
+    return cell.differing_share > 0 ? fmt::format("{:.3g}%", 100 * cell.differing_share)
+                                    : std::string();
   if (!cell.is_read) return {};
   if (by == MatrixBy::kNan) return human_count(cell.nan);
   if (by == MatrixBy::kZeros) return human_count(cell.zero);

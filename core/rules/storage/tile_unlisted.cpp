@@ -9,7 +9,7 @@ namespace {
 void find_unlisted(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding{.rule = "tile-unlisted"};
-  std::vector<std::string> records;
+  std::vector<std::string> records, boxes_in;
   std::vector<Box> boxes;
   for (const UnlistedChunks& tensor : each_of(facts.unlisted.tensors, facts)) {
     // Loading fails before it reaches the gap: storage-dangling reports it.
@@ -18,6 +18,7 @@ void find_unlisted(const Facts& facts, std::vector<Finding>& findings) {
     for (const UnlistedChunk& tile : tensor.tiles) {
       records.push_back(relisted_text(checkpoint, tensor.tensor, tile));
       boxes.push_back(tile.box);
+      boxes_in.emplace_back(checkpoint.fqn(tensor.tensor));
     }
     finding.diagnoses.emplace_back(tensor);
   }
@@ -30,7 +31,8 @@ void find_unlisted(const Facts& facts, std::vector<Finding>& findings) {
       "): torch loads the other tiles and leaves these elements as they were, without an error.";
   finding.evidence = {{"records", capped(records)},
                       {"tile_count", count_of(records.size())},
-                      {"boxes", capped(boxes)}};
+                      {"boxes", capped(boxes)},
+                      {"boxes_in", capped(boxes_in)}};
   finding.remedy = Remedy{"relabel", true,
                           "List " + plural(records.size(), "tile") +
                               " again: the record says where it begins, its item how large it is, "

@@ -7,7 +7,7 @@ namespace shw {
 namespace {
 
 struct Found {
-  std::vector<std::string> subjects, pairs;
+  std::vector<std::string> subjects, pairs, boxes_in;
   std::vector<Box> boxes;
   std::uint64_t count = 0;
   bool complete = true;
@@ -36,6 +36,7 @@ void add(const Checkpoint& checkpoint, TensorId tensor, const Overlap& overlap, 
                         describe(checkpoint, chunks[overlap.first]) + " and " +
                         describe(checkpoint, chunks[overlap.second]));
   found.boxes.push_back(overlap.box);
+  found.boxes_in.emplace_back(checkpoint.fqn(tensor));
 }
 
 void report(Found found, Severity severity, const std::string& said, const std::string& cause,
@@ -51,6 +52,7 @@ void report(Found found, Severity severity, const std::string& said, const std::
   finding.evidence = {{"pairs", found.pairs},
                       {"pair_count", static_cast<std::int64_t>(found.count)},
                       {"boxes", found.boxes},
+                      {"boxes_in", found.boxes_in},
                       {"complete", found.complete}};
   findings.push_back(std::move(finding));
 }

@@ -1,27 +1,13 @@
 // Values that no intact tensor contains.
-#include <algorithm>
-#include <array>
-
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/values/value_anomaly.h"
 #include "core/rules/rules.h"
 #include "core/tensor/float_counts.h"
 
 namespace shw {
 namespace {
-
-// True for weights and their moments, but not for masks and other buffers. The padding of
-// Megatron's flat buckets was never written.
-bool is_computed_with(std::string_view fqn) {
-  if (fqn.find(".bucket_idx_") != std::string_view::npos) return false;
-  // Stacked experts and Flax have weights whose names do not end in "weight".
-  constexpr auto kEndings =
-      std::to_array<std::string_view>({"weight", "bias", ".exp_avg", ".exp_avg_sq",
-                                       ".momentum_buffer", "_proj", "kernel", "embedding"});
-  return std::any_of(kEndings.begin(), kEndings.end(),
-                     [&](std::string_view ending) { return fqn.ends_with(ending); });
-}
 
 struct ValueGroup {
   std::vector<std::string> subjects, how;
@@ -65,15 +51,14 @@ void find_anomalous_values(const Facts& facts, std::vector<Finding>& findings) {
     if (!counts || counts->count == 0) continue;
     const FloatCounts& seen = *counts;
     std::string_view fqn = c.fqn(tensor);
-    if (seen.nan == seen.count && seen.count >= kEnough) {
-      all_nan.add(fqn, seen.nan, seen.count);
-    } else if (seen.nan != 0 && is_computed_with(fqn)) {
-      nan.add(fqn, seen.nan, seen.count);
-    } else if (seen.infinite != 0 && is_computed_with(fqn) && !fqn.ends_with("bias")) {
-      infinite.add(fqn, seen.infinite, seen.count);
-    } else if (seen.nan + seen.infinite > 0) {
+    const auto anomaly = value_anomaly(fqn, static_cast<std::uint64_t>(seen.count),
+                                       static_cast<std::uint64_t>(seen.nan),
+                                       static_cast<std::uint64_t>(seen.infinite));
+    if (anomaly == ValueAnomaly::kAllNan) all_nan.add(fqn, seen.nan, seen.count);
+    if (anomaly == ValueAnomaly::kNan) nan.add(fqn, seen.nan, seen.count);
+    if (anomaly == ValueAnomaly::kInfinite) infinite.add(fqn, seen.infinite, seen.count);
+    if (anomaly == ValueAnomaly::kPossiblyMeant)
       some.add(fqn, seen.nan + seen.infinite, seen.count);
-    }
     // Small gradients have denormal squares, and half precision has denormal weights: only other
     // weights are checked.
     if (dtype != Dtype::kFloat16 && fqn.find("exp_avg") == std::string_view::npos &&

@@ -141,6 +141,26 @@ TEST_CASE("a gap names the missing boxes, merged, of all tensors in one finding"
   CHECK(std::get<std::int64_t>(evidence(gap, "missing_elements")) == 10);
 }
 
+TEST_CASE("chunk-overlap: each box names its tensor, and both lists have one limit") {
+  CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
+  add(builder, "a", {4}, {{{0}, {3}}, {{2}, {2}}});
+  add(builder, "b", {2, 4}, {{{0, 0}, {2, 3}}, {{0, 1}, {2, 3}}});
+  for (int i = 0; i < 100; ++i)
+    add(builder, "c" + std::to_string(i), {4}, {{{0}, {2}}, {{1}, {3}}});
+  auto report = look(*builder.finish());
+  REQUIRE(report.findings.size() == 1);
+  const auto& boxes = std::get<std::vector<Box>>(evidence(report.findings.front(), "boxes"));
+  const auto& inside = std::get<Names>(evidence(report.findings.front(), "boxes_in"));
+  REQUIRE(boxes.size() > 2);
+  CHECK(boxes.size() == inside.size());
+  CHECK(boxes.size() < 102);
+  CHECK(inside[0] == "a");
+  CHECK(boxes[0] == Box{{2}, {1}});
+  CHECK(inside[1] == "b");
+  CHECK(boxes[1] == Box{{0, 1}, {2, 2}});
+}
+
 TEST_CASE("many tensors with one defect are one finding with all of them as subjects") {
   CheckpointBuilder builder;
   builder.set_format(test::kUnnamedFormat);

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "core/model/builder.h"
+#include "core/model/evidence.h"
 #include "core/repair/against_source.h"
 #include "core/repair/make_checkpoint.h"
 #include "core/repair/plan/plan.h"
@@ -141,6 +142,26 @@ TEST_CASE("a tile that is gone from the list is listed again without a loss") {
   CHECK(find_rule_in(report, "coverage-gap")->severity == Severity::kInfo);
   CHECK(find_rule_in(report, "storage-dangling") == nullptr);
   expect_all_back(*broken, report, folder / "out");
+}
+
+TEST_CASE("tile-unlisted: each box names its tensor") {
+  TemporaryFolder folder;
+  write_sound(folder / "ckpt");
+  const CheckReport report =
+      report_at(*bent_list(*opened(folder / "ckpt"), [](std::string_view fqn, const Box& box) {
+        return Bent{fqn == "b" || box.offsets[0] == 2};
+      }));
+  const Finding* finding = find_rule_in(report, "tile-unlisted");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->subjects.size() == 2);
+  const auto* boxes = find_evidence<std::vector<Box>>(*finding, "boxes");
+  const auto* inside = find_evidence<std::vector<std::string>>(*finding, "boxes_in");
+  REQUIRE(boxes != nullptr);
+  REQUIRE(inside != nullptr);
+  REQUIRE(boxes->size() == 2);
+  REQUIRE(inside->size() == 2);
+  for (std::size_t i = 0; i < 2; ++i)
+    CHECK((*boxes)[i] == ((*inside)[i] == "w" ? Box{{2, 0}, {2, 2}} : Box{{0}, {2}}));
 }
 
 TEST_CASE("a tensor whose list is empty gets its only tile back") {

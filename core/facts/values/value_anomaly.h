@@ -1,0 +1,25 @@
+// What NaN and infinity in a tensor mean, by its name: for the rule that reports them and for the
+// desktop's count.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace shw {
+
+// True for weights and their moments, but not for masks and other buffers. The padding of
+// Megatron's flat buckets was never written.
+bool is_computed_with(std::string_view fqn);
+
+enum class ValueAnomaly : std::uint8_t {
+  kNone,
+  kAllNan,         // nothing but NaN
+  kNan,            // NaN in a weight
+  kInfinite,       // infinity in a weight that is not a bias
+  kPossiblyMeant,  // a mask may be saved as NaN or infinity
+};
+// `elements`: how many were read, of which `nan` and `infinite` are such.
+ValueAnomaly value_anomaly(std::string_view fqn, std::uint64_t elements, std::uint64_t nan,
+                           std::uint64_t infinite);
+
+}  // namespace shw
