@@ -347,7 +347,8 @@ void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
   if (c.directory() != nullptr) check.config = read_quant_config(*c.directory());
   const bool is_whole = is_read_whole(c);
   const std::vector<QuantFamily> families = quant_families(facts, check.config);
-  check.classes = classes_of_families(c, families);
+  // Classes are in the items, which are not opened at this depth.
+  if (facts.depth != Depth::kMetadata) check.classes = classes_of_families(c, families);
   for (const auto& [fqn, one] : check.classes)
     check.of_classes.insert(one.parts.begin(), one.parts.end());
   for (const QuantFamily& family : families) {
