@@ -26,6 +26,8 @@ constexpr int kSshFailed = 255;
 // Metadata above this size are read over there: with a round trip of 50 ms ssh carries 40 MB/s.
 constexpr std::uint64_t kLargeMetadata = std::uint64_t{100} << 20;
 
+constexpr std::string_view kFillFrom = "from:";
+
 bool changes_checkpoint(const std::string& verb) {
   constexpr std::array<std::string_view, 5> kChanging = {"repair", "reshard", "resume", "undo",
                                                          "commit"};
@@ -60,6 +62,9 @@ std::string local_file_in(const Options& options, const RemotePlace& place) {
   for (const auto& [option, path] : paths) {
     if (!path->empty() && !is_on_machine(*path, place)) return option;
   }
+  if (options.fill.starts_with(kFillFrom) &&
+      !is_on_machine(options.fill.substr(kFillFrom.size()), place))
+    return "--fill";
   const std::string& map = options.mapping.map;  // a file, or the name of a map of the program
   if (!map.empty() && posix_store().exists(map)) return "--map";
   for (const std::string& path : options.inputs) {
@@ -122,7 +127,10 @@ std::optional<int> run_on_remote_host_if_large(Context& context,
                                                std::span<const std::string> words) {
   const Options& options = context.options;
   const bool is_page = options.verb == "report";  // which would be written over there
-  if (words.empty() || !is_remote(options.checkpoint) || is_page || !reads_only_metadata(options))
+  // A plan names the checkpoint that it fills from by a path of the machine that makes the plan.
+  const bool fills_from = options.fill.starts_with(kFillFrom);
+  if (words.empty() || !is_remote(options.checkpoint) || is_page || fills_from ||
+      !reads_only_metadata(options))
     return std::nullopt;
   auto place = parse_remote(options.checkpoint);
   if (!place || place->kind != RemoteKind::kSsh || !local_file_in(options, *place).empty())

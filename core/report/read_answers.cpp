@@ -1,6 +1,7 @@
 #include "core/report/read_answers.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -144,8 +145,19 @@ const char* read_sides(const Json& json, CheckpointDifference& to) {
 
 }  // namespace
 
+Status check_answer(std::string_view text, const char* verb) {
+  constexpr std::array<std::string_view, 2> kKeys{"schema", "error"};
+  constexpr std::size_t kMostValues = 1000;
+  SHW_TRY(const Json json, parse_answer(text, verb, kMostValues, kKeys));
+  return {};
+}
+
 Result<VerifyReport> verify_from_json(std::string_view text) {
-  SHW_TRY(const Json json, parse_answer(text, "verify", kMostValuesOfCheck));
+  constexpr std::array<std::string_view, 9> kKeys{"schema",  "error",        "verdict",
+                                                  "reasons", "tensors",      "kept",
+                                                  "lost",    "out_of_range", "damaged"};
+  constexpr std::size_t kMostValues = 100'000;  // nearly all of them reasons
+  SHW_TRY(const Json json, parse_answer(text, "verify", kMostValues, kKeys));
   VerifyReport report;
   MemberReader reader{json};
   each_member(report, reader);
@@ -154,7 +166,10 @@ Result<VerifyReport> verify_from_json(std::string_view text) {
 }
 
 Result<CheckpointDifference> difference_from_json(std::string_view text) {
-  SHW_TRY(const Json json, parse_answer(text, "diff", kMostValuesOfCheck));
+  constexpr std::array<std::string_view, 13> kKeys{
+      "schema",   "error", "verdict", "data",     "a",       "b",      "in_both",
+      "compared", "same",  "doubts",  "unjudged", "tensors", "entries"};
+  SHW_TRY(const Json json, parse_answer(text, "diff", kMostValuesOfCheck, kKeys));
   CheckpointDifference difference;
   MemberReader reader{json};
   reader("verdict", difference.verdict);

@@ -9,6 +9,8 @@
 
 namespace shw {
 
+// The error that an answer of `verb` is, or the reason why it is not an answer of this version.
+Status check_answer(std::string_view text, const char* verb);
 // Without the comparison with a source.
 Result<VerifyReport> verify_from_json(std::string_view text);
 // Without the words about a map between two programs.

@@ -38,6 +38,7 @@ struct PlanCommand {
   std::string fill = {};      // "zero", "cast", "from:CHECKPOINT"; empty: as advised
   bool only_if_none = false;  // keeps a plan that was made meanwhile
   std::string then = {};      // a step after the repair, as --then takes it; empty: none
+  bool over_there = false;    // on the machine of the checkpoint, which reads every byte again
 };
 struct RepairCommand {
   ApplyOptions options;

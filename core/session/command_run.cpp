@@ -173,21 +173,13 @@ Result<Change> run_mesh(const Snapshot&, const Command& command, Progress*) {
 
 namespace {
 
-// Replaces a plan that leaves findings whose diagnoses stayed on the machine of the checkpoint.
-Status plan_over_there(const Snapshot& before, const std::string& fill, Plan& plan,
-                       Progress* progress) {
-  const bool is_whole = std::ranges::none_of(plan.undecided, [](const Finding& finding) {
-    return finding.remedy && finding.diagnoses.empty() && finding.entries.empty();
-  });
-  constexpr std::string_view kFrom = "from:";
-  const bool fills_from_here = fill.starts_with(kFrom) &&
-                               !verbs::is_on_machine_of(before.options, fill.substr(kFrom.size()));
-  if (is_whole || !before.report->lacks_diagnoses || !before.runs_over_ssh || fills_from_here)
-    return {};
+Result<Plan> plan_over_there(const Snapshot& before, const std::string& fill, Progress* progress) {
+  if (!before.runs_over_ssh)
+    return fail(ErrorKind::kUsage, "the plan cannot be made over there", {},
+                before.why_not_over_ssh);
   VerbOptions options = before.options;
   options.fill = fill;
-  SHW_TRY(plan, verbs::plan_over_ssh(verb_inputs(before), options, progress));
-  return {};
+  return verbs::plan_over_ssh(verb_inputs(before), options, progress);
 }
 
 }  // namespace
@@ -205,8 +197,9 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
           verbs::plan_dropping_missing_data(verb_inputs(before), fill, progress));
   const bool fills_files = filled.has_value();
   if (!filled) {
-    SHW_TRY(filled, verbs::plan(verb_inputs(before), *before.report, fill, progress));
-    SHW_CHECK(plan_over_there(before, fill, *filled, progress));
+    SHW_TRY(filled, wanted.over_there
+                        ? plan_over_there(before, fill, progress)
+                        : verbs::plan(verb_inputs(before), *before.report, fill, progress));
   }
   if (!wanted.then.empty()) {
     options.then = {wanted.then};
@@ -223,8 +216,9 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
   DisabledSteps off(whole->operations.size(), false);
   if (edits != nullptr && !fills_files) off = same_steps_off(edits->edit(), *whole);
   std::string what = !wanted.then.empty() ? "planned, with the step that a finding suggests"
-                     : fill.empty()       ? "planned"
-                                          : "planned, what is lost filled with: " + fill;
+                     : wanted.over_there && !fills_files ? "planned over there"
+                     : fill.empty()                      ? "planned"
+                                    : "planned, what is lost filled with: " + fill;
   // A plan that fills lost files consists of steps, which no finding has proposed.
   SHW_TRY(PlanEdit edit, make_edit(verb_inputs(before), fills_files ? nullptr : before.report.get(),
                                    whole, std::move(off), std::move(what)));

@@ -81,16 +81,26 @@ std::string print_mesh(const Command& command) {
 }
 
 std::optional<Command> parse_plan(std::string_view rest) {
-  if (rest.empty()) return PlanCommand{};
+  PlanCommand plan;
+  constexpr std::string_view kThere = "over-there";
+  plan.over_there = rest == kThere || rest.starts_with(std::string(kThere) + " ");
+  if (plan.over_there) rest.remove_prefix(std::min(kThere.size() + 1, rest.size()));
+  if (rest.empty()) return plan;
   if (rest.size() == 5) return std::nullopt;
-  if (rest.starts_with("fill ")) return PlanCommand{std::string(rest.substr(5))};
-  if (rest.starts_with("then ")) return PlanCommand{{}, false, std::string(rest.substr(5))};
+  if (rest.starts_with("fill ")) {
+    plan.fill = rest.substr(5);
+    return plan;
+  }
+  if (!plan.over_there && rest.starts_with("then "))
+    return PlanCommand{{}, false, std::string(rest.substr(5))};
   return std::nullopt;
 }
 std::string print_plan(const Command& command) {
   const auto& c = as<PlanCommand>(command);
   if (!c.then.empty()) return "then " + c.then;
-  return c.fill.empty() ? "" : "fill " + c.fill;
+  const std::string fill = c.fill.empty() ? "" : "fill " + c.fill;
+  if (!c.over_there) return fill;
+  return fill.empty() ? "over-there" : "over-there " + fill;
 }
 
 // "device cuda:1 out PATH": options first, because a path may contain anything.

@@ -155,10 +155,10 @@ namespace {
 // A dry run of more chunks takes seconds, so it runs only on request.
 constexpr std::uint32_t kMostChunksAtOnce = 200'000;
 
-// Bytes that the plan writes into `out`; nullopt if that is not known at once.
+// Bytes that the plan writes, which are the same for every `out`; nullopt if that is not known at
+// once.
 std::optional<std::uint64_t> bytes_to_write(const Snapshot& snapshot, const std::string& out) {
-  if (snapshot.plan == nullptr || snapshot.plan->empty() || snapshot.repaired != nullptr)
-    return std::nullopt;
+  if (snapshot.plan->empty()) return std::nullopt;
   if (snapshot.edits != nullptr && snapshot.edits->edit().written != nullptr)
     return snapshot.edits->edit().written->bytes_written;
   if (snapshot.checkpoint->chunk_count() > kMostChunksAtOnce) return std::nullopt;
@@ -175,7 +175,14 @@ Result<Change> run_target(const Snapshot& before, const Command& command, Progre
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
   verbs::RepairTarget found = verbs::inspect_target(
       posix_store(), verb_inputs(before), as<TargetCommand>(command).path, suffix_of(before));
-  if (!found.refused) found.needs = bytes_to_write(before, found.path);
+  if (before.plan != nullptr && before.repaired == nullptr) {
+    // Counting them lowers the whole plan, and a path is inspected at each typed character.
+    const bool is_counted = before.target != nullptr && before.target->needs_of == before.plan;
+    if (is_counted || !found.refused) {
+      found.needs = is_counted ? before.target->needs : bytes_to_write(before, found.path);
+      found.needs_of = before.plan;
+    }
+  }
   auto target = std::make_shared<const verbs::RepairTarget>(std::move(found));
   return [target](Snapshot& s) { s.target = target; };
 }

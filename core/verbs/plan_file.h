@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,12 +29,13 @@ Result<Plan> read_plan_text(const Opened& opened, std::string_view json);
 
 // Properties of an output path before anything is written.
 struct RepairTarget {
-  std::string typed_path;                   // as typed by the user; empty: the default
-  std::string path = {};                    // the absolute path; empty: none
-  std::optional<Error> refused = {};        // why it is refused
-  std::vector<std::string> half_made = {};  // unfinished folders of killed or running repairs
-  std::optional<std::uint64_t> free = {};   // bytes on its disk
-  std::optional<std::uint64_t> needs = {};  // bytes that the plan writes; unknown for many chunks
+  std::string typed_path;                     // as typed by the user; empty: the default
+  std::string path = {};                      // the absolute path; empty: none
+  std::optional<Error> refused = {};          // why it is refused
+  std::vector<std::string> half_made = {};    // unfinished folders of killed or running repairs
+  std::optional<std::uint64_t> free = {};     // bytes on its disk
+  std::optional<std::uint64_t> needs = {};    // bytes that the plan writes; unknown for many chunks
+  std::shared_ptr<const Plan> needs_of = {};  // the plan that `needs` was counted for
 };
 // `suffix`: of the default name.
 RepairTarget inspect_target(const Store& store, const Opened& opened, const std::string& typed_path,

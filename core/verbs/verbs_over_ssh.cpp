@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -80,6 +82,41 @@ std::string name_as_in_json(std::string_view name) {
   return Tree::parse(text).get<std::string>();
 }
 
+constexpr std::array<std::string_view, 3> kReadKeys{"schema", "error", "tensors"};
+constexpr std::array<std::string_view, 8> kReadNumbers{"elements", "nan", "inf",    "zero",
+                                                       "mean",     "std", "unread", "missing"};
+// More values than the kept keys of one tensor have, and of the answer besides its tensors.
+constexpr std::size_t kMostValuesOfTensor = 32, kMostOtherValues = 1000;
+
+// Leaves out what numbers_from_json() does not read, such as histograms, before it takes memory.
+struct NumbersFilter {
+  std::size_t most;
+  std::size_t count = 0;
+  int left_out = std::numeric_limits<int>::max();  // depth of the key whose value is left out
+
+  static bool is_read(int depth, const std::string& key) {
+    if (depth == 1) return std::ranges::find(kReadKeys, key) != kReadKeys.end();
+    return depth != 3 || std::ranges::find(kReadNumbers, key) != kReadNumbers.end();
+  }
+  bool operator()(int depth, nlohmann::json::parse_event_t event, const nlohmann::json& value) {
+    using Event = nlohmann::json::parse_event_t;
+    if (event == Event::key && depth <= left_out)
+      left_out = is_read(depth, value.get_ref<const std::string&>())
+                     ? std::numeric_limits<int>::max()
+                     : depth;
+    const bool is_end = event == Event::object_end || event == Event::array_end;
+    if (depth >= left_out) return is_end;
+    if (!is_end && count <= most) ++count;
+    return count <= most;
+  }
+};
+
+template <class T>
+Result<T> named_after(Result<T> read, const std::string& path) {
+  if (!read && read.error().place.file.empty()) read.error().place.file = without_secrets(path);
+  return read;
+}
+
 // One tensor of `volume` elements in the answer of `stats --json`.
 TensorNumbers numbers_from_json(const nlohmann::json& json, std::optional<std::int64_t> volume) {
   const auto count = [&](const char* key) -> std::uint64_t {
@@ -110,13 +147,16 @@ Result<CheckpointNumbers> numbers_over_ssh(const Checkpoint& checkpoint, const V
   SHW_TRY(const RemotePlace place, parse_remote(options.checkpoint));
   const std::vector<std::string> words = {"stats", options.checkpoint, "--json"};
   SHW_TRY(const RemoteAnswer answer, run_shardwright(words, place, progress));
-  const auto json = parse_json<nlohmann::json>(answer.out).tree;
+  if (answer.out.empty()) return without_answer(place, answer);
+  SHW_CHECK(named_after(check_answer(answer.out, "stats"), options.checkpoint));
+  NumbersFilter filter{checkpoint.tensor_count() * kMostValuesOfTensor + kMostOtherValues};
+  const auto json = parse_json<nlohmann::json>(answer.out, std::ref(filter)).tree;
+  if (filter.count > filter.most)
+    return fail(ErrorKind::kUnsupported, "holds more values than the checkpoint has numbers",
+                {place.shown});
   if (answer.code > kWorstAnswer || !json.is_object() || !json.contains("tensors") ||
       !json["tensors"].is_object())
     return without_answer(place, answer);
-  if (!json.contains("schema") || json["schema"] != kJsonSchema)
-    return fail(ErrorKind::kUnsupported, "is an answer of another version of shardwright",
-                {place.shown});
   CheckpointNumbers numbers;
   numbers.tensors.resize(checkpoint.tensor_count());
   std::unordered_map<std::string, std::size_t> tensors_of_name;
@@ -178,21 +218,16 @@ Result<std::string> json_over_ssh(std::span<const std::string> words, const std:
   return std::move(answer.out);
 }
 
-template <class T>
-Result<T> named_after(Result<T> read, const std::string& path) {
-  if (!read && read.error().place.file.empty()) read.error().place.file = without_secrets(path);
-  return read;
-}
-
 }  // namespace
 
 Result<Plan> plan_over_ssh(const Opened& opened, const VerbOptions& options, Progress* progress) {
+  if (options.fill.starts_with("from:"))
+    return fail(ErrorKind::kUsage, "a plan that fills from a checkpoint is not made over there",
+                {without_secrets(options.checkpoint)},
+                "Plan it here, or run `shardwright plan` over there.");
   SHW_TRY(const std::string text,
           json_over_ssh(words_of_findings("plan", options), options.checkpoint, progress));
-  const auto json = parse_json<nlohmann::json>(text).tree;
-  if (!json.is_object() || json.contains("error"))
-    return fail(ErrorKind::kUnsupported, "no plan was made over there",
-                {without_secrets(options.checkpoint)}, "Run `shardwright plan` over there.");
+  SHW_CHECK(named_after(check_answer(text, "plan"), options.checkpoint));
   return named_after(read_plan_text(opened, text), options.checkpoint);
 }
 

@@ -25,7 +25,8 @@ bool is_on_machine_of(const VerbOptions& options, const std::string& path);
 // diagnoses to the findings that are equal. Plans of the others need plan_over_ssh().
 Result<CheckReport> check_over_ssh(const VerbOptions& options, const CheckReport* before,
                                    Progress* progress = nullptr);
-// plan() of what a check of every byte finds; a lost element is filled as the options say.
+// plan() of what a check of every byte finds; a lost element is filled as the options say. Refuses
+// from:CHECKPOINT: the plan would name its fill by a path of the other machine.
 Result<Plan> plan_over_ssh(const Opened& opened, const VerbOptions& options,
                            Progress* progress = nullptr);
 // verify() of a result on another machine.

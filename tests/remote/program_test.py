@@ -356,6 +356,14 @@ class Ssh(unittest.TestCase):
                       ["check", where, "--data", "--spec", mine]):
             _, calls = self.ssh_commands("installed", *words)
             self.assertFalse(any("exec shardwright" in call for call in calls), (words, calls))
+        env = {"SHARDWRIGHT_SSH": "ssh -F " + os.path.join(self.top, "installed")}
+        done = run("repair", where, "--fill", "from:" + self.model, env=env)
+        self.assertIn("is changed on its own machine", " ".join(done.stderr.split()))
+
+    def test_the_checkpoint_of_fill_is_a_path_over_there(self):
+        fill = f"from:127.0.0.1:{self.model}"
+        _, calls = self.ssh_commands("installed", "repair", f"127.0.0.1:{self.model}", "--fill", fill)
+        self.assertTrue(any(f"'--fill' 'from:{self.model}'" in call for call in calls), calls)
 
     def replay(self, config, checkpoint, *lines):
         """Runs the desktop without a display; returns what it calls ssh with."""

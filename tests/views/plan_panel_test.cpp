@@ -152,3 +152,30 @@ TEST_CASE("a dry run is asked for by its button and its key") {
   CHECK(sole<DryRunCommand>(driver.frame({{Key::kD, true, false, false}})));
   CHECK(sole<DryRunCommand>(driver.click("plan/out-Dry run")));
 }
+
+TEST_CASE("plan/over-there: offered for findings whose diagnosis stayed on another machine") {
+  auto snapshot = with_edits(make::demo_planned());
+  auto plan = std::make_shared<Plan>(*snapshot->plan);
+  Finding finding;
+  finding.rule = "local-saved-as-global";
+  finding.remedy = Remedy{"retile", false, "Put each survivor where it belongs."};
+  plan->undecided = {finding};
+  snapshot->plan = plan;
+  auto report = std::make_shared<CheckReport>(*snapshot->report);
+  report->lacks_diagnoses = true;
+  snapshot->report = report;
+  const auto offer_in = [](const std::shared_ptr<Snapshot>& shown) {
+    Driver driver(shown);
+    driver.desk.plan_open = true;
+    for (int i = 0; i < 3; ++i) driver.frame();
+    if (!driver.marks.items.contains("plan/over-there")) return std::vector<Command>{};
+    return driver.click("plan/over-there");
+  };
+  CHECK(offer_in(snapshot).empty());
+  snapshot->runs_over_ssh = true;
+  const auto commands = offer_in(snapshot);
+  REQUIRE(sole<PlanCommand>(commands));
+  CHECK(sole<PlanCommand>(commands)->over_there);
+  snapshot->options.fill = "from:/here/step_1";
+  CHECK(offer_in(snapshot).empty());
+}

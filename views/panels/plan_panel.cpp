@@ -75,6 +75,19 @@ std::string suggested_fill_source(const Snapshot& snapshot) {
   return after == steps.rend() ? std::string() : after->path;
 }
 
+// Reading every byte again is the user's choice.
+void draw_plan_over_there(Frame& frame, Column& column) {
+  const Snapshot& snapshot = frame.snapshot;
+  if (!snapshot.runs_over_ssh || !is_diagnosed_remotely(snapshot) ||
+      snapshot.options.fill.starts_with("from:"))
+    return;
+  if (Line(frame, column, 30, Gap::kMedium)
+          .button("plan/over-there", "Plan it over there",
+                  "Makes the whole plan on the machine of the checkpoint, which reads every byte "
+                  "again."))
+    frame.emit(PlanCommand{snapshot.options.fill, false, {}, true});
+}
+
 // The user selects the fill for lost elements; a click makes a new plan.
 void draw_fill(Frame& frame, UiState& state, Column& column) {
   head(frame, column, "LOST ELEMENTS ARE FILLED WITH");
@@ -149,6 +162,7 @@ void draw_content(Frame& frame, UiState& state, Column& column, const Plan& plan
   draw_plan_steps(frame, state, column);
   draw_plan_form(frame, column);
   draw_unrepaired_findings(frame, column);
+  draw_plan_over_there(frame, column);
   if (loses_elements(plan) || has_unreadable_tensors(frame)) draw_fill(frame, state, column);
   if (!plan.empty()) draw_plan_target(frame, state, column);
   draw_plan_text(frame, state, column);

@@ -175,8 +175,10 @@ std::string shardwright_command(std::span<const std::string> words, const Remote
   std::string command = "shardwright";
   for (const std::string& word : words) {
     // "--spec=ssh://host/spec.json": the path is behind the sign.
+    constexpr std::string_view kFrom = "from:";  // of --fill
     const std::size_t sign = word.starts_with("--") ? word.find('=') : word.npos;
-    const std::size_t at = sign == word.npos ? 0 : sign + 1;
+    std::size_t at = sign == word.npos ? 0 : sign + 1;
+    if (std::string_view(word).substr(at).starts_with(kFrom)) at += kFrom.size();
     const std::string path = word.substr(at);
     const bool is_there = is_on_machine(path, place);
     command += " " + quoted_for_shell(word.substr(0, at) +

@@ -6,6 +6,7 @@
 #include "core/faulty_store.h"
 #include "core/io/store.h"
 #include "core/repair/run/apply.h"
+#include "core/session/command_run.h"
 #include "core/session/session.h"
 #include "core/temporary_folder.h"
 #include "core/verbs/certificate_list.h"
@@ -79,6 +80,30 @@ TEST_CASE("what a stopped repair left is taken away, and the checkpoint stays as
   CHECK(std::distance(begin(left), end(left)) == 1);
   s.apply(RollBackCommand{out});
   CHECK(s.now()->error.has_value());  // nothing is left there
+}
+
+TEST_CASE("target: the bytes that a plan writes are counted once for all paths") {
+  RepairSession s("s1_placement_not_transposed");
+  s.apply(TargetCommand{s.folder / "out"});
+  const auto counted = s.now()->target;
+  REQUIRE(counted != nullptr);
+  REQUIRE(counted->needs.has_value());
+  CHECK(counted->needs_of == s.now()->plan);
+  Snapshot next = *s.now();
+  auto marked = std::make_shared<verbs::RepairTarget>(*counted);
+  marked->needs = 12345;
+  next.target = marked;
+  const auto needs_of_next = [&](const std::string& path) {
+    auto change = run_target(next, TargetCommand{path}, nullptr);
+    REQUIRE(change.has_value());
+    Snapshot after = next;
+    (*change)(after);
+    return after.target->needs;
+  };
+  CHECK(needs_of_next(s.folder / "other") == 12345);
+  CHECK(needs_of_next(s.folder / "step") == 12345);  // refused, and counted all the same
+  next.plan = std::make_shared<const Plan>(*next.plan);
+  CHECK(needs_of_next(s.folder / "other") == counted->needs);
 }
 
 TEST_CASE("undo of a repair in place ends in the checkpoint as it was, checked, with its list") {

@@ -32,6 +32,8 @@ TEST_CASE("every command reads back from its own text") {
                               MeshCommand{},
                               PlanCommand{},
                               PlanCommand{"from:/runs/7/step 8"},
+                              PlanCommand{"", false, "", true},
+                              PlanCommand{"zero", false, "", true},
                               RepairCommand{},
                               RepairCommand{{"out dir", false}},
                               RepairCommand{{"", true}},

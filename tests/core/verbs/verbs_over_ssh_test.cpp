@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "core/base/version.h"
 #include "core/fixtures.h"
 #include "core/formats/open.h"
@@ -10,7 +13,6 @@
 #include "core/model/evidence.h"
 #include "core/report/difference_report.h"
 #include "core/report/report.h"
-#include "core/verbs/diff.h"
 
 using namespace shw;
 using shw::test::OtherHost;
@@ -126,19 +128,103 @@ TEST_CASE("verify_over_ssh: the verdict is read, and an error over there is that
   CHECK(read.error().message == "no such folder");
 }
 
-TEST_CASE("diff_over_ssh: the difference of every value is read as it was written") {
-  const std::string a = test::fixture_cases("healthy_fsdp").front() + "/ckpt";
-  const std::string b = test::fixture_cases("healthy_dtypes").front() + "/ckpt";
-  verbs::DiffOptions options;
-  options.compare.data = true;
-  auto made = verbs::diff(a, b, options);
-  REQUIRE(made.has_value());
-  REQUIRE_FALSE(made->difference.tensors.empty());
-  const std::string text = difference_to_json(made->difference, {a, b});
+namespace {
+
+TensorDifference different(const char* fqn, DifferenceKind kind, Dtype dtype) {
+  TensorDifference tensor{fqn, kind};
+  tensor.a = tensor.b = TensorSide{dtype, {4, 2}, 2};
+  return tensor;
+}
+
+ValueDifference compared_values(std::string a, std::string b) {
+  ValueDifference values;
+  values.compared = 8;
+  values.elements.differing = 3;
+  values.elements.bits_only = 1;
+  values.first = FirstDifference{{1, 0}, std::move(a), std::move(b)};
+  return values;
+}
+
+// A difference with each kind of tensor and of value, in the order of kinds.
+CheckpointDifference difference_of_every_kind() {
+  CheckpointDifference all;
+  all.verdict = EqualityVerdict::kDifferent;
+  all.data = true;
+  all.tensors_a = 9;
+  all.tensors_b = 8;
+  all.in_both = 6;
+  all.compared = 5;
+  all.same = 1;
+  all.doubts = {"One tensor could not be read."};
+  all.unjudged = {{"values of w", "bytes that can be read"}};
+  const auto add = [&](TensorDifference tensor) { all.tensors.push_back(std::move(tensor)); };
+
+  TensorDifference floats = different("floats", DifferenceKind::kValues, Dtype::kFloat32);
+  floats.values = compared_values("0.1", "-2.5e-08");
+  floats.values->elements.max_abs = 0.30000001192092896;
+  floats.values->elements.max_ulp = 7;
+  floats.values->cosine = 0.9999;
+  floats.values->unread = 2;
+  add(floats);
+  TensorDifference wholes = different("wholes", DifferenceKind::kValues, Dtype::kInt64);
+  wholes.values = compared_values("9223372036854775807", "-9223372036854775808");
+  wholes.values->elements.max_whole = 18446744073709551615U;
+  wholes.retiled = true;
+  add(wholes);
+  TensorDifference no_numbers = different("no_numbers", DifferenceKind::kValues, Dtype::kBfloat16);
+  no_numbers.values = compared_values("NaN", "-Infinity");
+  no_numbers.values->elements.nan = 1;
+  no_numbers.values->elements.max_abs = std::numeric_limits<double>::infinity();
+  add(no_numbers);
+  TensorDifference cast = different("cast", DifferenceKind::kDtype, Dtype::kFloat32);
+  cast.b->dtype = Dtype::kInt32;
+  cast.values = compared_values("1.5", "1");
+  cast.values->by_value = true;
+  cast.values->elements.max_abs = 0.5;
+  add(cast);
+  TensorDifference reshaped = different("reshaped", DifferenceKind::kReshaped, Dtype::kFloat32);
+  reshaped.b->shape = {8};
+  reshaped.same_elements = true;
+  add(reshaped);
+  TensorDifference renamed = different("old_name", DifferenceKind::kRenamed, Dtype::kFloat32);
+  renamed.other = "new_name";
+  add(renamed);
+  TensorDifference missing = different("missing", DifferenceKind::kMissing, Dtype::kFloat32);
+  missing.b.reset();
+  add(missing);
+  TensorDifference unread = different("unread", DifferenceKind::kUndecided, Dtype::kFloat32);
+  unread.a->missing = 4;
+  unread.b->filled = 2;
+  unread.why = {"the file is cut off"};
+  unread.error = Error{ErrorKind::kDamaged, "is cut off", {"b/__0_0.distcp", 4096, "unread"}};
+  unread.error_in = 'b';
+  add(unread);
+  std::ranges::stable_sort(all.tensors, {}, &TensorDifference::kind);
+  all.entries = {{"step", DifferenceKind::kValues, "1", "2"},
+                 {"rng", DifferenceKind::kUndecided, "", "", "it is pickled"}};
+  std::ranges::stable_sort(all.entries, {}, &EntryDifference::kind);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("diff_over_ssh: a difference of every kind is read as it was written") {
+  const CheckpointDifference made = difference_of_every_kind();
+  const std::string text = difference_to_json(made, {"a", "b"});
   const AnsweringHost host(text, 1);
   auto read = verbs::diff_over_ssh("ssh://host/a", "ssh://host/b");
   REQUIRE(read.has_value());
-  CHECK(difference_to_json(*read, {a, b}) == text);
+  CHECK(difference_to_json(*read, {"a", "b"}) == text);
+  REQUIRE(read->tensors.size() == made.tensors.size());
+  for (std::size_t i = 0; i < made.tensors.size(); ++i) {
+    CAPTURE(made.tensors[i].fqn);
+    CHECK(read->tensors[i].fqn == made.tensors[i].fqn);
+    const auto &written = made.tensors[i].values, &values = read->tensors[i].values;
+    REQUIRE(values.has_value() == written.has_value());
+    if (!written) continue;
+    CHECK(values->first->a == written->first->a);
+    CHECK(values->first->b == written->first->b);
+  }
 }
 
 TEST_CASE("plan_over_ssh: a plan that was made over there is checked against the open checkpoint") {
@@ -160,8 +246,36 @@ TEST_CASE("plan_over_ssh: a plan that was made over there is checked against the
     REQUIRE(read.has_value());
     CHECK(plan_to_json(*opened->checkpoint, *read) == text);
   }
-  const AnsweringHost host("{\"schema\": \"" + std::string(kJsonSchema) + "\"}");
-  CHECK_FALSE(verbs::plan_over_ssh(*opened, options_over_ssh()).has_value());
+  const auto refusal = [&](const std::string& answer) {
+    const AnsweringHost host(answer);
+    auto read = verbs::plan_over_ssh(*opened, options_over_ssh());
+    REQUIRE_FALSE(read.has_value());
+    return read.error().message;
+  };
+  const std::string schema = "{\"schema\": \"" + std::string(kJsonSchema) + "\"";
+  CHECK_FALSE(refusal(schema + "}").empty());
+  CHECK(refusal(schema + ", \"error\": {\"message\": \"no such folder\"}}") == "no such folder");
+  CHECK(refusal(text.substr(0, text.size() / 2)) == "is not an answer of `plan --json`");
+  const AnsweringHost host(text);
+  VerbOptions filled = options_over_ssh();
+  filled.fill = "from:ssh://host/runs/step_0";  // whose path there would be opened here
+  CHECK_FALSE(verbs::plan_over_ssh(*opened, filled).has_value());
+}
+
+TEST_CASE("verify_over_ssh: unknown keys take no memory, and too many reasons are refused") {
+  VerifyReport report;
+  report.reasons = std::vector<std::string>(200'000, "r");
+  {
+    const AnsweringHost host(verify_to_json(report));
+    CHECK_FALSE(verbs::verify_over_ssh("ssh://host/r").has_value());
+  }
+  report.reasons.clear();
+  std::string text = verify_to_json(report);
+  std::string zeros = "0";
+  for (int i = 0; i < 200'000; ++i) zeros += ",0";
+  text.insert(text.find('{') + 1, "\"later\": [" + zeros + "],");
+  const AnsweringHost host(text);
+  CHECK(verbs::verify_over_ssh("ssh://host/r").has_value());
 }
 
 TEST_CASE("hash_over_ssh: what is not the text of hash is refused") {
@@ -201,6 +315,21 @@ TEST_CASE(
     CHECK(numbers->tensors[index_of(tensor)].elements == volume);
     CHECK(numbers->tensors[index_of(tensor)].zero == volume - 1);
     CHECK(numbers->not_whole == floats.size() - 1);
+  }
+  {
+    // What is not read takes no memory; what is read is bounded.
+    std::string zeros = "0";
+    for (int i = 0; i < 100'000; ++i) zeros += ",0";
+    const auto with_zeros_in = [&](const std::string& key) {
+      std::string text = answer(kJsonSchema);
+      text.insert(text.find("\"elements\""), "\"" + key + "\": [" + zeros + "], ");
+      const AnsweringHost host(text);
+      return verbs::numbers_over_ssh(checkpoint, options_over_ssh());
+    };
+    auto numbers = with_zeros_in("histogram");
+    REQUIRE(numbers.has_value());
+    CHECK(numbers->tensors[index_of(tensor)].elements == volume);
+    CHECK_FALSE(with_zeros_in("unread").has_value());
   }
   {
     const AnsweringHost host(answer("shardwright/9"));

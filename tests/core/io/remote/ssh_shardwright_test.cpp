@@ -111,10 +111,13 @@ TEST_CASE("shardwright_command: paths behind an option's sign become local ones"
                                           "--spec=ssh://host/a b.json",
                                           "--against=ssh://other/x",
                                           "--mesh=dp=2",
-                                          "--spec=ssh://host/a=b"};
+                                          "--spec=ssh://host/a=b",
+                                          "from:ssh://host/ref",
+                                          "--fill=from:ssh://host/ref",
+                                          "from:ssh://other/ref"};
   CHECK(shardwright_command(words, OtherHost::place()) ==
         "shardwright 'check' '/x' '--spec=/a b.json' '--against=ssh://other/x' '--mesh=dp=2' "
-        "'--spec=/a=b'");
+        "'--spec=/a=b' 'from:/ref' '--fill=from:/ref' 'from:ssh://other/ref'");
 }
 
 TEST_CASE("find_shardwright: one of another version or schema is not this program") {
