@@ -2,9 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cstring>
-
 #include "core/base/checked.h"
 
 namespace shw {
@@ -71,18 +68,6 @@ Result<std::vector<Bytes>> exchange_with(Transport& transport, To to, std::uint6
   return come;
 }
 
-std::uint64_t reduce_pair(std::uint64_t a, std::uint64_t b, Reduction reduction) {
-  switch (reduction) {
-    case Reduction::kSum:
-      return a + b;
-    case Reduction::kLeast:
-      return std::min(a, b);
-    case Reduction::kGreatest:
-      return std::max(a, b);
-  }
-  return a;
-}
-
 }  // namespace
 
 Status barrier(Transport& transport, const WaitStep& step) {
@@ -121,28 +106,6 @@ Result<std::vector<Bytes>> all_gather(Transport& transport, Bytes own, std::uint
                          transport, [&](int) { return BytesView(own); }, most, step));
   come[static_cast<std::size_t>(transport.rank())] = std::move(own);
   return come;
-}
-
-Result<std::vector<std::uint64_t>> all_reduce(Transport& transport,
-                                              std::vector<std::uint64_t> values,
-                                              Reduction reduction, const WaitStep& step) {
-  auto bytes = std::as_bytes(std::span(values));
-  const std::uint64_t most = bytes.size() * static_cast<std::uint64_t>(transport.size());
-  SHW_TRY(auto come, all_gather(transport, Bytes(bytes.begin(), bytes.end()), most, step));
-  for (int peer = 0; peer < transport.size(); ++peer) {
-    if (peer == transport.rank()) continue;
-    const Bytes& message = come[static_cast<std::size_t>(peer)];
-    if (message.size() != bytes.size()) {
-      return abort_with<std::vector<std::uint64_t>>(
-          transport, wrong_size_error(step, peer, bytes.size(), message.size() > bytes.size()));
-    }
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      std::uint64_t other = 0;
-      std::memcpy(&other, message.data() + i * sizeof other, sizeof other);
-      values[i] = reduce_pair(values[i], other, reduction);
-    }
-  }
-  return values;
 }
 
 }  // namespace shw

@@ -24,10 +24,4 @@ Result<std::vector<Bytes>> exchange(Transport& transport, std::vector<Bytes> to_
 Result<std::vector<Bytes>> all_gather(Transport& transport, Bytes own, std::uint64_t most,
                                       const WaitStep& step);
 
-enum class Reduction : std::uint8_t { kSum, kLeast, kGreatest };
-// Sums elementwise over all ranks, which give equally many numbers; sums wrap at 2^64.
-Result<std::vector<std::uint64_t>> all_reduce(Transport& transport,
-                                              std::vector<std::uint64_t> values,
-                                              Reduction reduction, const WaitStep& step);
-
 }  // namespace shw

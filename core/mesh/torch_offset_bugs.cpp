@@ -254,16 +254,4 @@ MeshLayout without_axis(const Mesh& mesh, const std::vector<Placement>& placemen
   return out;
 }
 
-Extents shape_from_local(ExtentsView local, const Mesh& mesh,
-                         const std::vector<Placement>& placements) {
-  Extents shape = copy_of(local);
-  for (std::size_t i = 0; i < placements.size() && i < mesh.axes.size(); ++i) {
-    auto dim = dim_of(placements[i], shape.size());
-    if (!is_sharding(placements[i]) || !dim) continue;
-    shape[*dim] = checked_mul(shape[*dim], mesh.axes[i].size)
-                      .value_or(std::numeric_limits<std::int64_t>::max());
-  }
-  return shape;
-}
-
 }  // namespace shw

@@ -44,8 +44,4 @@ struct MeshLayout {
 MeshLayout without_axis(const Mesh& mesh, const std::vector<Placement>& placements,
                         std::size_t axis);
 
-// The global shape that DTensor.from_local computes for a local shape without `shape=`.
-Extents shape_from_local(ExtentsView local, const Mesh& mesh,
-                         const std::vector<Placement>& placements);
-
 }  // namespace shw

@@ -150,12 +150,6 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("from_local without a shape multiplies the axis that the placement names") {
-  Mesh mesh{{{"ep_shard", 2}, {"ep", 32}}};
-  std::vector<Placement> old{{Placement::Kind::kShard, 1, 1}, {Placement::Kind::kShard, 0, 1}};
-  CHECK(shape_from_local(Extents{9, 4096, 640}, mesh, old) == Extents{288, 8192, 640});
-}
-
 TEST_CASE("the factor of an axis of one rank says nothing") {
   const Mesh mesh = parse_mesh("dp=1,cp=2,tp=2").value();
   auto placed = [](std::int64_t first) {
