@@ -188,6 +188,38 @@ TEST_CASE("tiles of a file that was cut off are coloured only where their bytes 
   for (std::uint32_t t = 0; t < kTiles; ++t) CHECK((paint->saved[t] != 0) == (t >= kWhole));
 }
 
+TEST_CASE(
+    "tiles in the boxes of a finding about several tensors are those of the tensor it names") {
+  CheckpointBuilder builder;
+  builder.set_format(kDcpFormat);
+  builder.set_directory(memory_directory("two", {{"__0_0.distcp", Bytes(512)}}));
+  for (const char* name : {"v", "w"}) {
+    builder.add_tensor(name, Dtype::kFloat32, Extents{16, 4});
+    for (std::int64_t i = 0; i < 4; ++i)
+      builder.add_chunk(Extents{i * 4, 0}, Extents{4, 4},
+                        {builder.file("__0_0.distcp"), i * 64, 64});
+  }
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->checkpoint = builder.finish();
+  auto report = std::make_shared<CheckReport>();
+  Finding finding{.rule = "chunk-overlap", .severity = Severity::kError};
+  finding.subjects = {"v", "w"};
+  finding.evidence = {
+      {"boxes", std::vector<Box>{{{0, 0}, {4, 4}}, {{12, 0}, {4, 4}}, {{2, 0}, {4, 4}}}},
+      {"boxes_in", std::vector<std::string>{"w", "v", "w"}}};
+  report->findings = {finding};
+  snapshot->report = report;
+  const auto named = [&](std::uint32_t tensor) {
+    snapshot->tensor = TensorId{tensor};
+    const auto paint = (*make_digest(snapshot)->paints)[ColourBy::kFinding];
+    std::vector<bool> lit;
+    for (std::uint32_t t = 0; t < 4; ++t) lit.push_back(paint->saved[t] != 0);
+    return lit;
+  };
+  CHECK(named(0) == std::vector<bool>{false, false, false, true});
+  CHECK(named(1) == std::vector<bool>{true, true, false, false});
+}
+
 TEST_CASE("a statistic is asked for once, drawn as far as it is known, and never as zero") {
   auto snapshot = make::demo_planned();
   Driver driver(snapshot);

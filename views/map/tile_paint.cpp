@@ -109,15 +109,33 @@ class TilesOfFinding {
     return placed;
   }
 
-  // In findings about several tensors, boxes must belong to this one.
+  // The tensor of each box in the evidence `label`; null where the finding does not name them.
+  const std::vector<std::string>* tensors_of_boxes(std::string_view label,
+                                                   std::size_t count) const {
+    for (const auto& [key, value] : finding_.evidence) {
+      if (key.size() != label.size() + 3 || !key.starts_with(label) || !key.ends_with("_in"))
+        continue;
+      const auto* tensors = std::get_if<std::vector<std::string>>(&value);
+      if (tensors != nullptr && tensors->size() == count) return tensors;
+    }
+    return nullptr;
+  }
+
+  // Boxes of a finding about several tensors count where it names the tensor of each.
   bool by_box(std::vector<bool>& named) const {
     auto chunks = checkpoint_.chunks(picture_.tensor);
+    const std::string_view fqn = checkpoint_.fqn(picture_.tensor);
     std::size_t most = kMostPairs / std::max<std::size_t>(chunks.size(), 1);
     bool placed = false;
     for (const auto& [label, value] : finding_.evidence) {
       const auto* boxes = std::get_if<std::vector<Box>>(&value);
-      if (boxes == nullptr || boxes->empty() || finding_.subjects.size() > 1) continue;
-      for (const Box& box : std::span(*boxes).first(std::min(most, boxes->size()))) {
+      if (boxes == nullptr || boxes->empty()) continue;
+      const auto* tensors = tensors_of_boxes(label, boxes->size());
+      if (tensors == nullptr && finding_.subjects.size() > 1) continue;
+      for (std::size_t b = 0; b < boxes->size() && most > 0; ++b) {
+        if (tensors != nullptr && (*tensors)[b] != fqn) continue;
+        const Box& box = (*boxes)[b];
+        --most;
         for (std::uint32_t i = 0; i < chunks.size(); ++i) {
           ExtentsView offsets = checkpoint_.offsets(chunks[i]),
                       sizes = checkpoint_.sizes(chunks[i]);
