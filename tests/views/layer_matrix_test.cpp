@@ -157,6 +157,32 @@ TEST_CASE("matrix: a cell is redder the more of its elements differ, whatever it
   CHECK(tint(3) == kPalestTint);
 }
 
+TEST_CASE("matrix: of several differences in a cell the worst is shown, and a click goes to it") {
+  auto snapshot = std::make_shared<Snapshot>(*make::many_tensors(4000));
+  const LayerMatrix plain = make_digest(snapshot)->overview->matrices.front();
+  // The first moments of the experts of layer 0 are one cell; every fourth tensor is one of them.
+  std::size_t kind = 0;
+  while (kind < plain.kinds.size() && plain.cell(0, kind).first != 0) ++kind;
+  REQUIRE(kind < plain.kinds.size());
+  REQUIRE(plain.cell(0, kind).tensors == 8);
+  auto both = std::make_shared<verbs::ComparedCheckpoints>();
+  both->a = both->b = snapshot->checkpoint;
+  const auto differs = [&](std::uint32_t tensor, DifferenceKind what) {
+    TensorDifference one;
+    one.fqn = snapshot->checkpoint->fqn(TensorId{tensor});
+    one.kind = what;
+    both->difference.tensors.push_back(one);
+  };
+  differs(4, DifferenceKind::kRenamed);
+  differs(8, DifferenceKind::kMissing);
+  differs(12, DifferenceKind::kValues);
+  snapshot->compared = both;
+  const LayerMatrix matrix = make_digest(snapshot)->overview->matrices.front();
+  CHECK(matrix.cell(0, kind).difference == 1 + static_cast<int>(DifferenceKind::kMissing));
+  CHECK(matrix.cell(0, kind).most_different == 8);
+  CHECK(matrix.cell(0, kind).first == 0);
+}
+
 TEST_CASE("overview: a wide window shows the matrix next to the tables, with a number per cell") {
   auto snapshot = std::make_shared<Snapshot>(*make::many_tensors(96));  // of three layers
   snapshot->tensor.reset();                                             // shows the overview

@@ -68,25 +68,41 @@ std::unordered_map<std::string_view, const TensorDifference*> differences_of(
   return found;
 }
 
+void add_nan(std::uint32_t tensor, std::uint64_t nan, MatrixCell& cell) {
+  cell.nan += nan;
+  if (nan > cell.nan_of_one) cell.nan_of_one = nan, cell.most_nan = tensor;
+}
+
 void add_values(const Snapshot& snapshot, TensorId tensor, MatrixCell& cell) {
   if (snapshot.numbers != nullptr) {
     const verbs::TensorNumbers& numbers = snapshot.numbers->tensors[index_of(tensor)];
     cell.is_read = cell.is_read || numbers.is_read;
     cell.elements += numbers.elements;
-    cell.nan += numbers.nan;
+    add_nan(index_of(tensor), numbers.nan, cell);
     cell.zero += numbers.zero;
     cell.squares += numbers.squares;
     return;
   }
   const verbs::TileValues* values = tile_values_of(snapshot, tensor);
   if (values == nullptr) return;
+  std::uint64_t nan = 0;
   for (const verbs::TileNumbers& tile : values->tiles) {
     if (tile.state != verbs::TileNumbers::State::kLooked) continue;
     cell.is_read = true;
     cell.elements += tile.elements;
-    cell.nan += tile.nan;
+    nan += tile.nan;
     cell.zero += tile.zero;
   }
+  add_nan(index_of(tensor), nan, cell);
+}
+
+void add_difference(std::uint32_t tensor, const TensorDifference& difference, MatrixCell& cell) {
+  const auto kind = static_cast<std::uint8_t>(static_cast<int>(difference.kind) + 1);
+  const double share = differing_share_of(difference);
+  const bool is_worst = cell.difference == 0 || kind < cell.difference ||
+                        (kind == cell.difference && share > cell.differing_share);
+  if (is_worst) cell.difference = kind, cell.most_different = tensor;
+  cell.differing_share = std::max(cell.differing_share, share);
 }
 
 void fill_cells(const Snapshot& snapshot, const TensorModules& names,
@@ -110,11 +126,7 @@ void fill_cells(const Snapshot& snapshot, const TensorModules& names,
                   size_of(checkpoint.dtype(TensorId{t}));
     auto difference = differences.find(checkpoint.fqn(TensorId{t}));
     if (difference != differences.end()) {
-      const auto kind_of =
-          static_cast<std::uint8_t>(static_cast<int>(difference->second->kind) + 1);
-      cell.difference = std::max(cell.difference, kind_of);
-      cell.differing_share =
-          std::max(cell.differing_share, differing_share_of(*difference->second));
+      add_difference(t, *difference->second, cell);
       matrix.most_differing = std::max(matrix.most_differing, cell.differing_share);
     }
     add_values(snapshot, TensorId{t}, cell);

@@ -15,16 +15,19 @@ namespace shw {
 
 struct MatrixCell {
   std::uint32_t tensors = 0;
-  // Index of the tensor that a click selects: the worst, otherwise the first.
-  std::uint32_t first = 0;
-  std::uint8_t mark = 0;        // the worst mark, as in Digest::marks
-  std::uint8_t difference = 0;  // to the compared checkpoint: 1 + DifferenceKind; 0: none
+  // Indices of the tensors that a click selects: with the worst mark, otherwise the first; with the
+  // worst difference; with the most NaN.
+  std::uint32_t first = 0, most_different = 0, most_nan = 0;
+  std::uint8_t mark = 0;  // the worst mark, as in Digest::marks
+  // The worst to the compared checkpoint: 1 + DifferenceKind, whose first are the worst; 0: none.
+  std::uint8_t difference = 0;
   // Share of the compared elements that differ, of the tensor that differs most. 0: not compared.
   double differing_share = 0;
   bool is_read = false;  // elements were read, of which the numbers below are
   std::uint64_t elements = 0, nan = 0, zero = 0;
-  double squares = 0;  // sum over the finite elements; 0 where only tiles were read
-  double change = 0;   // of the norm per element, to the median of its column: log2 of the ratio
+  std::uint64_t nan_of_one = 0;  // of the tensor `most_nan`
+  double squares = 0;            // sum over the finite elements; 0 where only tiles were read
+  double change = 0;  // of the norm per element, to the median of its column: log2 of the ratio
   double bytes = 0;
 };
 

@@ -23,7 +23,7 @@ constexpr std::array kMatrixNames{"findings", "difference", "NaN", "norm", "zero
 
 Rgba difference_colour(const Theme& theme, const MatrixCell& cell, double most_differing) {
   const auto kind = static_cast<DifferenceKind>(cell.difference - 1);
-  if (kind == DifferenceKind::kRenamed) return theme.warn;
+  if (kind == DifferenceKind::kRenamed || kind == DifferenceKind::kUndecided) return theme.warn;
   if (kind != DifferenceKind::kValues) return theme.bad;
   return mix(theme.control, theme.bad, static_cast<float>(difference_tint(cell, most_differing)));
 }
@@ -141,7 +141,14 @@ void draw_cells(Frame& frame, UiState& state, const Column& column, const LayerM
   }
 }
 
-void follow_mouse(Frame& frame, const Column& column, const LayerMatrix& matrix,
+// The tensor that gives the cell its colour.
+std::uint32_t tensor_of(const MatrixCell& cell, MatrixBy by) {
+  if (by == MatrixBy::kDifference && cell.difference != 0) return cell.most_different;
+  if (by == MatrixBy::kNan && cell.nan_of_one != 0) return cell.most_nan;
+  return cell.first;
+}
+
+void follow_mouse(Frame& frame, MatrixBy by, const Column& column, const LayerMatrix& matrix,
                   const MatrixArea& area, std::size_t number) {
   const float wide = area.wide * static_cast<float>(matrix.layers.size());
   const float high = area.high * static_cast<float>(matrix.kinds.size());
@@ -158,8 +165,8 @@ void follow_mouse(Frame& frame, const Column& column, const LayerMatrix& matrix,
   const MatrixCell& cell = matrix.cell(row, kind);
   if (!frame.stable) tooltip(frame, cell_text(frame, matrix, row, kind));
   if (clicked && cell.tensors != 0)
-    frame.emit(
-        SelectTensorCommand{std::string(frame.snapshot.checkpoint->fqn(TensorId{cell.first}))});
+    frame.emit(SelectTensorCommand{
+        std::string(frame.snapshot.checkpoint->fqn(TensorId{tensor_of(cell, by)}))});
 }
 
 // `room`: pixels that the matrix may fill; 0: as few as it needs.
@@ -187,7 +194,7 @@ void draw_matrix(Frame& frame, UiState& state, Column& column, const LayerMatrix
             Gap::kTight);
   area.top = column.y;
   draw_cells(frame, state, column, matrix, area);
-  follow_mouse(frame, column, matrix, area, number);
+  follow_mouse(frame, state.matrix_by, column, matrix, area, number);
   column.take(area.high * kinds + frame.px(14));
 }
 
