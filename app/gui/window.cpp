@@ -12,6 +12,7 @@
 #include "app/gui/frame_pacer.h"
 #include "app/gui/imgui_setup.h"
 #include "app/gui/input_queue.h"
+#include "app/gui/key_codes.h"
 #include "app/gui/offscreen.h"
 #include "app/gui/tabs.h"
 #include "core/verbs/recent.h"
@@ -35,48 +36,12 @@ Window& of(GLFWwindow* handle) {
   return *static_cast<Window*>(glfwGetWindowUserPointer(handle));
 }
 
-// Maps a GLFW key to Key. Letters and digits follow the user's keyboard layout.
-Key key_of(int key, int scancode) {
-  constexpr std::pair<int, Key> kOthers[] = {{GLFW_KEY_UP, Key::kUp},
-                                             {GLFW_KEY_DOWN, Key::kDown},
-                                             {GLFW_KEY_LEFT, Key::kLeft},
-                                             {GLFW_KEY_RIGHT, Key::kRight},
-                                             {GLFW_KEY_PAGE_UP, Key::kPageUp},
-                                             {GLFW_KEY_PAGE_DOWN, Key::kPageDown},
-                                             {GLFW_KEY_HOME, Key::kHome},
-                                             {GLFW_KEY_END, Key::kEnd},
-                                             {GLFW_KEY_ENTER, Key::kEnter},
-                                             {GLFW_KEY_KP_ENTER, Key::kEnter},
-                                             {GLFW_KEY_ESCAPE, Key::kEscape},
-                                             {GLFW_KEY_TAB, Key::kTab},
-                                             {GLFW_KEY_SPACE, Key::kSpace},
-                                             {GLFW_KEY_BACKSPACE, Key::kBackspace},
-                                             {GLFW_KEY_DELETE, Key::kDelete},
-                                             {GLFW_KEY_KP_ADD, Key::kPlus},
-                                             {GLFW_KEY_EQUAL, Key::kPlus},
-                                             {GLFW_KEY_KP_SUBTRACT, Key::kMinus},
-                                             {GLFW_KEY_MINUS, Key::kMinus},
-                                             {GLFW_KEY_COMMA, Key::kComma},
-                                             {GLFW_KEY_LEFT_BRACKET, Key::kBracketLeft},
-                                             {GLFW_KEY_RIGHT_BRACKET, Key::kBracketRight}};
-  for (auto [from, to] : kOthers) {
-    if (from == key) return to;
-  }
-  auto after = [](Key first, int step) { return static_cast<Key>(static_cast<int>(first) + step); };
-  if (key >= GLFW_KEY_F1 && key <= GLFW_KEY_F12) return after(Key::kF1, key - GLFW_KEY_F1);
-  const char* printed = glfwGetKeyName(key, scancode);
-  if (printed == nullptr || printed[0] == 0 || printed[1] != 0) return Key::kNone;
-  if (printed[0] >= 'a' && printed[0] <= 'z') return after(Key::kA, printed[0] - 'a');
-  if (printed[0] >= '0' && printed[0] <= '9') return after(Key::k0, printed[0] - '0');
-  return Key::kNone;
-}
-
 void on_key(GLFWwindow* handle, int key, int scancode, int action, int mods) {
   Window& window = of(handle);
   window.pace.wake();
   InputEvent event{key, scancode, action, mods, 0, {}};
   if (action != GLFW_RELEASE)
-    event.pressed = {key_of(key, scancode), (mods & GLFW_MOD_CONTROL) != 0,
+    event.pressed = {key_of(key, glfwGetKeyName(key, scancode)), (mods & GLFW_MOD_CONTROL) != 0,
                      (mods & GLFW_MOD_SHIFT) != 0, (mods & GLFW_MOD_ALT) != 0};
   window.input.add(event);
 }

@@ -45,8 +45,10 @@ void try_all(const std::string& text, const std::string& path, std::set<std::str
     while (!words.empty() && (words.back() == "or" || words.back() == "from:CHECKPOINT" ||
                               words.back().ends_with(",")))
       words.back().ends_with(",") ? words.back().pop_back() : words.pop_back();
+    // What explain says of a rule is the same for every checkpoint.
     if (words[0] == "explain") words.resize(2);
     tried.insert(words[0]);
+    if (words[0] == "explain" && !tried.insert(words[0] + " " + words[1]).second) continue;
     Scratch scratch;
     const bool writes = words[0] == "repair";
     const bool in_place = std::find(words.begin(), words.end(), "--in-place") != words.end();
@@ -77,7 +79,10 @@ TEST_CASE("advice: every command that is advised for a checkpoint works on it") 
   for (const char* family : {"torch-2.6", "torch-2.14", "real-code"}) {
     for (const auto& entry : fs::directory_iterator(fs::path(SHW_TEST_DATA) / family)) {
       const std::string source = (entry.path() / "ckpt").string();
-      if (!fs::is_directory(source)) continue;
+      const bool is_in_newer_family =
+          family == std::string("torch-2.6") &&
+          fs::exists(fs::path(SHW_TEST_DATA) / "torch-2.14" / entry.path().filename());
+      if (!fs::is_directory(source) || is_in_newer_family) continue;
       try_advice_on(source, tried);
       for (const bool is_cut : {false, true}) {
         Scratch scratch;

@@ -78,7 +78,7 @@ void add_values(const Snapshot& snapshot, TensorId tensor, MatrixCell& cell) {
     const verbs::TensorNumbers& numbers = snapshot.numbers->tensors[index_of(tensor)];
     cell.is_read = cell.is_read || numbers.is_read;
     cell.elements += numbers.elements;
-    add_nan(index_of(tensor), numbers.nan, cell);
+    add_nan(static_cast<std::uint32_t>(index_of(tensor)), numbers.nan, cell);
     cell.zero += numbers.zero;
     cell.squares += numbers.squares;
     return;
@@ -93,7 +93,7 @@ void add_values(const Snapshot& snapshot, TensorId tensor, MatrixCell& cell) {
     nan += tile.nan;
     cell.zero += tile.zero;
   }
-  add_nan(index_of(tensor), nan, cell);
+  add_nan(static_cast<std::uint32_t>(index_of(tensor)), nan, cell);
 }
 
 void add_difference(std::uint32_t tensor, const TensorDifference& difference, MatrixCell& cell) {
