@@ -154,6 +154,20 @@ void RunningJob::follow(JobState& job, bool is_new_phase) {
   job.part = part;
 }
 
+void Session::State::run_now(const Command& command) {
+  for (bool is_applied = false; !is_applied;) {
+    const auto before = now();
+    auto change = row_of(command).run(*before, command, nullptr);
+    if (!change) return publish_error(std::move(change).error());
+    // Computed again where another thread replaced what it is about.
+    publish([&](Snapshot& s) {
+      is_applied = s.checkpoint == before->checkpoint && s.report == before->report &&
+                   s.compared == before->compared;
+      if (is_applied) (*change)(s);
+    });
+  }
+}
+
 // False on failure: dependent commands are dropped.
 bool Session::State::run_command(const Command& command, Progress* progress) {
   // The old checkpoint stays until the new one is open, or if opening fails.
@@ -223,16 +237,16 @@ void Session::State::run_concurrent_command(std::list<RunningJob>::iterator mine
   publish([](Snapshot&) {});
 }
 
-void Session::State::begin_concurrent(Command command) {
+void Session::State::begin_concurrent(WaitingJob waiting) {
   for (RunningJob& other : concurrent) {
-    if (other.command.index() != command.index()) continue;
+    if (other.command.index() != waiting.command.index()) continue;
     other.is_replaced = true;
     other.cancel();
   }
-  auto mine = concurrent.emplace(concurrent.end(), std::move(command));
+  auto mine = concurrent.emplace(concurrent.end(), std::move(waiting.command));
   auto run = [this, mine, before = snapshot] { run_concurrent_command(mine, before); };
   if (start_thread(mine->thread, run)) return;
-  jobs.push_back(std::move(mine->command));  // queued instead
+  jobs.push_back({std::move(mine->command), waiting.request});  // queued instead
   concurrent.erase(mine);
 }
 
@@ -250,32 +264,46 @@ void Session::State::join_ended() {
 void Session::State::queue(std::deque<Command> commands) {
   {
     std::lock_guard lock(mutex);
+    const std::uint64_t request = ++last_request;
     for (Command& command : commands) {
       bool is_free = jobs.empty() && job && can_overtake(command, job->command, *snapshot);
       if (is_free && is_concurrent(command, *snapshot))
-        begin_concurrent(std::move(command));
+        begin_concurrent({std::move(command), request});
       else
-        jobs.push_back(std::move(command));
+        jobs.push_back({std::move(command), request});
     }
   }
   changed.notify_all();
+}
+
+void Session::State::drop_dependent(const Command& failed, std::uint64_t request) {
+  if (std::holds_alternative<OpenCommand>(failed)) {
+    // What waits up to the next opening is about what was not opened.
+    const auto next_open = std::find_if(jobs.begin(), jobs.end(), [](const WaitingJob& waiting) {
+      return std::holds_alternative<OpenCommand>(waiting.command);
+    });
+    jobs.erase(jobs.begin(), next_open);
+  }
+  std::erase_if(jobs, [&](const WaitingJob& waiting) { return waiting.request == request; });
 }
 
 void Session::State::run_jobs() {
   while (true) {
     join_ended();
     std::shared_ptr<Progress> progress;
+    std::uint64_t request = 0;
     {
       std::unique_lock lock(mutex);
       changed.wait(lock, [&] { return stopping || !jobs.empty(); });
       if (stopping) return;
-      Command command = std::move(jobs.front());
+      WaitingJob next = std::move(jobs.front());
       jobs.pop_front();
-      if (is_concurrent(command, *snapshot)) {
-        begin_concurrent(std::move(command));
+      if (is_concurrent(next.command, *snapshot)) {
+        begin_concurrent(std::move(next));
         continue;
       }
-      job.emplace(std::move(command));
+      request = next.request;
+      job.emplace(std::move(next.command));
       if (next_is_held) job->pause();
       next_is_held = false;
       progress = job->progress;
@@ -289,7 +317,7 @@ void Session::State::run_jobs() {
     bool done = run_command(job->command, progress.get());
     {
       std::lock_guard lock(mutex);
-      if (!done) jobs.clear();
+      if (!done) drop_dependent(job->command, request);
       next_is_held = progress->paused && !jobs.empty();  // ended before it could pause
       job.reset();
     }
@@ -300,10 +328,9 @@ void Session::State::run_jobs() {
 void Session::State::cancel(const std::string& verb) {
   std::lock_guard lock(mutex);
   auto of_it = [&](const Command& command) { return has_verb(command, verb); };
-  bool runs = job && of_it(job->command);
-  if (runs) job->cancel();
-  if (runs || verb.empty()) jobs.clear();
-  std::erase_if(jobs, of_it);
+  if (job && of_it(job->command)) job->cancel();
+  if (verb.empty()) jobs.clear();  // what depends on a job goes when it fails
+  std::erase_if(jobs, [&](const WaitingJob& waiting) { return of_it(waiting.command); });
   for (RunningJob& each : concurrent) {
     if (of_it(each.command)) each.cancel();
   }

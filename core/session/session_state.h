@@ -46,6 +46,12 @@ struct RunningJob {
   void follow(JobState& job, bool is_new_phase);  // totals that only grow
 };
 
+// A command that waits for the thread of long jobs.
+struct WaitingJob {
+  Command command;
+  std::uint64_t request = 0;  // commands of one request depend on those before them
+};
+
 struct Session::State {
   mutable std::mutex mutex;
   std::condition_variable changed;
@@ -53,7 +59,8 @@ struct Session::State {
   std::function<void()> callback;
   bool stopping = false;
 
-  std::deque<Command> jobs;          // waiting
+  std::deque<WaitingJob> jobs;
+  std::uint64_t last_request = 0;
   std::optional<RunningJob> job;     // on the thread of long jobs
   bool next_is_held = false;         // the last job ended while paused: the next one starts paused
   std::list<RunningJob> concurrent;  // a thread each
@@ -104,7 +111,10 @@ struct Session::State {
   void run_jobs();
   void queue(std::deque<Command> commands);
   bool run_command(const Command& command, Progress* progress);
-  void begin_concurrent(Command command);  // requires the lock
+  void run_now(const Command& command);       // of Lane::kNow
+  void begin_concurrent(WaitingJob waiting);  // requires the lock
+  // After a job failed: removes what was requested with it, and after an opening what waits for it.
+  void drop_dependent(const Command& failed, std::uint64_t request);  // requires the lock
   void run_concurrent_command(std::list<RunningJob>::iterator mine,
                               const std::shared_ptr<const Snapshot>& before);
   void join_ended();

@@ -69,6 +69,27 @@ TEST_CASE("a cancel takes back what waits") {
   CHECK_FALSE(session.snapshot()->error.has_value());
 }
 
+TEST_CASE("a job that fails takes back what was asked for with it, and nothing else") {
+  Session session;
+  session.apply(OpenCommand{case_dir("s1_placement_not_transposed/ckpt"), ""});
+  session.wait();
+  session.apply({RepairCommand{}, PlanCommand{}});  // there is no plan yet
+  session.apply(CheckCommand{});
+  session.wait();
+  CHECK(session.snapshot()->plan == nullptr);
+  CHECK(session.snapshot()->report != nullptr);
+}
+
+TEST_CASE("after a failed opening the next one and its check are run") {
+  Session session;
+  session.apply({OpenCommand{"/no/such/checkpoint", ""}, CheckCommand{}});
+  session.apply({OpenCommand{case_dir("s1_placement_not_transposed/ckpt"), ""}, CheckCommand{}});
+  session.wait();
+  CHECK_FALSE(session.snapshot()->error.has_value());
+  CHECK(session.snapshot()->checkpoint != nullptr);
+  CHECK(session.snapshot()->report != nullptr);
+}
+
 TEST_CASE("what lost elements are filled with is the person's choice, and a bad one says so") {
   Session session;
   session.apply({OpenCommand{case_dir("s2_swiglu_t2/ckpt"), case_dir("s2_swiglu_t2/spec.json")},
