@@ -115,9 +115,12 @@ void Workbench::make_digests() {
 void Workbench::follow_up(const Snapshot& snapshot) {
   if (snapshot.report == followed_) return;
   followed_ = snapshot.report;
+  // A filter that the user took back does not return with the next check.
+  const bool is_first_check = followed_checkpoint_ != snapshot.checkpoint;
+  followed_checkpoint_ = snapshot.checkpoint;
   for (Command& command : shw::follow_up(snapshot)) {
     if (const auto* filter = std::get_if<FilterCommand>(&command)) {
-      if (!ui_.filter.empty()) continue;
+      if (!ui_.filter.empty() || !is_first_check) continue;
       ui_.filter = filter->text;
     }
     session_.apply(std::move(command));

@@ -120,6 +120,16 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
   };
 }
 
+namespace {
+
+Severity worst_severity(const CheckReport& report) {
+  Severity worst = Severity::kInfo;
+  for (const Finding& finding : report.findings) worst = std::max(worst, finding.severity);
+  return worst;
+}
+
+}  // namespace
+
 Result<Change> run_check(const Snapshot& before, const Command& command, Progress* progress) {
   // The steps of a run are checked one by one by RunCommand.
   if (before.checkpoint == nullptr && before.run != nullptr) return Change([](Snapshot&) {});
@@ -133,6 +143,10 @@ Result<Change> run_check(const Snapshot& before, const Command& command, Progres
                    : verbs::check(verb_inputs(before), depth, progress));
   return [depth, report = shared(std::move(made))](Snapshot& s) {
     s.options.depth = depth;
+    // The finding that is being read stays, unless a worse one was found.
+    const bool is_read = s.report != nullptr && s.finding && *s.finding < s.report->findings.size();
+    if (is_read && s.wanted_finding.empty() && worst_severity(*report) <= worst_severity(*s.report))
+      s.wanted_finding = finding_mark(s.report->findings[*s.finding]);
     s.report = report;
     s.plan = nullptr;
     // A user's edits stay available after a new plan is made.

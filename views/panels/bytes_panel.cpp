@@ -304,9 +304,10 @@ void follow_selection(Frame& frame, UiState& state) {
   bool same =
       bytes.followed == frame.snapshot.tensor && bytes.followed_tile == frame.snapshot.chunk;
   bool first = !bytes.followed && !bytes.followed_tile;
+  if (!same && !first && frame.job.looking) return;  // asked for when that is done
   bytes.followed = frame.snapshot.tensor;
   bytes.followed_tile = frame.snapshot.chunk;
-  if (!same && !first && !frame.job.looking) frame.emit(BytesCommand{Go::kTile});
+  if (!same && !first) frame.emit(BytesCommand{Go::kTile});
 }
 
 }  // namespace

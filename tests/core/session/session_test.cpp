@@ -69,6 +69,23 @@ TEST_CASE("a cancel takes back what waits") {
   CHECK_FALSE(session.snapshot()->error.has_value());
 }
 
+TEST_CASE("a check keeps the finding that is being read, unless a worse one was found") {
+  Session session;
+  session.apply({OpenCommand{case_dir("s1_placement_not_transposed/ckpt"),
+                             case_dir("s1_placement_not_transposed/spec.json")},
+                 CheckCommand{}});
+  session.wait();
+  const std::size_t last = session.snapshot()->report->findings.size() - 1;
+  REQUIRE(last > 0);
+  const std::string rule = session.snapshot()->report->findings[last].rule;
+  session.apply(SelectFindingCommand{last});
+  session.apply(CheckCommand{Depth::kData});
+  session.wait();
+  const auto after = session.snapshot();
+  REQUIRE(after->finding.has_value());
+  CHECK(after->report->findings[*after->finding].rule == rule);
+}
+
 TEST_CASE("a job that fails takes back what was asked for with it, and nothing else") {
   Session session;
   session.apply(OpenCommand{case_dir("s1_placement_not_transposed/ckpt"), ""});
