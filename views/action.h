@@ -117,7 +117,7 @@ inline constexpr std::size_t kActionCount = static_cast<std::size_t>(Action::kCl
 // Whether the key of an action works while a panel covers the window.
 enum class OverlayPolicy : std::uint8_t {
   kBlocked,          // not while a panel is open: the action affects what panels hide
-  kRepairPanelOnly,  // also over the repair panel, to which the action belongs
+  kRepairPanelOnly,  // of the repair panel, where the effect is seen: from elsewhere it opens it
   kAlways,           // over every panel: the effect stays visible
   kReplaces,         // closes the open panel and shows its own
   // Writes files, so it works only while the repair panel shows the numbers; from elsewhere it

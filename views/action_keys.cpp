@@ -88,11 +88,14 @@ void request_action(Action action, Frame& frame, UiState& state) {
   const ActionRow& row = row_of(action);
   if (!is_possible(action, frame, state)) return show_toast(frame, state, why_not(row));
   const bool plan_is_in_sight = state.plan_open && !state.palette_open;
-  if (row.overlay == OverlayPolicy::kNeedsRepairPanel && !plan_is_in_sight) {
+  const bool concerns_plan = row.overlay == OverlayPolicy::kNeedsRepairPanel ||
+                             row.overlay == OverlayPolicy::kRepairPanelOnly;
+  if (concerns_plan && !plan_is_in_sight) {
     close_panels(state);
     state.palette_open = false;
     state.plan_open = true;
-    return;
+    // A dry run writes nothing, and its result is shown there.
+    if (action != Action::kDryRun) return;
   }
   if (row.question != nullptr && !row.question(frame).empty()) {
     state.palette_open = false;
