@@ -65,6 +65,28 @@ TEST_CASE("a click into the heat map looks closer, and the whole slice comes bac
   CHECK(values_of(commands)->ask.dims[1] == verbs::DimRange{0, shape[1], true});
 }
 
+TEST_CASE("values: a page is what is on screen, and the wheel goes on by rows") {
+  Driver driver(with_values());
+  driver.frame();
+  driver.frame();
+  // The table of this slice has two rows and two columns.
+  CHECK(driver.desk.values.shown_rows == 2);
+  auto commands = driver.frame({{Key::kDown, true, false, false}});
+  REQUIRE(values_of(commands) != nullptr);
+  CHECK(values_of(commands)->ask.dims[1] == verbs::DimRange{2, 4, true});
+  commands = driver.frame({{Key::kRight, true, false, false}});
+  REQUIRE(values_of(commands) != nullptr);
+  CHECK(values_of(commands)->ask.dims[2] == verbs::DimRange{2, 4, true});
+  const ImVec2 middle = driver.middle("values/table");
+  ImGui::GetIO().MousePos = middle;
+  driver.frame();
+  turn_wheel(-1);
+  commands = driver.frame();
+  turn_wheel(0);
+  REQUIRE(values_of(commands) != nullptr);
+  CHECK(values_of(commands)->ask.dims[1] == verbs::DimRange{2, 4, true});
+}
+
 TEST_CASE("the window of the selected tile is offered") {
   auto snapshot = with_values();
   snapshot->chunk = snapshot->checkpoint->chunks(*snapshot->tensor)[0];

@@ -30,10 +30,10 @@ std::string summary_of(const verbs::ValuesDifference& difference) {
   return text + ".";
 }
 
-void draw_pane(Frame& frame, const Pane& pane, Column column, float bottom) {
+ShownNumbers draw_pane(Frame& frame, const Pane& pane, Column column, float bottom) {
   text_line(frame, column, frame.fonts.strong, frame.theme.text, pane.title, Gap::kTight);
   float room = bottom - column.y;
-  if (pane.values.cells.empty() || room < frame.px(60)) return;
+  if (pane.values.cells.empty() || room < frame.px(60)) return {};
   float height = std::floor(room * 0.5f);
   if (pane.values.row_dim < 0) height = std::min(height, frame.px(60));
   draw_heat_map(frame, column.draw, pane.values, {column.left, column.y}, {column.width(), height},
@@ -44,12 +44,13 @@ void draw_pane(Frame& frame, const Pane& pane, Column column, float bottom) {
                 ? "0"
                 : fmt::format("-{0:.4g} to {0:.4g}", static_cast<double>(pane.values.greatest)),
             Gap::kTight);
-  draw_table(frame, column.draw, pane.values, {column.left, column.y}, {column.right, bottom});
+  return draw_table(frame, column.draw, pane.values, {column.left, column.y},
+                    {column.right, bottom});
 }
 
 }  // namespace
 
-void draw_side_by_side(Frame& frame, const ShownValues& look, Column column, float bottom) {
+ShownNumbers draw_side_by_side(Frame& frame, const ShownValues& look, Column column, float bottom) {
   const verbs::ValuesDifference& difference = *look.side_by_side->difference;
   bool differs = difference.differing > 0;
   draw_sign(frame, column.draw, {column.left + frame.px(8), column.y + frame.px(10)}, frame.px(7),
@@ -65,10 +66,16 @@ void draw_side_by_side(Frame& frame, const ShownValues& look, Column column, flo
                   {"values/map-b", "B, " + other, *look.side_by_side->values},
                   {"values/map-difference", "Difference (B - A)", difference.values}};
   float gap = frame.px(16), wide = (column.width() - 2 * gap) / 3;
+  ShownNumbers shown;
   for (std::size_t i = 0; i < 3; ++i) {
     float left = std::floor(column.left + (wide + gap) * static_cast<float>(i));
-    draw_pane(frame, panes[i], {column.draw, left, left + std::floor(wide), column.y}, bottom);
+    const ShownNumbers pane =
+        draw_pane(frame, panes[i], {column.draw, left, left + std::floor(wide), column.y}, bottom);
+    const ImVec2 corner = i == 0 ? pane.min : shown.min;
+    shown = pane;
+    shown.min = corner;
   }
+  return shown;
 }
 
 }  // namespace shw

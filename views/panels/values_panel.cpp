@@ -160,8 +160,9 @@ void draw_histogram(Frame& frame, Column& column, const Statistics& statistics) 
     column.draw->AddRectFilled({x, top}, {x + std::max(1.0f, wide - 1), column.y + height},
                                bucket.sign > 0 ? frame.theme.warn : frame.theme.unknown);
     if (!frame.stable && ImGui::IsMouseHoveringRect({x, column.y}, {x + wide, column.y + height}))
-      tooltip(frame, fmt::format("{} in {}[2^{}, 2^{})", human_count(bucket.count),
-                                 bucket.sign < 0 ? "-" : "", bucket.exponent, bucket.exponent + 1));
+      tooltip(frame, fmt::format("{} of magnitude 2^{} to below 2^{}{}", human_count(bucket.count),
+                                 bucket.exponent, bucket.exponent + 1,
+                                 bucket.sign < 0 ? ", negative" : ""));
     x += wide;
   }
   auto label = [](const PowerBucket& bucket) {
@@ -264,7 +265,7 @@ void draw_values_buttons(Frame& frame, UiState& state, Column& column, const Sli
   }
 }
 
-void draw_numbers_of(Frame& frame, const SliceValues& values, Column column, float bottom) {
+ShownNumbers draw_numbers_of(Frame& frame, const SliceValues& values, Column column, float bottom) {
   float side = std::clamp(column.width() * 0.28f, frame.px(180), frame.px(300));
   Column facts{column.draw, column.right - side, column.right, column.y};
   draw_statistics(frame, facts, values);
@@ -297,14 +298,16 @@ void draw_numbers_of(Frame& frame, const SliceValues& values, Column column, flo
       scale.text_to_end(frame.fonts.small, frame.theme.quiet,
                         "square-root scale; a cell shows its largest magnitude; × NaN, + infinite");
     at.y = below.y;
-    if (is_in_cells) return;
+    // Above the cells the wheel zooms.
+    if (is_in_cells) return {values.rows, values.columns};
   } else if (values.cells.empty()) {
     Column said{column.draw, column.left, right, column.y};
     caption(frame, said, std::string(name(values.dtype)) + " has no numbers to draw.");
     at.y = said.y + frame.px(8);
   }
   // Below the statistics, the table can use the whole width.
-  draw_table(frame, column.draw, values, at, {at.y >= facts.y ? column.right : right, bottom});
+  return draw_table(frame, column.draw, values, at,
+                    {at.y >= facts.y ? column.right : right, bottom});
 }
 
 }  // namespace
@@ -371,10 +374,14 @@ void draw_values(Frame& frame, UiState& state, Region region) {
     paragraph(frame, column, frame.fonts.small, frame.theme.warn, look->side_by_side->note);
   gap(frame, column, Gap::kSmall);
   draw_values_tools(frame, state, column, *values);
-  if (look->side_by_side && look->side_by_side->difference && column.width() > frame.px(560))
-    draw_side_by_side(frame, *look, column, region.max.y - frame.px(12));
-  else
-    draw_numbers_of(frame, *values, column, region.max.y - frame.px(12));
+  const float bottom = region.max.y - frame.px(12);
+  const bool is_side_by_side =
+      look->side_by_side && look->side_by_side->difference && column.width() > frame.px(560);
+  const ShownNumbers shown = is_side_by_side ? draw_side_by_side(frame, *look, column, bottom)
+                                             : draw_numbers_of(frame, *values, column, bottom);
+  state.values.shown_rows = shown.rows;
+  state.values.shown_columns = shown.columns;
+  follow_value_wheel(frame, *values, shown);
   end_region();
 }
 

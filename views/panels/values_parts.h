@@ -26,8 +26,14 @@ void draw_cell_numbers(Frame& frame, ImDrawList* draw, const verbs::SliceValues&
                        ImVec2 size);
 // A frame around the element that was searched for.
 void draw_found_mark(const Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max);
-void draw_table(Frame& frame, ImDrawList* draw, const verbs::SliceValues& values, ImVec2 at,
-                ImVec2 end);
+// The part of a window whose numbers are on screen, and where.
+struct ShownNumbers {
+  std::int64_t rows = 0, columns = 0;
+  ImVec2 min{0, 0}, max{0, 0};
+};
+// As many rows and columns as fit.
+ShownNumbers draw_table(Frame& frame, ImDrawList* draw, const verbs::SliceValues& values, ImVec2 at,
+                        ImVec2 end);
 // Tools: an index field, the next NaN, a copy for numpy; arrow and page keys move the window.
 void draw_values_tools(Frame& frame, UiState& state, Column& column,
                        const verbs::SliceValues& values);
@@ -39,7 +45,9 @@ bool has_nan(const verbs::SliceValues& values);  // its dtype has one
 std::optional<verbs::SearchedValue> search_target_of_f3(const Snapshot& snapshot);
 // The table as numpy code: "np.array([[0, 1], [2, 3]], dtype=np.float32)  # w[0:2, 0:2] float32".
 std::string numpy_text(const Checkpoint& checkpoint, const verbs::SliceValues& values);
+// The wheel above the numbers moves the window by rows, with Shift by columns.
+void follow_value_wheel(Frame& frame, const verbs::SliceValues& values, const ShownNumbers& shown);
 // Draws the values of A, of B, and B - A.
-void draw_side_by_side(Frame& frame, const ShownValues& look, Column column, float bottom);
+ShownNumbers draw_side_by_side(Frame& frame, const ShownValues& look, Column column, float bottom);
 
 }  // namespace shw

@@ -128,7 +128,8 @@ void draw_cell_indices(Frame& frame, ImDrawList* draw, const SliceValues& values
 }
 
 // A table with row and column indices, as large as fits.
-void draw_table(Frame& frame, ImDrawList* draw, const SliceValues& values, ImVec2 at, ImVec2 end) {
+ShownNumbers draw_table(Frame& frame, ImDrawList* draw, const SliceValues& values, ImVec2 at,
+                        ImVec2 end) {
   const ImFont* font = frame.fonts.mono_small;
   float line = frame.px(19), index = text_width(font, "0,000,000") + frame.px(10);
   float wide = table_cell_width(font, values) + frame.px(10);
@@ -147,7 +148,7 @@ void draw_table(Frame& frame, ImDrawList* draw, const SliceValues& values, ImVec
         human_count(static_cast<std::uint64_t>(values.rows)),
         human_count(static_cast<std::uint64_t>(values.columns)));
     const Measure small = measure_with(frame.fonts.small);
-    const std::string hint = " Ctrl and an arrow go on by a page.";
+    const std::string hint = " The wheel, or Ctrl and an arrow, goes on.";
     if (small(said + hint) <= end.x - at.x) said += hint;
     text_from(draw, frame.fonts.small, at.x, at.y + line * (static_cast<float>(shown_rows) + 1.6f),
               frame.theme.quiet, elide_end(said, end.x - at.x, small));
@@ -187,6 +188,7 @@ void draw_table(Frame& frame, ImDrawList* draw, const SliceValues& values, ImVec
   }
   if (frame.marks != nullptr && shown_rows > 0 && shown_columns > 0)
     frame.marks->items["values/table"] = {at.x, at.y, end.x, end.y};
+  return {shown_rows, shown_columns, at, end};
 }
 
 }  // namespace shw

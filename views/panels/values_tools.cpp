@@ -24,20 +24,21 @@ using verbs::DimRange;
 using verbs::SliceValues;
 using verbs::ValuesRequest;
 
-// Shifts the window by pages; a window that shows all shrinks to the table first.
+// Shifts the window by `by` rows or columns; it shrinks to the `shown` ones, so that each comes
+// into sight.
 std::optional<ValuesRequest> shifted_request(const Frame& frame, const SliceValues& values, int dim,
-                                             std::int64_t most, std::int64_t pages) {
-  if (dim < 0) return std::nullopt;
+                                             std::int64_t shown, std::int64_t by) {
+  if (dim < 0 || shown <= 0) return std::nullopt;
   ValuesRequest ask = values.ask;
   DimRange& range = ask.dims[static_cast<std::size_t>(dim)];
   const std::int64_t extent =
       frame.snapshot.checkpoint->shape(values.tensor)[static_cast<std::size_t>(dim)];
-  const std::int64_t size = std::min(range.last - range.first, most);
-  range = verbs::window_at(range.first + pages * size, size, extent);
+  const std::int64_t size = std::min(range.last - range.first, shown);
+  range = verbs::window_at(range.first + by, size, extent);
   return ask == values.ask ? std::nullopt : std::optional(std::move(ask));
 }
 
-// Ctrl and an arrow key move by a page of the table; plain arrow keys belong to the list.
+// Ctrl and an arrow key move by a page; plain arrow keys belong to the list.
 void follow_value_keys(Frame& frame, const UiState& state, const SliceValues& values) {
   if (is_covered(state)) return;
   for (KeyPress key : frame.keys) {
@@ -45,11 +46,10 @@ void follow_value_keys(Frame& frame, const UiState& state, const SliceValues& va
     const bool down = key.key == Key::kDown, up = key.key == Key::kUp;
     const bool right = key.key == Key::kRight, left = key.key == Key::kLeft;
     if (!down && !up && !right && !left) continue;
-    const std::int64_t pages = down || right ? 1 : -1;
-    auto ask =
-        down || up
-            ? shifted_request(frame, values, values.row_dim, verbs::kMostTableRows, pages)
-            : shifted_request(frame, values, values.column_dim, verbs::kMostTableColumns, pages);
+    const bool is_row = down || up;
+    const std::int64_t shown = is_row ? state.values.shown_rows : state.values.shown_columns;
+    auto ask = shifted_request(frame, values, is_row ? values.row_dim : values.column_dim, shown,
+                               down || right ? shown : -shown);
     if (ask) frame.emit(ValuesCommand{false, std::move(*ask)});
   }
 }
@@ -167,6 +167,20 @@ void draw_save_buttons(Frame& frame, Line& line, const SliceValues& values) {
 }
 
 }  // namespace
+
+void follow_value_wheel(Frame& frame, const SliceValues& values, const ShownNumbers& shown) {
+  const ImGuiIO& io = ImGui::GetIO();
+  if (io.MouseWheel == 0 || shown.rows <= 0 || frame.job.looking ||
+      !ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows) ||
+      !ImGui::IsMouseHoveringRect(shown.min, shown.max))
+    return;
+  const std::int64_t steps = io.MouseWheel > 0 ? -1 : 1;
+  auto ask = io.KeyShift || values.row_dim < 0
+                 ? shifted_request(frame, values, values.column_dim, shown.columns, steps)
+                 : shifted_request(frame, values, values.row_dim, shown.rows,
+                                   steps * std::min<std::int64_t>(3, shown.rows));
+  if (ask) frame.emit(ValuesCommand{false, std::move(*ask)});
+}
 
 void draw_values_tools(Frame& frame, UiState& state, Column& column, const SliceValues& values) {
   follow_value_keys(frame, state, values);
