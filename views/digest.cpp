@@ -91,8 +91,8 @@ std::shared_ptr<const CheckpointCard> make_card(const Snapshot& snapshot) {
     if (!file.referenced) continue;
     ++(is_computed ? computed : data_files);
   }
-  facts->files = std::to_string(data_files);
-  if (computed != 0) facts->files += fmt::format(" + {} computed", computed);
+  facts->files = human_count(data_files);
+  if (computed != 0) facts->files += fmt::format(" + {} computed", human_count(computed));
   const FormatTraits& traits = checkpoint.format().traits;
   if (traits.one_index_file) facts->files += " + " + std::string(traits.index_file);
   facts->bytes = human_bytes(checkpoint.tensor_bytes());

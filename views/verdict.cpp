@@ -292,7 +292,7 @@ VerdictText verdict_of_error(const Snapshot& snapshot) {
 std::string skipped_inputs_text(const Snapshot& snapshot) {
   if (!snapshot.left_aside.empty())
     return "Opened without " + short_list_text(snapshot.left_aside) + ", which " +
-           (snapshot.left_aside.size() == 1 ? "is" : "are") + " gone. ";
+           (snapshot.left_aside.size() == 1 ? "was" : "were") + " not found. ";
   if (snapshot.passed_over.empty()) return {};
   return "Passed over, since not complete: " + short_list_text(snapshot.passed_over) + ". ";
 }

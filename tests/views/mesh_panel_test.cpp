@@ -34,7 +34,7 @@ TEST_CASE("a mesh that cannot be read is not offered for use") {
 TEST_CASE("a mesh that was said names the axes until it is inferred again") {
   auto snapshot = std::make_shared<Snapshot>(*make::demo_planned());
   snapshot->mesh = *parse_mesh("dp=4,tp=16");
-  CHECK(make_mesh(*snapshot)->text == "dp 4 (rows) × tp 16 (columns) · said by you");
+  CHECK(make_mesh(*snapshot)->text == "dp 4 (rows) × tp 16 (columns) · given by you");
   Driver driver(snapshot);
   driver.desk.mesh_open = true;
   driver.frame();

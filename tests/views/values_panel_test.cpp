@@ -78,7 +78,7 @@ TEST_CASE("values: a page is what is on screen, and the wheel goes on by rows") 
   REQUIRE(values_of(commands) != nullptr);
   CHECK(values_of(commands)->ask.dims[2] == verbs::DimRange{2, 4, true});
   const ImVec2 middle = driver.middle("values/table");
-  ImGui::GetIO().MousePos = middle;
+  move_mouse(middle);
   driver.frame();
   turn_wheel(-1);
   commands = driver.frame();

@@ -22,7 +22,10 @@ void draw_strip_head(const Frame& frame, ImDrawList* draw, const TileSet& tiles,
       text_from(draw, frame.fonts.strong, column.left, middle, frame.theme.text, "ALL TILES");
   std::size_t parts = tiles.cuts(across).size();
   std::string caption = dim_text(slice.column) + " across in " + plural(parts, "tile");
-  if (parts > 1) caption += fmt::format(" of {}", tiles.cuts(across)[1] - tiles.cuts(across)[0]);
+  if (parts > 1)
+    caption +=
+        " of " +
+        human_count(static_cast<std::uint64_t>(tiles.cuts(across)[1] - tiles.cuts(across)[0]));
   if (slice.row >= 0) caption += ", " + dim_text(slice.row) + " down";
   float room = column.width() - title - frame.px(12);
   std::string_view more = "; the frame marks where the slice above was taken";
@@ -50,13 +53,13 @@ void draw_ticks(const Frame& frame, ImDrawList* draw, std::int64_t extent, ImVec
                 const TileView& view) {
   const ImFont* font = frame.fonts.mono_small;
   int ticks = static_cast<int>(std::min<std::int64_t>(4, extent));
-  float widest = text_width(font, std::to_string(extent)) * 1.5f;
+  float widest = text_width(font, human_count(static_cast<std::uint64_t>(extent))) * 1.5f;
   while (ticks > 1 && static_cast<float>(view.width) / static_cast<float>(ticks) < widest)
     ticks /= 2;
   float y = at.y + static_cast<float>(view.height) + frame.px(15);
   for (int tick = 0; tick <= ticks; ++tick) {
     std::int64_t value = extent * tick / ticks;
-    std::string text = std::to_string(value);
+    std::string text = human_count(static_cast<std::uint64_t>(value));
     float x = at.x + static_cast<float>(static_cast<double>(value) * view.column_pixels);
     x -= text_width(font, text) * static_cast<float>(tick) / static_cast<float>(ticks);
     text_from(draw, font, x, y, frame.theme.quiet, text);

@@ -172,8 +172,8 @@ void draw_numbers(Frame& frame, ImDrawList* draw, const Picture& picture, const 
     Rgba colour =
         seen.whole ? number_colour(frame, picture, panel, slice.column) : frame.theme.quiet;
     float used = text_until(draw, font, std::max(end.x, at.x + frame.px(8)), at.y - frame.px(10),
-                            colour, std::to_string(seen.last));
-    std::string first = std::to_string(seen.first);
+                            colour, human_count(static_cast<std::uint64_t>(seen.last)));
+    std::string first = human_count(static_cast<std::uint64_t>(seen.first));
     if (!seen.whole && text_width(font, first) + used + frame.px(8) < end.x - at.x)
       text_from(draw, font, at.x, at.y - frame.px(10), colour, first);
   }
@@ -186,7 +186,7 @@ void draw_numbers(Frame& frame, ImDrawList* draw, const Picture& picture, const 
         at.y + static_cast<float>((static_cast<double>(value) - view.first_row) * view.row_pixels);
     if (y < at.y - 1 || y > end.y + 1 || lowest - y < text_height(font)) return;
     lowest = y - (value == seen.last ? frame.px(6) : 0);
-    text_from(draw, font, x, lowest, colour, std::to_string(value));
+    text_from(draw, font, x, lowest, colour, human_count(static_cast<std::uint64_t>(value)));
   };
   number(seen.last,
          seen.whole ? number_colour(frame, picture, panel, slice.row) : frame.theme.quiet);

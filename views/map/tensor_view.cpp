@@ -234,7 +234,8 @@ void draw_pickers(Frame& frame, ImDrawList* draw, UiState& state, const Picture&
     if (line.make_room(wide)) ++lines;
     if (first) label("at");
     first = false;
-    line.chip(fmt::format("{} = {}", dim_text(dim), slice.at[d]), frame.theme.text);
+    line.chip(dim_text(dim) + " = " + human_count(static_cast<std::uint64_t>(slice.at[d])),
+              frame.theme.text);
     draw_slider(frame, draw, state, dim, picture.saved->shape()[d], line.x(), line.middle(),
                 frame.px(116));
     line.skip(frame.px(116 + 16));

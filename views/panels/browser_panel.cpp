@@ -218,7 +218,9 @@ void draw_rows(Frame& frame, UiState& state, Column& column, const std::vector<B
         taken = static_cast<std::size_t>(i);
       ImDrawList* draw = ImGui::GetWindowDrawList();
       if (i == state.browser.row || ImGui::IsItemHovered())
-        draw->AddRectFilled(min, max, frame.theme.selected, frame.px(4));
+        draw->AddRectFilled(
+            min, max, i == state.browser.row ? frame.theme.selected : frame.theme.raised_hover,
+            frame.px(4));
       if (row.recent != nullptr)
         draw_recent(
             frame, draw, *row.recent,
@@ -243,7 +245,8 @@ std::string folder_text(const FolderListing* listing, const std::string& folder)
   if (listing->here.looked && !listing->here.what.empty()) text += ": " + listing->here.what;
   if (listing->here.tensors) text += ", " + plural(*listing->here.tensors, "tensor");
   if (!listing->is_complete())
-    text += fmt::format("; checked {} of {}", listing->looked, listing->places.size());
+    text += fmt::format("; checked {} of {}", human_count(listing->looked),
+                        human_count(listing->places.size()));
   else if (!listing->places.empty())
     text += "; " + human_count(listing->places.size()) + " listed";
   if (listing->other_files > 0) text += ", " + plural(listing->other_files, "other entry");

@@ -147,7 +147,8 @@ void draw_row(Frame& frame, ImDrawList* draw, const HexGrid& grid, const BytesWi
 }
 
 std::string part_text(const BytePart& part) {
-  return fmt::format("{}, {} to {}", part.name, hex(part.first), hex(part.last));
+  return fmt::format("{}, {} to {}", part.name, hex(part.first),
+                     hex(std::max(part.first, part.last - 1)));
 }
 
 // One mouse area for all bytes: the wheel scrolls, a click selects.
@@ -232,7 +233,7 @@ std::string whole_numbers(BytesView bytes) {
     std::uint64_t number = 0;
     for (std::size_t b = width; b-- > 0;)
       number = number << 8 | std::to_integer<std::uint64_t>(bytes[b]);
-    text += fmt::format("{}u{} {}", text.empty() ? "" : ", ", 8 * width, number);
+    text += fmt::format("{}u{} {}", text.empty() ? "" : ", ", 8 * width, human_count(number));
   }
   return text;
 }

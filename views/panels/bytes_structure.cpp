@@ -91,7 +91,8 @@ void draw_structure(Frame& frame, Column column, const verbs::BytesWindow& windo
     const bool clicked =
         row_control(frame, id.c_str(), id, {column.width(), line}, i == now, Tip([&] {
                       return fmt::format("{}\nbytes {} to {}. A click goes there.", part.name,
-                                         human_count(part.first), human_count(part.last));
+                                         human_count(part.first),
+                                         human_count(std::max(part.first, part.last - 1)));
                     }));
     if (i == now)
       column.draw->AddRectFilled({column.left - frame.px(4), column.y},

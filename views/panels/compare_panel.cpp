@@ -102,8 +102,8 @@ void draw_paired_names(Frame& frame, const UiState& state, Column& column) {
   const bool is_from = frame.snapshot.paired->is_first_from;
   const auto& here = is_from ? pair->from : pair->to;
   const auto& there = is_from ? pair->to : pair->from;
-  row(frame, column, "open", short_list_text(here), frame.theme.text);
-  row(frame, column, "other", short_list_text(there), frame.theme.text);
+  row(frame, column, "this checkpoint", short_list_text(here), frame.theme.text);
+  row(frame, column, "the other", short_list_text(there), frame.theme.text);
 }
 
 void draw_values(Frame& frame, Column& column, const ValueDifference& values) {
@@ -133,8 +133,8 @@ void draw_selected(Frame& frame, const UiState& state, Column& column,
   if (frame.snapshot.paired != nullptr) {
     draw_paired_names(frame, state, column);
   } else {
-    draw_side(frame, column, "open", tensor.a, tensor.b);
-    draw_side(frame, column, "other", tensor.b, tensor.a);
+    draw_side(frame, column, "this checkpoint", tensor.a, tensor.b);
+    draw_side(frame, column, "the other", tensor.b, tensor.a);
   }
   if (tensor.values) draw_values(frame, column, *tensor.values);
   for (const std::string& why : tensor.why) caption(frame, column, why);

@@ -138,7 +138,7 @@ std::shared_ptr<const MeshInfo> make_mesh(const Snapshot& snapshot) {
   }
   std::uint32_t ranks = std::max(info->ranks, 1u);
   if (info->ranks > 0) info->shares = shares_of(*snapshot.checkpoint, std::max(ranks, highest + 1));
-  const char* source = "said by you";
+  const char* source = "given by you";
   if (snapshot.mesh && snapshot.mesh->size() == std::int64_t{ranks})
     info->axes = long_axes(*snapshot.mesh);
   if (info->axes.empty()) {

@@ -30,7 +30,7 @@ std::string mesh_line(const Mesh& mesh) {
 }
 
 std::string source_text(const MeshGuess& guess) {
-  if (guess.source == "given") return "said by you";
+  if (guess.source == "given") return "given by you";
   if (guess.source == "spec") return "named by the spec";
   // Rounds down: 99.6 % is not "100 % sure".
   int percent = static_cast<int>(std::floor(std::clamp(guess.confidence, 0.0, 1.0) * 100));

@@ -126,7 +126,8 @@ bool draw_row(Frame& frame, UiState& state, Column& column, float line, std::siz
   const bool clicked =
       row_control(frame, "command", "palette/" + whole, {max.x - min.x, line}, is_chosen, tip);
   if (is_chosen || ImGui::IsItemHovered())
-    column.draw->AddRectFilled(min, max, frame.theme.selected, frame.px(4));
+    column.draw->AddRectFilled(
+        min, max, is_chosen ? frame.theme.selected : frame.theme.raised_hover, frame.px(4));
   const float middle = column.y + line / 2;
   const std::string key = row.place != nullptr                ? row.place->hint
                           : row.action->key.key == Key::kNone ? std::string()
@@ -171,7 +172,8 @@ void draw_palette(Frame& frame, UiState& state) {
   if (shown < rows.size())
     text_from(column.draw, frame.fonts.small, column.left, column.y + frame.px(13),
               frame.theme.quiet,
-              fmt::format("{} to {} of {}", first + 1, first + shown, rows.size()));
+              fmt::format("{} to {} of {}", human_count(first + 1), human_count(first + shown),
+                          human_count(rows.size())));
   end_overlay();
   if (!chosen) return;
   if (chosen->place != nullptr)

@@ -77,9 +77,9 @@ void draw_plan_history(Frame& frame, UiState& state, Column& column) {
         line.button(b.id, b.label, b.action, ButtonStyle::kQuiet))
       run(b.action, frame, state);
   }
-  line.text_to_end(
-      frame.fonts.small, frame.theme.quiet,
-      fmt::format("Edit {} of {}: {}", edits.now + 1, edits.all.size(), edits.edit().what));
+  line.text_to_end(frame.fonts.small, frame.theme.quiet,
+                   fmt::format("Edit {} of {}: {}", human_count(edits.now + 1),
+                               human_count(edits.all.size()), edits.edit().what));
 }
 
 // An error with its position, in red next to the input.

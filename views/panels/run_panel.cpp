@@ -187,7 +187,9 @@ std::optional<std::size_t> draw_step_rows(Frame& frame, UiState& state, const ve
       if (row_control(frame, "step", name, {width, line}, i == state.run.row, tip)) clicked = at;
       ImDrawList* draw = ImGui::GetWindowDrawList();
       if (i == state.run.row || ImGui::IsItemHovered())
-        draw->AddRectFilled(min, max, frame.theme.selected, frame.px(4));
+        draw->AddRectFilled(min, max,
+                            i == state.run.row ? frame.theme.selected : frame.theme.raised_hover,
+                            frame.px(4));
       draw_run_step(frame, draw, at, min, max);
       focus_ring(frame, draw);
       ImGui::PopID();

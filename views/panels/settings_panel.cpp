@@ -137,9 +137,10 @@ void draw_file(Frame& frame, UiState& state, Column& column) {
     signed_paragraph(frame, column, Sign::kWarn, frame.theme.warn, text);
   };
   if (!habits.settings_refused.empty())
-    warn("The file that lay there was not taken: " + habits.settings_refused +
-         ". Once something is changed it is set aside as desk.json.old.");
-  if (!habits.settings_trouble.empty()) warn("Not kept: " + habits.settings_trouble);
+    warn("The settings file could not be read: " + habits.settings_refused +
+         ". It is renamed desk.json.old as soon as a setting changes.");
+  if (!habits.settings_trouble.empty())
+    warn("The settings could not be saved: " + habits.settings_trouble);
   gap(frame, column, Gap::kLarge);
 }
 

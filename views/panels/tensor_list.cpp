@@ -55,7 +55,7 @@ std::string_view name_of(const ListModel& list, const ListRow& row) {
 // "26 tensors each", or the number of tensors in a folded module.
 std::string count_of(const ListModel& list, const ListRow& row) {
   if (row.kind == ListRow::Kind::kModule)
-    return row.folded ? std::to_string(list.groups[row.group].count) : "";
+    return row.folded ? human_count(list.groups[row.group].count) : "";
   if (row.kind == ListRow::Kind::kTensor) return "";
   const ListRun& run = list.runs[row.run];
   std::string count = plural(run.tensors_each, "tensor");

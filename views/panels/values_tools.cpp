@@ -140,9 +140,10 @@ void announce_saved_file(const Frame& frame, UiState& state) {
   const auto& saved = frame.snapshot.saved_values;
   if (saved == nullptr || state.values.saved.lock() == saved) return;
   state.values.saved = saved;
-  std::string text =
-      fmt::format("Wrote {} × {} values as {}, {}, to {}", saved->rows, saved->columns,
-                  saved->dtype, human_bytes(saved->bytes), printable(saved->path));
+  std::string text = fmt::format("Wrote {} × {} values as {}, {}, to {}",
+                                 human_count(static_cast<std::uint64_t>(saved->rows)),
+                                 human_count(static_cast<std::uint64_t>(saved->columns)),
+                                 saved->dtype, human_bytes(saved->bytes), printable(saved->path));
   if (saved->missing > 0)
     text +=
         fmt::format("; {} have no value", human_count(static_cast<std::uint64_t>(saved->missing)));
