@@ -104,7 +104,8 @@ void walk(Driver& driver, KeyPress key) {
 TEST_CASE("controls: views make them by controls.h alone, which asks for a tooltip") {
   const std::set<std::string> kImgui{"InvisibleButton", "InputText", "Selectable", "Button(",
                                      "Checkbox",        "Combo",     "Slider",     "MenuItem"};
-  for (const auto& entry : fs::directory_iterator(fs::path(SHW_SOURCE_DIR) / "views")) {
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(SHW_SOURCE_DIR) / "views")) {
+    if (!entry.is_regular_file()) continue;
     if (entry.path().filename() == "controls.cpp") continue;
     std::ifstream in(entry.path());
     std::stringstream text;
