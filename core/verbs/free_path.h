@@ -10,9 +10,11 @@ namespace shw::verbs {
 
 struct PlaceRequest {
   std::string checkpoint;  // the opened checkpoint
-  std::string path;        // a file that does not exist, or a folder; empty: next to the checkpoint
-  std::string name;        // added to the checkpoint's name: "report" for "step_9000-report.html"
-  std::string ending;      // ".html"
+  // A file that does not exist, or a folder. Empty: next to the checkpoint, or in the working
+  // folder if the checkpoint is on another machine.
+  std::string path;
+  std::string name;    // added to the checkpoint's name: "report" for "step_9000-report.html"
+  std::string ending;  // ".html"
 };
 // A free path. In a folder the first free name: "step_9000-report.html", "step_9000-report-2.html".
 // kUsage for a named file that exists.
