@@ -264,7 +264,8 @@ std::optional<StepChoice> draw_run_parts(Frame& frame, UiState& state, Column& c
 }  // namespace
 
 bool run_is_shown(const Snapshot& snapshot) {
-  return snapshot.checkpoint == nullptr && snapshot.run != nullptr && !snapshot.error;
+  const bool has_failed = snapshot.error && snapshot.error->kind != ErrorKind::kCancelled;
+  return snapshot.checkpoint == nullptr && snapshot.run != nullptr && !has_failed;
 }
 
 void draw_run(Frame& frame, UiState& state, Region region) {
