@@ -30,8 +30,9 @@ std::string title_of(const Command& command) {
 // True for read-only commands whose progress can be shown meanwhile.
 bool is_concurrent(const Command& command, const Snapshot& snapshot) {
   const auto* check = std::get_if<CheckCommand>(&command);
-  bool looks_deeper =
-      check != nullptr && check->depth == Depth::kData && snapshot.report != nullptr;
+  bool looks_deeper = check != nullptr && check->depth == Depth::kData &&
+                      snapshot.report != nullptr &&
+                      !is_repaired_in_place(snapshot);  // which opens it again
   return looks_deeper || row_of(command).lane == Lane::kConcurrent;
 }
 
