@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 #include <string_view>
-#include <variant>
 
 #include "core/base/checked.h"
 #include "core/io/path_suffix.h"
@@ -190,20 +188,11 @@ VerdictText verdict_of_written(const Snapshot& snapshot, const JobState& job) {
   return text;
 }
 
-// Tensors that repairs change, including those whose lost elements are filled.
-std::size_t changed_tensors(const Plan& plan) {
-  std::set<std::string_view> filled;
-  for (const Step& step : plan.steps) {
-    if (const auto* fill = std::get_if<FillStep>(&step))
-      filled.insert(fill->tensors.begin(), fill->tensors.end());
-  }
-  return plan.tensors.size() + filled.size();
-}
-
 VerdictText verdict_of_repaired(const Snapshot& snapshot, const JobState& job) {
   if (is_rewrite_only_result(snapshot)) return verdict_of_written(snapshot, job);
   const Plan* plan = executed_plan(snapshot);
-  const std::string changed = plan ? ": " + plural(changed_tensors(*plan), "tensor") : "";
+  const std::string changed =
+      plan ? ": " + plural(snapshot.executed->changed_tensors, "tensor") : "";
   VerdictText text{Tone::kOk, "", "", std::nullopt, ""};
   std::string in = is_repaired_elsewhere(snapshot) ? " in it" : " in " + snapshot.repaired->output;
   if (snapshot.verified == nullptr) {

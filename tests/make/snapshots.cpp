@@ -247,6 +247,7 @@ std::shared_ptr<Snapshot> demo_repaired(bool verified) {
       "/runs/7/step_9000-repaired", "/runs/7/step_9000-repaired/certificate.json", true});
   PlanEdit executed;
   executed.plan = executed.whole = snapshot->plan;
+  executed.changed_tensors = changed_tensors(*snapshot->plan);
   snapshot->executed = std::make_shared<const PlanEdit>(std::move(executed));
   snapshot->after = demo_checkpoint(true);
   if (verified) {
