@@ -66,8 +66,15 @@ bool can_overtake(const Command& command, const Command& running, const Snapshot
   return leaves_files && !waits_for_result && !changes_what_is_open(running, snapshot);
 }
 
-// True if the user still views what the command was given for.
+bool has_verb(const Command& command, const std::string& verb) {
+  return verb.empty() || row_of(command).verb == verb;
+}
+
+}  // namespace
+
 bool is_still_viewed(const Snapshot& now, const Snapshot& before, const Command& command) {
+  // Opening a step keeps the listing of its run, opening another run does not.
+  if (std::holds_alternative<RunCommand>(command)) return now.run == before.run;
   // Counting a run's numbers continues while one of its steps is opened.
   auto run_path = [](const Snapshot& s) { return s.run != nullptr ? s.run->path : std::string(); };
   if (std::holds_alternative<RunNumbersCommand>(command)) return run_path(now) == run_path(before);
@@ -76,12 +83,6 @@ bool is_still_viewed(const Snapshot& now, const Snapshot& before, const Command&
   bool checks = std::holds_alternative<CheckCommand>(command);
   return !checks || (now.report == before.report && now.options.mesh == before.options.mesh);
 }
-
-bool has_verb(const Command& command, const std::string& verb) {
-  return verb.empty() || row_of(command).verb == verb;
-}
-
-}  // namespace
 
 RunningJob::RunningJob(Command what)
     : command(std::move(what)),

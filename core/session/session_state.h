@@ -46,6 +46,9 @@ struct RunningJob {
   void follow(JobState& job, bool is_new_phase);  // totals that only grow
 };
 
+// True if the result of a command still belongs to what is shown.
+bool is_still_viewed(const Snapshot& now, const Snapshot& before, const Command& command);
+
 struct Session::State {
   mutable std::mutex mutex;
   std::condition_variable changed;
