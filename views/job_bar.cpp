@@ -197,14 +197,12 @@ struct IdleLine {
 
 IdleLine idle_line(const Frame& frame, const UiState& state) {
   const Snapshot& snapshot = frame.snapshot;
-  if (snapshot.error && snapshot.report != nullptr) {
+  if (bar_shows_error(frame, state)) {
     const Error& error = *snapshot.error;
     if (error.kind == ErrorKind::kCancelled && !error.advice.empty())
       return {"The repair was stopped. What is finished stays next to the checkpoint.",
               Sign::kQuiet, true};
-    std::string text = (error.place.file.empty() ? "" : error.place.file + ": ") + error.message;
-    if (!error.advice.empty()) text += ". " + sentence(error.advice);
-    return {text, error.kind == ErrorKind::kCancelled ? Sign::kQuiet : Sign::kBad};
+    return {failure_text(error), error.kind == ErrorKind::kCancelled ? Sign::kQuiet : Sign::kBad};
   }
   if (frame.now < state.toast_until && !state.toast.empty()) return {state.toast};
   if (snapshot.target != nullptr && !snapshot.target->half_made.empty() &&
@@ -243,6 +241,10 @@ void draw_idle(Frame& frame, UiState& state, Region region) {
       request_action(Action::kReview, frame, state);
     right -= size.x + frame.px(16);
   }
+  if (line.sign == Sign::kBad && frame.snapshot.failure != nullptr) {
+    dismiss_button(frame, state, "job/dismiss", {right - frame.px(11), middle});
+    right -= frame.px(34);
+  }
   if (line.sign) {
     draw_sign(frame, draw, {x + frame.px(8), middle}, frame.px(8), *line.sign);
     x += frame.px(24);
@@ -254,10 +256,8 @@ void draw_idle(Frame& frame, UiState& state, Region region) {
     tooltip(frame, line.text);
 }
 
-// True if a request failed while another checkpoint is open; the failure must be shown.
-bool shows_failure(const Frame& frame) {
-  return !frame.anything_runs() && frame.snapshot.error && frame.snapshot.report != nullptr &&
-         frame.snapshot.error->kind != ErrorKind::kCancelled;
+bool shows_failure(const Frame& frame, const UiState& state) {
+  return bar_shows_error(frame, state) && frame.snapshot.error->kind != ErrorKind::kCancelled;
 }
 
 }  // namespace
@@ -268,8 +268,8 @@ float job_bar_height(const Frame& frame) {
 }
 
 void draw_job_bar(Frame& frame, UiState& state, Region region) {
-  begin_region(frame, "job", region, shows_failure(frame) ? frame.theme.bad_back : frame.theme.side,
-               false);
+  begin_region(frame, "job", region,
+               shows_failure(frame, state) ? frame.theme.bad_back : frame.theme.side, false);
   Region row{region.min, {region.max.x, region.min.y + frame.px(kJobRow)}};
   auto draw_row = [&](const JobState& job, const std::string& of) {
     draw_running(frame, job, of, row);

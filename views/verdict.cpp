@@ -400,7 +400,9 @@ std::string with_desktop_terms(std::string text) {
 
 static VerdictText verdict_as_opened(const Snapshot& snapshot, const JobState& job,
                                      const FindingEffects& about) {
-  if (snapshot.error && snapshot.report == nullptr) return verdict_of_error(snapshot);
+  // The steps stay what they are if one of them could not be opened; a notice says why.
+  if (snapshot.error && snapshot.report == nullptr && !run_is_shown(snapshot))
+    return verdict_of_error(snapshot);
   if (run_is_shown(snapshot) && !job.running) {
     VerdictText text = of_run(*snapshot.run);
     mention_run_numbers(snapshot, text);

@@ -156,6 +156,27 @@ void RunningJob::follow(JobState& job, bool is_new_phase) {
   job.part = part;
 }
 
+namespace {
+
+void forget_failure(Snapshot& s, std::string_view verb) {
+  if (s.failure != nullptr && s.failure->verb == verb) s.failure = nullptr;
+}
+
+}  // namespace
+
+void Session::State::set_error(Snapshot& s, std::string_view verb, Error error) {
+  if (error.kind != ErrorKind::kCancelled)
+    s.failure = std::make_shared<const FailedCommand>(FailedCommand{std::string(verb), error});
+  s.error = std::move(error);
+}
+
+void Session::State::publish_begin(std::string_view verb) {
+  publish([&](Snapshot& s) {
+    s.error.reset();
+    forget_failure(s, verb);
+  });
+}
+
 // False on failure: dependent commands are dropped.
 bool Session::State::run_command(const Command& command, Progress* progress) {
   // The old checkpoint stays until the new one is open, or if opening fails.
@@ -176,7 +197,9 @@ bool Session::State::run_command(const Command& command, Progress* progress) {
       std::lock_guard lock(mutex);
       history.stay();
     }
-    publish_error(std::move(error));
+    if (open != nullptr && before->checkpoint == nullptr && before->run != nullptr)
+      publish([&](Snapshot& s) { s.options.checkpoint = before->options.checkpoint; });
+    publish_error(row_of(command).verb, std::move(error));
     return false;
   }
   publish(*change);
@@ -202,14 +225,16 @@ bool Session::State::run_now(const Command& command) {
     auto seen = now();
     auto change = row_of(command).run(*seen, command, nullptr);
     if (!change) {
-      publish_error(std::move(change).error());
+      publish_error(row_of(command).verb, std::move(change).error());
       return false;
     }
     bool is_done = false;
     publish([&](Snapshot& s) {
       is_done = s.checkpoint == seen->checkpoint && s.report == seen->report &&
                 s.edits == seen->edits && s.compared == seen->compared;
-      if (is_done) (*change)(s);
+      if (!is_done) return;
+      (*change)(s);
+      forget_failure(s, row_of(command).verb);
     });
     if (is_done) return true;
   }
@@ -218,8 +243,8 @@ bool Session::State::run_now(const Command& command) {
 // Runs on a thread that ends with the command.
 void Session::State::run_concurrent_command(std::list<RunningJob>::iterator mine,
                                             const std::shared_ptr<const Snapshot>& before) {
-  publish([](Snapshot& s) { s.error.reset(); });
   const Command& command = mine->command;
+  publish_begin(row_of(command).verb);
   bool checks = std::holds_alternative<CheckCommand>(command);
   bool brought = false, goes_on = true;
   for (auto seen = before; goes_on; seen = now()) {
@@ -229,7 +254,7 @@ void Session::State::run_concurrent_command(std::list<RunningJob>::iterator mine
       if (mine->is_replaced || !is_still_viewed(s, *before, command)) return;
       brought = change.has_value();
       if (change) (*change)(s);
-      if (!change) s.error = std::move(change).error();
+      if (!change) set_error(s, row_of(command).verb, std::move(change).error());
     });
     goes_on = brought && !mine->progress->cancelled && has_more_results(*now(), command);
   }
@@ -313,7 +338,7 @@ void Session::State::run_jobs() {
         if (stopping) return;
       }
     }
-    publish([](Snapshot& s) { s.error.reset(); });
+    publish_begin(row_of(job->command).verb);
     bool done = run_command(job->command, progress.get());
     {
       std::lock_guard lock(mutex);

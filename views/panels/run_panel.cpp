@@ -262,7 +262,7 @@ std::optional<StepChoice> draw_run_parts(Frame& frame, UiState& state, Column& c
 }  // namespace
 
 bool run_is_shown(const Snapshot& snapshot) {
-  return snapshot.checkpoint == nullptr && snapshot.run != nullptr && !snapshot.error;
+  return snapshot.checkpoint == nullptr && snapshot.run != nullptr;
 }
 
 void draw_run(Frame& frame, UiState& state, Region region) {
