@@ -13,11 +13,11 @@ bool is_idle(const Frame& frame) {
 }
 bool is_to_be_repaired(const Frame& frame) {
   const Snapshot& s = frame.snapshot;
-  return s.plan != nullptr && s.edits != nullptr && !s.plan->empty() && s.repaired == nullptr;
+  return s.plan != nullptr && s.edits != nullptr && !s.plan->empty() && !is_plan_executed(s);
 }
 
 bool can_review(const Frame& frame, const UiState& state) {
-  return has_findings(frame, state) && frame.snapshot.repaired == nullptr;
+  return has_findings(frame, state) && !is_plan_executed(frame.snapshot);
 }
 void open_plan_panel(Frame& frame, UiState& state) {
   if (frame.snapshot.plan == nullptr || is_rewrite_only_plan(frame.snapshot))
@@ -62,11 +62,11 @@ std::string question_before_applying(const Frame& frame) {
 
 bool can_undo_edit(const Frame& frame, const UiState& /*state*/) {
   const Snapshot& s = frame.snapshot;
-  return s.edits != nullptr && s.edits->can_undo() && s.repaired == nullptr;
+  return s.edits != nullptr && s.edits->can_undo() && !is_plan_executed(s);
 }
 bool can_redo_edit(const Frame& frame, const UiState& /*state*/) {
   const Snapshot& s = frame.snapshot;
-  return s.edits != nullptr && s.edits->can_redo() && s.repaired == nullptr;
+  return s.edits != nullptr && s.edits->can_redo() && !is_plan_executed(s);
 }
 
 bool has_partial_result(const Frame& frame, const UiState& /*state*/) {

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 #include <string_view>
-#include <variant>
 
 #include "core/base/checked.h"
 #include "core/io/path_suffix.h"
@@ -158,9 +156,8 @@ VerdictText verdict_of_clean(const Snapshot& snapshot) {
 // After the checkpoint was written in another form.
 VerdictText verdict_of_written(const Snapshot& snapshot, const JobState& job) {
   const RepairResult& result = *snapshot.repaired;
-  const std::string form = snapshot.edits != nullptr && snapshot.edits->edit().written != nullptr
-                               ? " as " + snapshot.edits->edit().written->format
-                               : std::string();
+  const std::string form =
+      snapshot.executed->written != nullptr ? " as " + snapshot.executed->written->format : "";
   VerdictText text{Tone::kUnknown, "Written" + form, result.output, std::nullopt, ""};
   if (snapshot.verified == nullptr) {
     text.title += job.running ? ", the proof is under way" : ", not yet proved";
@@ -191,25 +188,17 @@ VerdictText verdict_of_written(const Snapshot& snapshot, const JobState& job) {
   return text;
 }
 
-// Tensors that repairs change, including those whose lost elements are filled.
-std::size_t changed_tensors(const Plan& plan) {
-  std::set<std::string_view> filled;
-  for (const Step& step : plan.steps) {
-    if (const auto* fill = std::get_if<FillStep>(&step))
-      filled.insert(fill->tensors.begin(), fill->tensors.end());
-  }
-  return plan.tensors.size() + filled.size();
-}
-
 VerdictText verdict_of_repaired(const Snapshot& snapshot, const JobState& job) {
-  if (is_rewrite_only_plan(snapshot)) return verdict_of_written(snapshot, job);
-  std::size_t changed = snapshot.plan ? changed_tensors(*snapshot.plan) : 0;
+  if (is_rewrite_only_result(snapshot)) return verdict_of_written(snapshot, job);
+  const Plan* plan = executed_plan(snapshot);
+  const std::string changed =
+      plan ? ": " + plural(snapshot.executed->changed_tensors, "tensor") : "";
   VerdictText text{Tone::kOk, "", "", std::nullopt, ""};
   std::string in = is_repaired_elsewhere(snapshot) ? " in it" : " in " + snapshot.repaired->output;
   if (snapshot.verified == nullptr) {
     text.tone = Tone::kUnknown;
-    text.title = "Repaired: " + plural(changed, "tensor") +
-                 (job.running ? ", the proof is under way" : ", not yet proved");
+    text.title =
+        "Repaired" + changed + (job.running ? ", the proof is under way" : ", not yet proved");
     text.detail = snapshot.repaired->output;
     if (job.running) return text;
     text.next = Action::kVerify;
@@ -219,11 +208,11 @@ VerdictText verdict_of_repaired(const Snapshot& snapshot, const JobState& job) {
   const VerifyReport& verified = *snapshot.verified;
   switch (verified.outcome) {
     case VerifyReport::Outcome::kProved:
-      text.title = "Repaired: " + plural(changed, "tensor") + " mended, proved";
+      text.title = "Repaired" + (plan ? changed + " mended" : changed) + ", proved";
       if (verified.lost != 0) {
         text.tone = Tone::kWarn;
         text.title = "Repaired, " + plural(static_cast<std::uint64_t>(verified.lost), "element") +
-                     " lost: " + plural(changed, "tensor") + ", proved";
+                     " lost" + changed + ", proved";
       }
       if (snapshot.repaired->output != snapshot.options.checkpoint) {
         text.next = Action::kOpenRepaired;
@@ -258,7 +247,7 @@ VerdictText verdict_of_copy(const Snapshot& snapshot, const JobState& job,
                             const FindingEffects& about) {
   VerdictText copy = verdict_of_repaired(snapshot, job);
   VerdictText text = verdict_of_findings(snapshot, about);
-  const std::string at = (is_rewrite_only_plan(snapshot) ? "Written to " : "Repaired copy at ") +
+  const std::string at = (is_rewrite_only_result(snapshot) ? "Written to " : "Repaired copy at ") +
                          snapshot.repaired->output;
   text.detail = at + ": " + copy.title + ".";
   if (snapshot.verified != nullptr && !copy.detail.empty()) text.detail += " " + copy.detail;

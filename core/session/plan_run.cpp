@@ -14,7 +14,7 @@ namespace {
 // An executed plan cannot be edited.
 Status check_editable(const Snapshot& snapshot) {
   if (snapshot.edits == nullptr) return no_plan_error();
-  if (snapshot.repaired == nullptr) return {};
+  if (!is_plan_executed(snapshot)) return {};
   return fail(ErrorKind::kUsage, "the plan is carried out: check again to make another");
 }
 
@@ -99,7 +99,7 @@ Result<Change> run_edit_plan(const Snapshot& before, const Command& command, Pro
 
 Result<Change> run_load_plan(const Snapshot& before, const Command& command, Progress*) {
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
-  if (before.repaired != nullptr) SHW_CHECK(check_editable(before));
+  if (is_plan_executed(before)) SHW_CHECK(check_editable(before));
   std::string path = verbs::expanded_path(as<LoadPlanCommand>(command).path);
   SHW_TRY(Plan plan, verbs::read_plan(verb_inputs(before), path));
   return adopt_plan(before, std::move(plan), "loaded from " + path, path);
@@ -116,10 +116,11 @@ Result<Change> run_write_as(const Snapshot& before, const Command& command, Prog
           make_edit(opened, nullptr, std::move(whole), {}, "written in another form"));
   edit.notes = std::move(made.notes);
   edit.suffix = std::move(made.suffix);
-  const PlanEdits* earlier = before.repaired == nullptr ? before.edits.get() : nullptr;
+  const PlanEdits* earlier = is_plan_executed(before) ? nullptr : before.edits.get();
   return [edits = with_edit(earlier, std::move(edit))](Snapshot& s) {
     set_plan_edits(s, edits);
     s.repaired = nullptr;  // that of an earlier plan
+    s.executed = nullptr;
     s.verified = nullptr;
     s.after = nullptr;
     s.still_wrong = nullptr;
@@ -205,7 +206,7 @@ Result<Change> run_target(const Snapshot& before, const Command& command, Progre
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
   verbs::RepairTarget found = verbs::inspect_target(
       posix_store(), verb_inputs(before), as<TargetCommand>(command).path, suffix_of(before));
-  if (before.plan != nullptr && before.repaired == nullptr) {
+  if (before.plan != nullptr && !is_plan_executed(before)) {
     // Counting them lowers the whole plan, and a path is inspected at each typed character.
     const bool is_counted = before.target != nullptr && before.target->needs_of == before.plan;
     if (is_counted || !found.refused) {

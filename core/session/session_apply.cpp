@@ -16,8 +16,9 @@ void Session::State::go(int step) {
     from = visit_of(*snapshot);
     to = history.go(step);
     if (to && !(from && to->same_checkpoint(*from))) {
-      jobs.push_back(OpenCommand{to->path, to->spec, to->against, to->mesh, to->fqn});
-      jobs.push_back(CheckCommand{});
+      const std::uint64_t group = ++last_group;
+      jobs.push_back({OpenCommand{to->path, to->spec, to->against, to->mesh, to->fqn}, group});
+      jobs.push_back({CheckCommand{}, group});
       to.reset();
     }
   }
@@ -62,7 +63,7 @@ bool Session::State::apply_now(const Command& command) {
   } else if (const auto* release = std::get_if<ContinueCommand>(&command)) {
     each_job(release->verb, &RunningJob::go_on);
   } else {
-    run_command(command, nullptr);
+    run_now(command);
   }
   return true;
 }

@@ -30,8 +30,9 @@ std::string title_of(const Command& command) {
 // True for read-only commands whose progress can be shown meanwhile.
 bool is_concurrent(const Command& command, const Snapshot& snapshot) {
   const auto* check = std::get_if<CheckCommand>(&command);
-  bool looks_deeper =
-      check != nullptr && check->depth == Depth::kData && snapshot.report != nullptr;
+  bool looks_deeper = check != nullptr && check->depth == Depth::kData &&
+                      snapshot.report != nullptr &&
+                      !is_repaired_in_place(snapshot);  // which opens it again
   return looks_deeper || row_of(command).lane == Lane::kConcurrent;
 }
 
@@ -65,8 +66,15 @@ bool can_overtake(const Command& command, const Command& running, const Snapshot
   return leaves_files && !waits_for_result && !changes_what_is_open(running, snapshot);
 }
 
-// True if the user still views what the command was given for.
+bool has_verb(const Command& command, const std::string& verb) {
+  return verb.empty() || row_of(command).verb == verb;
+}
+
+}  // namespace
+
 bool is_still_viewed(const Snapshot& now, const Snapshot& before, const Command& command) {
+  // Opening a step keeps the listing of its run, opening another run does not.
+  if (std::holds_alternative<RunCommand>(command)) return now.run == before.run;
   // Counting a run's numbers continues while one of its steps is opened.
   auto run_path = [](const Snapshot& s) { return s.run != nullptr ? s.run->path : std::string(); };
   if (std::holds_alternative<RunNumbersCommand>(command)) return run_path(now) == run_path(before);
@@ -75,12 +83,6 @@ bool is_still_viewed(const Snapshot& now, const Snapshot& before, const Command&
   bool checks = std::holds_alternative<CheckCommand>(command);
   return !checks || (now.report == before.report && now.options.mesh == before.options.mesh);
 }
-
-bool has_verb(const Command& command, const std::string& verb) {
-  return verb.empty() || row_of(command).verb == verb;
-}
-
-}  // namespace
 
 RunningJob::RunningJob(Command what)
     : command(std::move(what)),
@@ -193,6 +195,26 @@ bool Session::State::run_command(const Command& command, Progress* progress) {
   return true;
 }
 
+// For a command of the caller's thread: the other threads publish meanwhile, and what it has
+// resolved, such as an index, counts only for the snapshot that it was resolved in.
+bool Session::State::run_now(const Command& command) {
+  while (true) {
+    auto seen = now();
+    auto change = row_of(command).run(*seen, command, nullptr);
+    if (!change) {
+      publish_error(std::move(change).error());
+      return false;
+    }
+    bool is_done = false;
+    publish([&](Snapshot& s) {
+      is_done = s.checkpoint == seen->checkpoint && s.report == seen->report &&
+                s.edits == seen->edits && s.compared == seen->compared;
+      if (is_done) (*change)(s);
+    });
+    if (is_done) return true;
+  }
+}
+
 // Runs on a thread that ends with the command.
 void Session::State::run_concurrent_command(std::list<RunningJob>::iterator mine,
                                             const std::shared_ptr<const Snapshot>& before) {
@@ -232,7 +254,7 @@ void Session::State::begin_concurrent(Command command) {
   auto mine = concurrent.emplace(concurrent.end(), std::move(command));
   auto run = [this, mine, before = snapshot] { run_concurrent_command(mine, before); };
   if (start_thread(mine->thread, run)) return;
-  jobs.push_back(std::move(mine->command));  // queued instead
+  jobs.push_back({std::move(mine->command), ++last_group});  // queued instead
   concurrent.erase(mine);
 }
 
@@ -250,15 +272,20 @@ void Session::State::join_ended() {
 void Session::State::queue(std::deque<Command> commands) {
   {
     std::lock_guard lock(mutex);
+    const std::uint64_t group = ++last_group;
     for (Command& command : commands) {
       bool is_free = jobs.empty() && job && can_overtake(command, job->command, *snapshot);
       if (is_free && is_concurrent(command, *snapshot))
         begin_concurrent(std::move(command));
       else
-        jobs.push_back(std::move(command));
+        jobs.push_back({std::move(command), group});
     }
   }
   changed.notify_all();
+}
+
+void Session::State::drop_group(std::uint64_t group) {
+  std::erase_if(jobs, [&](const QueuedCommand& each) { return each.group == group; });
 }
 
 void Session::State::run_jobs() {
@@ -269,13 +296,14 @@ void Session::State::run_jobs() {
       std::unique_lock lock(mutex);
       changed.wait(lock, [&] { return stopping || !jobs.empty(); });
       if (stopping) return;
-      Command command = std::move(jobs.front());
+      auto [command, group] = std::move(jobs.front());
       jobs.pop_front();
       if (is_concurrent(command, *snapshot)) {
         begin_concurrent(std::move(command));
         continue;
       }
       job.emplace(std::move(command));
+      job_group = group;
       if (next_is_held) job->pause();
       next_is_held = false;
       progress = job->progress;
@@ -289,7 +317,7 @@ void Session::State::run_jobs() {
     bool done = run_command(job->command, progress.get());
     {
       std::lock_guard lock(mutex);
-      if (!done) jobs.clear();
+      if (!done) drop_group(job_group);
       next_is_held = progress->paused && !jobs.empty();  // ended before it could pause
       job.reset();
     }
@@ -300,10 +328,11 @@ void Session::State::run_jobs() {
 void Session::State::cancel(const std::string& verb) {
   std::lock_guard lock(mutex);
   auto of_it = [&](const Command& command) { return has_verb(command, verb); };
-  bool runs = job && of_it(job->command);
-  if (runs) job->cancel();
-  if (runs || verb.empty()) jobs.clear();
-  std::erase_if(jobs, of_it);
+  if (job && of_it(job->command)) {
+    job->cancel();
+    drop_group(job_group);
+  }
+  std::erase_if(jobs, [&](const QueuedCommand& each) { return of_it(each.command); });
   for (RunningJob& each : concurrent) {
     if (of_it(each.command)) each.cancel();
   }

@@ -46,6 +46,15 @@ struct RunningJob {
   void follow(JobState& job, bool is_new_phase);  // totals that only grow
 };
 
+// True if the result of a command still belongs to what is shown.
+bool is_still_viewed(const Snapshot& now, const Snapshot& before, const Command& command);
+
+// Commands that were given together depend on each other.
+struct QueuedCommand {
+  Command command;
+  std::uint64_t group = 0;
+};
+
 struct Session::State {
   mutable std::mutex mutex;
   std::condition_variable changed;
@@ -53,8 +62,10 @@ struct Session::State {
   std::function<void()> callback;
   bool stopping = false;
 
-  std::deque<Command> jobs;          // waiting
+  std::deque<QueuedCommand> jobs;    // waiting
+  std::uint64_t last_group = 0;      // of commands
   std::optional<RunningJob> job;     // on the thread of long jobs
+  std::uint64_t job_group = 0;       // of `job`
   bool next_is_held = false;         // the last job ended while paused: the next one starts paused
   std::list<RunningJob> concurrent;  // a thread each
   std::vector<std::thread> ended;    // threads of ended concurrent jobs, not yet joined
@@ -104,10 +115,13 @@ struct Session::State {
   void run_jobs();
   void queue(std::deque<Command> commands);
   bool run_command(const Command& command, Progress* progress);
+  bool run_now(const Command& command);
   void begin_concurrent(Command command);  // requires the lock
   void run_concurrent_command(std::list<RunningJob>::iterator mine,
                               const std::shared_ptr<const Snapshot>& before);
   void join_ended();
+  // Drops waiting commands that depend on a failed one; requires the lock.
+  void drop_group(std::uint64_t group);
   // Cancels the jobs of a verb; empty: all.
   void cancel(const std::string& verb);
   void each_job(const std::string& verb, void (RunningJob::*what)());

@@ -265,6 +265,10 @@ std::shared_ptr<Snapshot> demo_repaired(bool verified) {
   auto snapshot = demo_planned();
   snapshot->repaired = std::make_shared<RepairResult>(RepairResult{
       "/runs/7/step_9000-repaired", "/runs/7/step_9000-repaired/certificate.json", true});
+  PlanEdit executed;
+  executed.plan = executed.whole = snapshot->plan;
+  executed.changed_tensors = changed_tensors(*snapshot->plan);
+  snapshot->executed = std::make_shared<const PlanEdit>(std::move(executed));
   snapshot->after = demo_checkpoint(true);
   snapshot->target = nullptr;
   if (verified) {

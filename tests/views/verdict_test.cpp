@@ -108,6 +108,25 @@ TEST_CASE("the window is named after what is open and what is known of it") {
   CHECK(window_title(*make_digest(repaired), {}).find("7/step_9000 - Will not load: ") == 0);
 }
 
+TEST_CASE(
+    "verdict: a later check and its plan leave the words about the repaired copy as they were") {
+  const auto repaired = make::demo_repaired(true);
+  const VerdictText first = verdict_of(*repaired, {}, *make_finding_effects(*repaired));
+  CHECK(first.detail.find("3 tensors mended") != std::string::npos);
+  Snapshot checked = *repaired;
+  checked.plan = nullptr;
+  CHECK(verdict_of(checked, {}, *make_finding_effects(checked)).detail == first.detail);
+  auto deeper = std::make_shared<Plan>(*repaired->plan);
+  deeper->tensors.resize(2 * deeper->tensors.size());
+  checked.plan = deeper;
+  CHECK(verdict_of(checked, {}, *make_finding_effects(checked)).detail == first.detail);
+  CHECK(is_plan_executed(*repaired));
+  CHECK_FALSE(is_plan_executed(checked));
+  checked.executed = nullptr;  // resumed by a process that never had the plan
+  const std::string unknown = verdict_of(checked, {}, *make_finding_effects(checked)).detail;
+  CHECK(unknown.find("Repaired, proved") != std::string::npos);
+}
+
 TEST_CASE("steps that were passed over for the newest complete one are below the verdict") {
   Snapshot snapshot = planned({});
   CHECK(verdict_of(snapshot, {}, {}).unjudged.empty());

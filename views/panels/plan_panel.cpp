@@ -169,7 +169,7 @@ void draw_plan_buttons(Frame& frame, UiState& state, Column column) {
       state.plan_open = false;
   }
   const Snapshot& s = frame.snapshot;
-  if (s.plan == nullptr || s.plan->empty() || s.repaired != nullptr) return;
+  if (s.plan == nullptr || s.plan->empty() || is_plan_executed(s)) return;
   line.text_to_end(frame.fonts.small, frame.theme.quiet, why_not_applied(frame, state));
 }
 

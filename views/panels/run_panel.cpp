@@ -267,8 +267,9 @@ bool run_is_shown(const Snapshot& snapshot) {
 
 void draw_run(Frame& frame, UiState& state, Region region) {
   const verbs::RunSteps& run = *frame.snapshot.run;
-  if (!run.is_complete() && !frame.job.looking && state.run.asked_for != &run) {
-    state.run.asked_for = &run;
+  if (!run.is_complete() && !frame.job.looking &&
+      state.run.asked_for.lock() != frame.snapshot.run) {
+    state.run.asked_for = frame.snapshot.run;
     frame.emit(RunCommand{});
   }
   begin_region(frame, "run", region, frame.theme.background, false);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/session/session.h"
+#include "core/session/session_state.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;
@@ -82,6 +83,18 @@ TEST_CASE("run: a step opens, and its run stays known") {
   CHECK(run.now()->checkpoint != nullptr);
   REQUIRE(run.now()->run != nullptr);
   CHECK(run.now()->run->steps.size() == 2);
+}
+
+TEST_CASE("run: what was read of one run is not shown under the name of another") {
+  Snapshot before, now;
+  before.run = std::make_shared<const verbs::RunSteps>();
+  now.run = before.run;
+  now.checkpoint = std::make_shared<const Checkpoint>();  // a step of the run was opened
+  CHECK(is_still_viewed(now, before, RunCommand{}));
+  now.run = std::make_shared<const verbs::RunSteps>();
+  CHECK_FALSE(is_still_viewed(now, before, RunCommand{}));
+  now.checkpoint = before.checkpoint;  // none is open in either
+  CHECK_FALSE(is_still_viewed(now, before, RunCommand{}));
 }
 
 TEST_CASE("run: the only step of a folder opens, and opening the folder again shows the run") {

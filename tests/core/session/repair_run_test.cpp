@@ -171,6 +171,45 @@ TEST_CASE("a repair in place can be taken back until it is committed, by a later
   CHECK(s.now()->error.has_value());
 }
 
+TEST_CASE("check: after a repair in place the files are opened again, as the repair left them") {
+  RepairSession s("s1_placement_not_transposed");
+  s.apply(RepairCommand{{"", true}});
+  REQUIRE(s.now()->can_undo);
+  const auto read_before = s.now()->checkpoint;
+  s.apply(SelectTensorCommand{s.now()->report->findings.front().subjects.front()});
+  REQUIRE(s.now()->tensor.has_value());
+  for (const std::optional<Depth> depth : {std::optional<Depth>(), std::optional(Depth::kData)}) {
+    s.apply(CheckCommand{depth});
+    if (s.now()->error) FAIL(s.now()->error->message);
+    CHECK(s.now()->checkpoint != read_before);
+    REQUIRE(s.now()->report != nullptr);
+    for (const Finding& finding : s.now()->report->findings)
+      CHECK(finding.severity == Severity::kInfo);
+    CHECK(s.now()->plan == nullptr);
+    CHECK(s.now()->can_undo);
+    CHECK(s.now()->tensor.has_value());
+  }
+}
+
+TEST_CASE(
+    "check: after a repair into a copy the source gets a new plan, and the copy keeps its own") {
+  RepairSession s("s1_placement_not_transposed");
+  s.apply(RepairCommand{{s.folder / "out", false}});
+  const Plan* made = executed_plan(*s.now());
+  REQUIRE(made != nullptr);
+  CHECK(is_plan_executed(*s.now()));
+  s.apply(CheckCommand{});
+  CHECK(s.now()->plan == nullptr);
+  CHECK(executed_plan(*s.now()) == made);
+  s.apply(PlanCommand{});
+  REQUIRE(s.now()->plan != nullptr);
+  CHECK_FALSE(is_plan_executed(*s.now()));
+  s.apply(RepairCommand{{s.folder / "again", false}});
+  if (s.now()->error) FAIL(s.now()->error->message);
+  CHECK(s.now()->repaired->output == s.folder / "again");
+  CHECK(executed_plan(*s.now()) == s.now()->plan.get());
+}
+
 TEST_CASE("the certificate tells of every tensor what became of it, the gravest first") {
   RepairSession s("s2_swiglu_t2");
   s.apply(RepairCommand{{s.folder / "out", false}});
