@@ -1,6 +1,9 @@
 // Commands that edit a plan.
 #include <fmt/core.h>
 
+#include <limits>
+
+#include "core/base/checked.h"
 #include "core/io/store.h"
 #include "core/session/command_run.h"
 #include "core/verbs/plan_file.h"
@@ -147,7 +150,13 @@ Result<Change> run_dry_run(const Snapshot& before, const Command&, Progress* pro
   SHW_TRY(RepairEstimate outlook, outlook_of(*before.checkpoint, *before.plan, options));
   auto made = std::make_shared<const RepairEstimate>(std::move(outlook));
   return [made, plan = before.plan](Snapshot& s) {
-    if (s.plan == plan) s.outlook = made;
+    if (s.plan != plan) return;
+    s.outlook = made;
+    if (s.target == nullptr || s.target->needs_of != plan) return;
+    auto target = std::make_shared<verbs::RepairTarget>(*s.target);
+    target->needs = made->bytes_written;
+    target->needs_at_most = false;
+    s.target = target;
   };
 }
 
@@ -156,18 +165,39 @@ namespace {
 // A dry run of more chunks takes seconds, so it runs only on request.
 constexpr std::uint32_t kMostChunksAtOnce = 200'000;
 
-// Bytes that the plan writes, which are the same for every `out`; nullopt if that is not known at
-// once.
-std::optional<std::uint64_t> bytes_to_write(const Snapshot& snapshot, const std::string& out) {
-  if (snapshot.plan->empty()) return std::nullopt;
+struct BytesToWrite {
+  std::optional<std::uint64_t> bytes = {};  // nullopt: nothing is written
+  bool at_most = false;
+};
+
+// Every file of the checkpoint, and every tensor of the plan once more: counted without lowering
+// the plan.
+std::uint64_t most_bytes(const Checkpoint& checkpoint, const Plan& plan) {
+  std::optional<std::uint64_t> sum = 0;
+  const auto add = [&](std::optional<std::uint64_t> bytes) {
+    if (sum) sum = bytes ? checked_add(*sum, *bytes) : std::nullopt;
+  };
+  for (const FileRow& file : checkpoint.files()) add(file.size);
+  for (const PlannedTensor& tensor : plan.tensors) {
+    const auto elements = volume(tensor.shape);
+    add(elements ? checked_mul(static_cast<std::uint64_t>(*elements),
+                               std::uint64_t{size_of(checkpoint.dtype(tensor.tensor))})
+                 : std::nullopt);
+  }
+  return sum.value_or(std::numeric_limits<std::uint64_t>::max());
+}
+
+// Bytes that the plan writes, which are the same for every `out`.
+BytesToWrite bytes_to_write(const Snapshot& snapshot, const std::string& out) {
+  if (snapshot.plan->empty()) return {};
   if (snapshot.edits != nullptr && snapshot.edits->edit().written != nullptr)
-    return snapshot.edits->edit().written->bytes_written;
-  if (snapshot.checkpoint->chunk_count() > kMostChunksAtOnce) return std::nullopt;
+    return {snapshot.edits->edit().written->bytes_written};
+  const BytesToWrite most{most_bytes(*snapshot.checkpoint, *snapshot.plan), true};
+  if (snapshot.checkpoint->chunk_count() > kMostChunksAtOnce) return most;
   ApplyOptions options;
   options.out = out;
   auto estimate = outlook_of(*snapshot.checkpoint, *snapshot.plan, options);
-  if (!estimate) return std::nullopt;
-  return estimate->bytes_written;
+  return estimate ? BytesToWrite{estimate->bytes_written} : most;
 }
 
 }  // namespace
@@ -180,7 +210,11 @@ Result<Change> run_target(const Snapshot& before, const Command& command, Progre
     // Counting them lowers the whole plan, and a path is inspected at each typed character.
     const bool is_counted = before.target != nullptr && before.target->needs_of == before.plan;
     if (is_counted || !found.refused) {
-      found.needs = is_counted ? before.target->needs : bytes_to_write(before, found.path);
+      const BytesToWrite counted =
+          is_counted ? BytesToWrite{before.target->needs, before.target->needs_at_most}
+                     : bytes_to_write(before, found.path);
+      found.needs = counted.bytes;
+      found.needs_at_most = counted.at_most;
       found.needs_of = before.plan;
     }
   }

@@ -53,6 +53,10 @@ Result<Change> open_result(const Snapshot& before, RepairResult made, Progress* 
 
 Result<Change> run_repair(const Snapshot& before, const Command& command, Progress* progress) {
   if (before.plan == nullptr) return no_plan_error();
+  const std::string& shown = as<RepairCommand>(command).plan;
+  if (!shown.empty() && (before.edits == nullptr || before.edits->edit().hash != shown))
+    return fail(ErrorKind::kUsage, "the plan has changed since it was shown: nothing was written",
+                {}, "review the new plan, then apply it");
   if (before.plan->transforms())
     SHW_CHECK(verbs::refuse_broken(verbs::unrepaired_reasons_in(*before.plan),
                                    before.options.checkpoint));

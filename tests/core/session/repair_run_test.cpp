@@ -82,6 +82,35 @@ TEST_CASE("what a stopped repair left is taken away, and the checkpoint stays as
   CHECK(s.now()->error.has_value());  // nothing is left there
 }
 
+TEST_CASE("repair: another plan than the one that was shown is refused, and nothing is written") {
+  RepairSession s("s1_placement_not_transposed");
+  const std::string shown = s.now()->edits->edit().hash;
+  const std::string out = s.folder / "out";
+  s.apply(StepCommand{0, false});
+  REQUIRE(s.now()->edits->edit().hash != shown);
+  s.apply(RepairCommand{{out, false}, shown});
+  CHECK(s.now()->error.has_value());
+  CHECK(s.now()->repaired == nullptr);
+  CHECK_FALSE(std::filesystem::exists(out));
+  s.apply(PlanUndoCommand{});
+  s.apply(RepairCommand{{out, false}, shown});
+  CHECK_FALSE(s.now()->error.has_value());
+  CHECK(std::filesystem::exists(out));
+}
+
+TEST_CASE("target: a second result beside one with the default name is said") {
+  RepairSession s("s1_placement_not_transposed");
+  s.apply(TargetCommand{});
+  REQUIRE(s.now()->target != nullptr);
+  CHECK(s.now()->target->earlier.empty());
+  std::filesystem::create_directory(s.folder / "step-repaired");
+  s.apply(TargetCommand{});
+  CHECK(s.now()->target->earlier == s.folder / "step-repaired");
+  CHECK(s.now()->target->path == s.folder / "step-repaired-b");
+  s.apply(TargetCommand{s.folder / "step-repaired-c"});
+  CHECK(s.now()->target->earlier.empty());
+}
+
 TEST_CASE("target: the bytes that a plan writes are counted once for all paths") {
   RepairSession s("s1_placement_not_transposed");
   s.apply(TargetCommand{s.folder / "out"});
