@@ -101,20 +101,36 @@ void draw_bar(Frame& frame, const JobState& job, ImDrawList* draw, ImVec2 min, I
   }
 }
 
+// What stopping the job leaves, as the end of a sentence.
+const char* stop_words(const JobState& job) {
+  if (job.past_proof && job.on_stop != StopEffect::kNothingWritten)
+    return "the result is written and proved, and stays";
+  switch (job.on_stop) {
+    case StopEffect::kNothingWritten:
+      return "nothing is written";
+    case StopEffect::kDiscarded:
+      return "its unfinished file is removed";
+    case StopEffect::kUnchanged:
+      return "the checkpoint stays as it was";
+    case StopEffect::kResumable:
+      return "what is finished stays, and can be resumed";
+    case StopEffect::kFinished:
+      return "it is finished first, since half of it would be damage";
+  }
+  return "";
+}
+
 // Text about what remains on disk if the user quits now.
 std::string paused_text(const JobState& job) {
   std::string text = "paused";
   if (job.total > 0)
     text += " after " + amount_text(job, std::min(job.done, job.total)) + " of " +
             amount_text(job, job.total);
-  if (steps_of(job) == 1) return text + "; nothing is written";
-  return text + (step_of(job) == 0
-                     ? "; what is finished stays if you close, and can be gone on with"
-                     : "; all bytes are written, and stay if you close");
+  return text + "; if you close, " + stop_words(job);
 }
 
 std::string phase_now(const JobState& job) {
-  if (job.stopping) return "stopping; what is open stays as it is";
+  if (job.stopping) return std::string("stopping; ") + stop_words(job);
   if (job.paused) return paused_text(job);
   if (job.past_proof) return "checking the result";
   bool is_over = job.total > 0 && job.done >= job.total;
@@ -148,8 +164,7 @@ float draw_job_buttons(Frame& frame, const JobState& job, const std::string& of,
   std::string verb(job.verb);
   ImVec2 size = button_size(frame, "Cancel");
   if (button(frame, ("job/cancel" + of).c_str(), "Cancel",
-             job.writes ? "Stops. What is finished stays and can be resumed."
-                        : "Stops. Nothing is written by this job.",
+             Tip([&] { return "Stops this job: " + std::string(stop_words(job)) + "."; }),
              {right - size.x, middle - size.y / 2}))
     frame.emit(CancelCommand{verb});
   float end = right - size.x - frame.px(8);

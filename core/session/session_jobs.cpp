@@ -55,6 +55,23 @@ bool writes_files(const Command& command) {
          std::holds_alternative<UndoCommand>(command);
 }
 
+StopEffect stop_effect_of(const Command& command) {
+  if (const auto* repair = std::get_if<RepairCommand>(&command))
+    return repair->options.in_place ? StopEffect::kUnchanged : StopEffect::kResumable;
+  if (std::holds_alternative<ResumeCommand>(command)) return StopEffect::kResumable;
+  if (std::holds_alternative<UndoCommand>(command) ||
+      std::holds_alternative<RollBackCommand>(command) ||
+      std::holds_alternative<CommitCommand>(command))
+    return StopEffect::kFinished;
+  const bool makes_file = std::holds_alternative<SaveValuesCommand>(command) ||
+                          std::holds_alternative<HashCommand>(command) ||
+                          std::holds_alternative<ReportCommand>(command) ||
+                          std::holds_alternative<SaveViewCommand>(command) ||
+                          std::holds_alternative<SavePlanCommand>(command) ||
+                          std::holds_alternative<DemoCommand>(command);
+  return makes_file ? StopEffect::kDiscarded : StopEffect::kNothingWritten;
+}
+
 // True if it does not depend on the result of the running job.
 bool can_overtake(const Command& command, const Command& running, const Snapshot& snapshot) {
   bool waits_for_result = std::holds_alternative<VerifyCommand>(command) ||
@@ -112,6 +129,7 @@ JobState RunningJob::state() {
   JobState job;
   job.verb = row_of(command).verb;
   job.writes = writes_files(command);
+  job.on_stop = stop_effect_of(command);
   job.title = title;
   job.seconds = std::chrono::duration<double>(now() - begin).count();
   job.running = !is_quick || job.seconds > kNoticed;

@@ -94,3 +94,27 @@ TEST_CASE("notices: a step that cannot be opened leaves the steps of its run in 
   CHECK(driver.marks.items.contains("run/step/0"));
   CHECK_FALSE(shows(driver, "the disk is full"));
 }
+
+TEST_CASE("job bar: the button that stops a job says what is left of that job") {
+  const auto tip_of = [](StopEffect effect, bool past_proof) {
+    JobState job = repairing();
+    job.on_stop = effect;
+    job.past_proof = past_proof;
+    Driver driver(make::demo());
+    driver.show(make::demo(), job);
+    driver.frame();
+    driver.frame();
+    return driver.marks.tips["job/cancel"];
+  };
+  std::vector<std::string> tips;
+  for (const auto effect : {StopEffect::kNothingWritten, StopEffect::kDiscarded,
+                            StopEffect::kUnchanged, StopEffect::kResumable, StopEffect::kFinished})
+    tips.push_back(tip_of(effect, false));
+  for (std::size_t i = 0; i < tips.size(); ++i) {
+    CHECK((tips[i].find("nothing is written") != std::string::npos) == (i == 0));
+    CHECK((tips[i].find("resumed") != std::string::npos) == (i == 3));
+    for (std::size_t j = 0; j < i; ++j) CHECK(tips[i] != tips[j]);
+  }
+  CHECK(tip_of(StopEffect::kResumable, true).find("written and proved") != std::string::npos);
+  CHECK(tip_of(StopEffect::kNothingWritten, true) == tips[0]);
+}
