@@ -3,6 +3,7 @@
 #include "views/actions.h"
 #include "views/panels/content_panels.h"
 #include "views/panels/panels.h"
+#include "views/panels/plan_parts.h"
 
 namespace shw {
 namespace {
@@ -74,7 +75,9 @@ KeyPress as_in_table(KeyPress key) {
 }
 
 // Explains why the key does nothing now.
-std::string why_not(const ActionRow& row) {
+std::string why_not(const ActionRow& row, const Frame& frame, const UiState& state) {
+  if (row.action == Action::kApply && state.plan_open && !state.palette_open)
+    return why_not_applied(frame, state);
   const char* why = row.is_possible == has_tensor       ? "choose a tensor first"
                     : row.is_possible == has_checkpoint ? "nothing is open"
                     : row.is_possible == has_findings   ? "there is no finding"
@@ -82,11 +85,19 @@ std::string why_not(const ActionRow& row) {
   return std::string(row.name) + ": " + why + ".";
 }
 
+// In a text field Ctrl+Enter ends what is typed, so it writes only from the field of the folder
+// that is written.
+bool is_kept_from_typing(const ActionRow& row, const UiState& state) {
+  return row.overlay == OverlayPolicy::kNeedsRepairPanel && state.plan_open &&
+         !state.plan.out_has_keys;
+}
+
 }  // namespace
 
 void request_action(Action action, Frame& frame, UiState& state) {
   const ActionRow& row = row_of(action);
-  if (!is_possible(action, frame, state)) return show_toast(frame, state, why_not(row));
+  if (!is_possible(action, frame, state))
+    return show_toast(frame, state, why_not(row, frame, state));
   const bool plan_is_in_sight = state.plan_open && !state.palette_open;
   const bool concerns_plan = row.overlay == OverlayPolicy::kNeedsRepairPanel ||
                              row.overlay == OverlayPolicy::kRepairPanelOnly;
@@ -122,6 +133,7 @@ void run_keys(Frame& frame, UiState& state) {
     if (state.asked || (typing && is_text_key(key))) continue;
     for (const ActionRow& row : all_actions()) {
       if (row.key.key == Key::kNone || !(row.key == key)) continue;
+      if (typing && is_kept_from_typing(row, state)) continue;
       // The palette lists the keys of all actions, so all of them work there.
       bool here = state.palette_open || !panel_is_open(state) ||
                   is_allowed_over_panel(row, state) || row.overlay == OverlayPolicy::kReplaces;

@@ -7,6 +7,7 @@
 #include "views/panels/browser.h"
 #include "views/panels/content_panels.h"
 #include "views/panels/panels.h"
+#include "views/panels/plan_parts.h"
 #include "views/parts.h"
 
 namespace shw {
@@ -107,6 +108,7 @@ void draw_ui(Frame& frame, UiState& state) {
   if (frame.snapshot.checkpoint == nullptr) state.plan_open = state.mesh_open = false;
   restore_panel(frame, state);
   run_keys(frame, state);
+  forget_plan_inputs(frame, state);
   handle_dropped_path(frame, state);
   ImVec2 size = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos({0, 0});
@@ -132,6 +134,7 @@ void draw_ui(Frame& frame, UiState& state) {
                                             regions.verdict.max.x, regions.verdict.max.y};
   draw_context_menu(frame, state);
   ImGui::End();
+  draw_notices(frame, state, regions.job.min.y);
   text_layer(frame, 3);
   draw_tour(frame, state);
   text_layer(frame, 2);

@@ -65,8 +65,8 @@ std::shared_ptr<const std::vector<std::uint8_t>> tensor_marks(const Snapshot& sn
   }
   // The repair wrote a copy, so the open checkpoint keeps its marks.
   if (is_repaired_elsewhere(snapshot)) return marks;
-  if (snapshot.repaired != nullptr && snapshot.plan != nullptr) {
-    for (const PlannedTensor& planned : snapshot.plan->tensors) {
+  if (const Plan* plan = executed_plan(snapshot)) {
+    for (const PlannedTensor& planned : plan->tensors) {
       // Only fully restored tensors get a tick; filled ones keep a mark.
       if (index_of(planned.tensor) >= marks->size()) continue;
       (*marks)[index_of(planned.tensor)] = planned.lost_elements == 0 ? kMended : kFilled;
@@ -123,7 +123,8 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
   bool same_report = same_checkpoint && old->report == snapshot->report;
   bool same_spec = same_report && old->spec == snapshot->spec;
   bool same_plan = same_spec && old->plan == snapshot->plan;
-  bool same_marks = same_plan && old->repaired == snapshot->repaired;
+  bool same_marks =
+      same_plan && old->repaired == snapshot->repaired && old->executed == snapshot->executed;
   const bool same_effects = same_report && old->numbers == snapshot->numbers;
   digest->about = same_effects ? before->about : make_finding_effects(*snapshot);
   digest->marks = same_marks ? before->marks : tensor_marks(*snapshot, *digest->about);

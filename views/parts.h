@@ -30,6 +30,16 @@ void draw_file_shares(Frame& frame, UiState& state, Column& column);
 void draw_summary(Frame& frame, UiState& state, Region region);
 void draw_inspector(Frame& frame, UiState& state, Region region);
 void draw_compare(Frame& frame, UiState& state, Region region);
+// Notices above the job bar, which begins at `bottom`: toasts and failures that it does not show.
+void draw_notices(Frame& frame, UiState& state, float bottom);
+// The text of a failed request, in the terms of the window.
+std::string failure_text(const Error& error);
+// True if the user has hidden the last failure.
+bool is_dismissed(const Snapshot& snapshot, const UiState& state);
+// True if the job bar shows a failed or cancelled request.
+bool bar_shows_error(const Frame& frame, const UiState& state);
+// Hides the last failure until the next one.
+bool dismiss_button(Frame& frame, UiState& state, const char* id, ImVec2 middle);
 float job_bar_height(const Frame& frame);
 void draw_job_bar(Frame& frame, UiState& state, Region region);
 void draw_welcome(Frame& frame, UiState& state, Region region);

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "views/action_rows.h"
-#include "views/text.h"
+#include "views/panels/plan_parts.h"
 
 namespace shw {
 namespace {
@@ -13,11 +13,11 @@ bool is_idle(const Frame& frame) {
 }
 bool is_to_be_repaired(const Frame& frame) {
   const Snapshot& s = frame.snapshot;
-  return s.plan != nullptr && !s.plan->empty() && s.repaired == nullptr;
+  return s.plan != nullptr && s.edits != nullptr && !s.plan->empty() && !is_plan_executed(s);
 }
 
 bool can_review(const Frame& frame, const UiState& state) {
-  return has_findings(frame, state) && frame.snapshot.repaired == nullptr;
+  return has_findings(frame, state) && !is_plan_executed(frame.snapshot);
 }
 void open_plan_panel(Frame& frame, UiState& state) {
   if (frame.snapshot.plan == nullptr || is_rewrite_only_plan(frame.snapshot))
@@ -25,35 +25,48 @@ void open_plan_panel(Frame& frame, UiState& state) {
   state.plan_open = true;
 }
 
+// Outside the panel the action only opens it.
 bool can_apply(const Frame& frame, const UiState& state) {
-  const auto& target = frame.snapshot.target;
-  bool refused = target != nullptr && target->typed_path == state.out && target->refused;
-  return is_to_be_repaired(frame) && is_idle(frame) && !refused;
+  return is_to_be_repaired(frame) && is_idle(frame) &&
+         (!state.plan_open || why_not_applied(frame, state).empty());
 }
 // Applying in place also requires that no job reads the checkpoint.
-bool can_apply_in_place(const Frame& frame, const UiState& /*state*/) {
-  return is_to_be_repaired(frame) && !frame.anything_runs() && !frame.snapshot.not_in_place;
+bool can_apply_in_place(const Frame& frame, const UiState& state) {
+  return is_to_be_repaired(frame) && !frame.anything_runs() && !frame.snapshot.not_in_place &&
+         !has_unused_plan_input(frame, state);
 }
 bool can_dry_run(const Frame& frame, const UiState& /*state*/) {
   return is_to_be_repaired(frame) && is_idle(frame) && !frame.runs("dry-run");
 }
+// Writes the plan that is shown, into the folder that is shown.
 void apply_repair(Frame& frame, UiState& state, bool in_place) {
-  ApplyOptions options;
-  options.in_place = in_place;
-  if (!in_place) options.out = without_blanks(state.out);
-  parse_device(state.plan.device, options.device);
-  frame.emit(RepairCommand{options});
+  RepairCommand repair;
+  repair.plan = frame.snapshot.edits->edit().hash;
+  repair.options.in_place = in_place;
+  if (!in_place) repair.options.out = examined_target(frame, state)->path;
+  parse_device(state.plan.device, repair.options.device);
+  frame.emit(std::move(repair));
   frame.emit(VerifyCommand{});
   state.plan_open = false;
 }
 
+// Asks where the disk shows too little room: the engine counts again before it writes, without
+// blocks that are shared with the source and without zeros.
+std::string question_before_applying(const Frame& frame) {
+  const auto& target = frame.snapshot.target;
+  if (target == nullptr || fits_on_disk(*target)) return {};
+  return target->path + " takes " + written_text(*target) + ", and " + human_bytes(*target->free) +
+         " are free there. It can only be written if the disk shares blocks with the checkpoint, "
+         "or if what is filled is zeros.";
+}
+
 bool can_undo_edit(const Frame& frame, const UiState& /*state*/) {
   const Snapshot& s = frame.snapshot;
-  return s.edits != nullptr && s.edits->can_undo() && s.repaired == nullptr;
+  return s.edits != nullptr && s.edits->can_undo() && !is_plan_executed(s);
 }
 bool can_redo_edit(const Frame& frame, const UiState& /*state*/) {
   const Snapshot& s = frame.snapshot;
-  return s.edits != nullptr && s.edits->can_redo() && s.repaired == nullptr;
+  return s.edits != nullptr && s.edits->can_redo() && !is_plan_executed(s);
 }
 
 bool has_partial_result(const Frame& frame, const UiState& /*state*/) {
@@ -117,7 +130,7 @@ constexpr std::array kRepairRows{
               OverlayPolicy::kReplaces},
     ActionRow{Action::kApply, "Write the result into a new folder", ctrl(Key::kEnter), can_apply,
               [](Frame& frame, UiState& state) { apply_repair(frame, state, false); },
-              OverlayPolicy::kNeedsRepairPanel},
+              OverlayPolicy::kNeedsRepairPanel, question_before_applying},
     ActionRow{Action::kApplyInPlace,
               "Apply the repair in place",
               {},

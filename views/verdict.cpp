@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 #include <string_view>
-#include <variant>
 
 #include "core/base/checked.h"
 #include "core/io/path_suffix.h"
@@ -158,9 +156,8 @@ VerdictText verdict_of_clean(const Snapshot& snapshot) {
 // After the checkpoint was written in another form.
 VerdictText verdict_of_written(const Snapshot& snapshot, const JobState& job) {
   const RepairResult& result = *snapshot.repaired;
-  const std::string form = snapshot.edits != nullptr && snapshot.edits->edit().written != nullptr
-                               ? " as " + snapshot.edits->edit().written->format
-                               : std::string();
+  const std::string form =
+      snapshot.executed->written != nullptr ? " as " + snapshot.executed->written->format : "";
   VerdictText text{Tone::kUnknown, "Written" + form, result.output, std::nullopt, ""};
   if (snapshot.verified == nullptr) {
     text.title += job.running ? ", the proof is under way" : ", not yet proved";
@@ -191,25 +188,17 @@ VerdictText verdict_of_written(const Snapshot& snapshot, const JobState& job) {
   return text;
 }
 
-// Tensors that repairs change, including those whose lost elements are filled.
-std::size_t changed_tensors(const Plan& plan) {
-  std::set<std::string_view> filled;
-  for (const Step& step : plan.steps) {
-    if (const auto* fill = std::get_if<FillStep>(&step))
-      filled.insert(fill->tensors.begin(), fill->tensors.end());
-  }
-  return plan.tensors.size() + filled.size();
-}
-
 VerdictText verdict_of_repaired(const Snapshot& snapshot, const JobState& job) {
-  if (is_rewrite_only_plan(snapshot)) return verdict_of_written(snapshot, job);
-  std::size_t changed = snapshot.plan ? changed_tensors(*snapshot.plan) : 0;
+  if (is_rewrite_only_result(snapshot)) return verdict_of_written(snapshot, job);
+  const Plan* plan = executed_plan(snapshot);
+  const std::string changed =
+      plan ? ": " + plural(snapshot.executed->changed_tensors, "tensor") : "";
   VerdictText text{Tone::kOk, "", "", std::nullopt, ""};
   std::string in = is_repaired_elsewhere(snapshot) ? " in it" : " in " + snapshot.repaired->output;
   if (snapshot.verified == nullptr) {
     text.tone = Tone::kUnknown;
-    text.title = "Repaired: " + plural(changed, "tensor") +
-                 (job.running ? ", the proof is under way" : ", not yet proved");
+    text.title =
+        "Repaired" + changed + (job.running ? ", the proof is under way" : ", not yet proved");
     text.detail = snapshot.repaired->output;
     if (job.running) return text;
     text.next = Action::kVerify;
@@ -219,11 +208,11 @@ VerdictText verdict_of_repaired(const Snapshot& snapshot, const JobState& job) {
   const VerifyReport& verified = *snapshot.verified;
   switch (verified.outcome) {
     case VerifyReport::Outcome::kProved:
-      text.title = "Repaired: " + plural(changed, "tensor") + " mended, proved";
+      text.title = "Repaired" + (plan ? changed + " mended" : changed) + ", proved";
       if (verified.lost != 0) {
         text.tone = Tone::kWarn;
         text.title = "Repaired, " + plural(static_cast<std::uint64_t>(verified.lost), "element") +
-                     " lost: " + plural(changed, "tensor") + ", proved";
+                     " lost" + changed + ", proved";
       }
       if (snapshot.repaired->output != snapshot.options.checkpoint) {
         text.next = Action::kOpenRepaired;
@@ -258,7 +247,7 @@ VerdictText verdict_of_copy(const Snapshot& snapshot, const JobState& job,
                             const FindingEffects& about) {
   VerdictText copy = verdict_of_repaired(snapshot, job);
   VerdictText text = verdict_of_findings(snapshot, about);
-  const std::string at = (is_rewrite_only_plan(snapshot) ? "Written to " : "Repaired copy at ") +
+  const std::string at = (is_rewrite_only_result(snapshot) ? "Written to " : "Repaired copy at ") +
                          snapshot.repaired->output;
   text.detail = at + ": " + copy.title + ".";
   if (snapshot.verified != nullptr && !copy.detail.empty()) text.detail += " " + copy.detail;
@@ -297,6 +286,20 @@ std::string skipped_inputs_text(const Snapshot& snapshot) {
   return "Passed over, since not complete: " + short_list_text(snapshot.passed_over) + ". ";
 }
 
+// Steps beyond the limit, and a folder that is not there any more: what is shown is not all.
+void mention_unlisted_steps(const verbs::RunSteps& run, VerdictText& text) {
+  if (run.not_read != 0) {
+    text.title += ", " + plural(run.not_read, "older entry") + " not checked";
+    if (text.tone == Tone::kOk) text.tone = Tone::kQuiet;
+  }
+  if (!run.error) return;
+  text.tone = Tone::kBad;
+  text.title = run.steps.empty() ? "The folder of steps cannot be read"
+                                 : "The folder of steps cannot be read any more: " + text.title;
+  text.detail = (run.error->place.file.empty() ? "" : run.error->place.file + ": ") +
+                run.error->message + ".";
+}
+
 // "12 steps: 2 with errors, 9 without a finding, 1 not checked yet".
 VerdictText of_run(const verbs::RunSteps& run) {
   std::size_t clean = 0, bad = 0, warned = 0, undecided = 0, open = 0;
@@ -329,6 +332,7 @@ VerdictText of_run(const verbs::RunSteps& run) {
     mark = ", ";
   }
   text.detail = "Each step was checked by its metadata and file sizes. Open one to check more.";
+  mention_unlisted_steps(run, text);
   return text;
 }
 
@@ -396,7 +400,9 @@ std::string with_desktop_terms(std::string text) {
 
 static VerdictText verdict_as_opened(const Snapshot& snapshot, const JobState& job,
                                      const FindingEffects& about) {
-  if (snapshot.error && snapshot.report == nullptr) return verdict_of_error(snapshot);
+  // The steps stay what they are if one of them could not be opened; a notice says why.
+  if (snapshot.error && snapshot.report == nullptr && !run_is_shown(snapshot))
+    return verdict_of_error(snapshot);
   if (run_is_shown(snapshot) && !job.running) {
     VerdictText text = of_run(*snapshot.run);
     mention_run_numbers(snapshot, text);

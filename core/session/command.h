@@ -42,6 +42,8 @@ struct PlanCommand {
 };
 struct RepairCommand {
   ApplyOptions options;
+  // PlanEdit::hash of the plan that was shown: any other plan is refused. Empty: the present plan.
+  std::string plan = {};
 };
 struct VerifyCommand {};
 struct UndoCommand {};

@@ -135,6 +135,8 @@ Result<Change> run_check(const Snapshot& before, const Command& command, Progres
   if (before.checkpoint == nullptr && before.run != nullptr) return Change([](Snapshot&) {});
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
   std::optional<Depth> depth = as<CheckCommand>(command).depth;
+  // The open checkpoint was read before its files were repaired.
+  if (is_repaired_in_place(before)) return open_and_check_again(before, depth, progress);
   // The depth given when opening applies until the user chooses another one.
   if (!depth && before.report == nullptr) depth = before.options.depth;
   const bool over_ssh = before.runs_over_ssh && depth == Depth::kData;
@@ -151,7 +153,7 @@ Result<Change> run_check(const Snapshot& before, const Command& command, Progres
     s.plan = nullptr;
     // A user's edits stay available after a new plan is made.
     bool edited = s.edits != nullptr && s.edits->all.size() > 1;
-    if (edited && s.repaired == nullptr) s.edits_before = s.edits;
+    if (edited && !is_plan_executed(s)) s.edits_before = s.edits;
     s.edits = nullptr;
     s.outlook = nullptr;
     s.options.plan.clear();
@@ -226,7 +228,7 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
   }
   auto whole = shared(std::move(*filled));
   const PlanEdits* edits = before.edits ? before.edits.get() : before.edits_before.get();
-  if (before.repaired != nullptr) edits = nullptr;
+  if (is_plan_executed(before)) edits = nullptr;
   DisabledSteps off(whole->operations.size(), false);
   if (edits != nullptr && !fills_files) off = same_steps_off(edits->edit(), *whole);
   std::string what = !wanted.then.empty() ? "planned, with the step that a finding suggests"

@@ -8,6 +8,9 @@
 namespace shw {
 
 Result<Change> run_open(const Snapshot& before, const Command& command, Progress* progress);
+// Keeps the selected tensor. For files that a repair in place has written.
+Result<Change> open_and_check_again(const Snapshot& before, std::optional<Depth> depth,
+                                    Progress* progress);
 Result<Change> run_check(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> run_mesh(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> run_plan(const Snapshot& before, const Command& command, Progress* progress);

@@ -30,6 +30,17 @@ std::string consume_last(std::string_view& text, std::string_view keyword) {
   return value;
 }
 
+// Removes "KEY WORD " from the front of `rest` and returns the word.
+std::optional<std::string_view> consume_first(std::string_view& rest, std::string_view key) {
+  if (!rest.starts_with(key) || rest.size() <= key.size() || rest[key.size()] != ' ')
+    return std::nullopt;
+  rest.remove_prefix(key.size() + 1);
+  const std::size_t end = std::min(rest.find(' '), rest.size());
+  const std::string_view word = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return word;
+}
+
 constexpr std::string_view kRemembered = " remembered";
 
 std::string with(std::string_view keyword, const std::string& value) {
@@ -103,15 +114,15 @@ std::string print_plan(const Command& command) {
   return fill.empty() ? "over-there" : "over-there " + fill;
 }
 
-// "device cuda:1 out PATH": options first, because a path may contain anything.
+// "plan HASH device cuda:1 out PATH": options first, because a path may contain anything.
 std::optional<Command> parse_repair(std::string_view rest) {
   RepairCommand repair;
-  constexpr std::string_view kDevice = "device ";
-  if (rest.starts_with(kDevice)) {
-    rest.remove_prefix(kDevice.size());
-    std::size_t end = std::min(rest.find(' '), rest.size());
-    if (!parse_device(rest.substr(0, end), repair.options.device)) return std::nullopt;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  if (const auto plan = consume_first(rest, "plan")) {
+    if (plan->empty()) return std::nullopt;
+    repair.plan = *plan;
+  }
+  if (const auto device = consume_first(rest, "device")) {
+    if (!parse_device(*device, repair.options.device)) return std::nullopt;
   }
   repair.options.in_place = rest == "in-place";
   if (rest.empty() || repair.options.in_place) return repair;
@@ -120,13 +131,18 @@ std::optional<Command> parse_repair(std::string_view rest) {
   return repair;
 }
 std::string print_repair(const Command& command) {
-  const ApplyOptions& options = as<RepairCommand>(command).options;
-  std::string device = to_text(options.device);
-  std::string text = device == "auto" ? "" : "device " + device;
-  std::string where = options.in_place      ? "in-place"
-                      : options.out.empty() ? ""
-                                            : "out " + options.out;
-  return text + (text.empty() || where.empty() ? "" : " ") + where;
+  const auto& repair = as<RepairCommand>(command);
+  const ApplyOptions& options = repair.options;
+  std::string text;
+  const auto append = [&](const std::string& part) { text += (text.empty() ? "" : " ") + part; };
+  if (!repair.plan.empty()) append("plan " + repair.plan);
+  if (const std::string device = to_text(options.device); device != "auto")
+    append("device " + device);
+  if (options.in_place)
+    append("in-place");
+  else if (!options.out.empty())
+    append("out " + options.out);
+  return text;
 }
 
 std::optional<Command> parse_select(std::string_view rest) {

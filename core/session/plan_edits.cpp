@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 #include <utility>
+#include <variant>
 
 #include "core/base/run_limits.h"
 #include "core/repair/plan/plan.h"
@@ -19,6 +20,15 @@ std::size_t tiles_of(const Plan& plan) {
 }
 
 }  // namespace
+
+std::size_t changed_tensors(const Plan& plan) {
+  std::set<std::string_view> filled;
+  for (const Step& step : plan.steps) {
+    if (const auto* fill = std::get_if<FillStep>(&step))
+      filled.insert(fill->tensors.begin(), fill->tensors.end());
+  }
+  return plan.tensors.size() + filled.size();
+}
 
 Result<PlanEdit> make_edit(const verbs::Opened& opened, const CheckReport* report,
                            std::shared_ptr<const Plan> whole, DisabledSteps off, std::string what) {
@@ -38,6 +48,7 @@ Result<PlanEdit> make_edit(const verbs::Opened& opened, const CheckReport* repor
     edit.json = plan_to_json(*opened.checkpoint, plan);
     if (edit.json.size() > kEditableBytes) edit.json.clear();
   }
+  edit.changed_tensors = changed_tensors(plan);
   edit.whole = std::move(whole);
   edit.off = std::move(off);
   edit.plan = std::make_shared<const Plan>(std::move(plan));

@@ -33,6 +33,7 @@ struct PlanEdit {
   std::shared_ptr<const verbs::StepsEstimate> written = nullptr;
   std::vector<std::string> notes = {};  // what is dropped, cast or kept, one line each
   std::string suffix = "-repaired";     // of the result's default name
+  std::size_t changed_tensors = 0;      // by repairs
 };
 
 // All edits and the current one; never empty.
@@ -43,6 +44,9 @@ struct PlanEdits {
   bool can_undo() const { return now > 0; }
   bool can_redo() const { return now + 1 < all.size(); }
 };
+
+// Number of tensors that repairs change, including those whose lost elements are filled.
+std::size_t changed_tensors(const Plan& plan);
 
 // `report`: the basis of the plan; null for plans from elsewhere.
 Result<PlanEdit> make_edit(const verbs::Opened& opened, const CheckReport* report,

@@ -1,6 +1,9 @@
 // Commands that edit a plan.
 #include <fmt/core.h>
 
+#include <limits>
+
+#include "core/base/checked.h"
 #include "core/io/store.h"
 #include "core/session/command_run.h"
 #include "core/verbs/plan_file.h"
@@ -11,7 +14,7 @@ namespace {
 // An executed plan cannot be edited.
 Status check_editable(const Snapshot& snapshot) {
   if (snapshot.edits == nullptr) return no_plan_error();
-  if (snapshot.repaired == nullptr) return {};
+  if (!is_plan_executed(snapshot)) return {};
   return fail(ErrorKind::kUsage, "the plan is carried out: check again to make another");
 }
 
@@ -96,7 +99,7 @@ Result<Change> run_edit_plan(const Snapshot& before, const Command& command, Pro
 
 Result<Change> run_load_plan(const Snapshot& before, const Command& command, Progress*) {
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
-  if (before.repaired != nullptr) SHW_CHECK(check_editable(before));
+  if (is_plan_executed(before)) SHW_CHECK(check_editable(before));
   std::string path = verbs::expanded_path(as<LoadPlanCommand>(command).path);
   SHW_TRY(Plan plan, verbs::read_plan(verb_inputs(before), path));
   return adopt_plan(before, std::move(plan), "loaded from " + path, path);
@@ -113,10 +116,11 @@ Result<Change> run_write_as(const Snapshot& before, const Command& command, Prog
           make_edit(opened, nullptr, std::move(whole), {}, "written in another form"));
   edit.notes = std::move(made.notes);
   edit.suffix = std::move(made.suffix);
-  const PlanEdits* earlier = before.repaired == nullptr ? before.edits.get() : nullptr;
+  const PlanEdits* earlier = is_plan_executed(before) ? nullptr : before.edits.get();
   return [edits = with_edit(earlier, std::move(edit))](Snapshot& s) {
     set_plan_edits(s, edits);
     s.repaired = nullptr;  // that of an earlier plan
+    s.executed = nullptr;
     s.verified = nullptr;
     s.after = nullptr;
     s.still_wrong = nullptr;
@@ -146,7 +150,13 @@ Result<Change> run_dry_run(const Snapshot& before, const Command&, Progress* pro
   SHW_TRY(RepairEstimate outlook, outlook_of(*before.checkpoint, *before.plan, options));
   auto made = std::make_shared<const RepairEstimate>(std::move(outlook));
   return [made, plan = before.plan](Snapshot& s) {
-    if (s.plan == plan) s.outlook = made;
+    if (s.plan != plan) return;
+    s.outlook = made;
+    if (s.target == nullptr || s.target->needs_of != plan) return;
+    auto target = std::make_shared<verbs::RepairTarget>(*s.target);
+    target->needs = made->bytes_written;
+    target->needs_at_most = false;
+    s.target = target;
   };
 }
 
@@ -155,18 +165,39 @@ namespace {
 // A dry run of more chunks takes seconds, so it runs only on request.
 constexpr std::uint32_t kMostChunksAtOnce = 200'000;
 
-// Bytes that the plan writes, which are the same for every `out`; nullopt if that is not known at
-// once.
-std::optional<std::uint64_t> bytes_to_write(const Snapshot& snapshot, const std::string& out) {
-  if (snapshot.plan->empty()) return std::nullopt;
+struct BytesToWrite {
+  std::optional<std::uint64_t> bytes = {};  // nullopt: nothing is written
+  bool at_most = false;
+};
+
+// Every file of the checkpoint, and every tensor of the plan once more: counted without lowering
+// the plan.
+std::uint64_t most_bytes(const Checkpoint& checkpoint, const Plan& plan) {
+  std::optional<std::uint64_t> sum = 0;
+  const auto add = [&](std::optional<std::uint64_t> bytes) {
+    if (sum) sum = bytes ? checked_add(*sum, *bytes) : std::nullopt;
+  };
+  for (const FileRow& file : checkpoint.files()) add(file.size);
+  for (const PlannedTensor& tensor : plan.tensors) {
+    const auto elements = volume(tensor.shape);
+    add(elements ? checked_mul(static_cast<std::uint64_t>(*elements),
+                               std::uint64_t{size_of(checkpoint.dtype(tensor.tensor))})
+                 : std::nullopt);
+  }
+  return sum.value_or(std::numeric_limits<std::uint64_t>::max());
+}
+
+// Bytes that the plan writes, which are the same for every `out`.
+BytesToWrite bytes_to_write(const Snapshot& snapshot, const std::string& out) {
+  if (snapshot.plan->empty()) return {};
   if (snapshot.edits != nullptr && snapshot.edits->edit().written != nullptr)
-    return snapshot.edits->edit().written->bytes_written;
-  if (snapshot.checkpoint->chunk_count() > kMostChunksAtOnce) return std::nullopt;
+    return {snapshot.edits->edit().written->bytes_written};
+  const BytesToWrite most{most_bytes(*snapshot.checkpoint, *snapshot.plan), true};
+  if (snapshot.checkpoint->chunk_count() > kMostChunksAtOnce) return most;
   ApplyOptions options;
   options.out = out;
   auto estimate = outlook_of(*snapshot.checkpoint, *snapshot.plan, options);
-  if (!estimate) return std::nullopt;
-  return estimate->bytes_written;
+  return estimate ? BytesToWrite{estimate->bytes_written} : most;
 }
 
 }  // namespace
@@ -175,11 +206,15 @@ Result<Change> run_target(const Snapshot& before, const Command& command, Progre
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
   verbs::RepairTarget found = verbs::inspect_target(
       posix_store(), verb_inputs(before), as<TargetCommand>(command).path, suffix_of(before));
-  if (before.plan != nullptr && before.repaired == nullptr) {
+  if (before.plan != nullptr && !is_plan_executed(before)) {
     // Counting them lowers the whole plan, and a path is inspected at each typed character.
     const bool is_counted = before.target != nullptr && before.target->needs_of == before.plan;
     if (is_counted || !found.refused) {
-      found.needs = is_counted ? before.target->needs : bytes_to_write(before, found.path);
+      const BytesToWrite counted =
+          is_counted ? BytesToWrite{before.target->needs, before.target->needs_at_most}
+                     : bytes_to_write(before, found.path);
+      found.needs = counted.bytes;
+      found.needs_at_most = counted.at_most;
       found.needs_of = before.plan;
     }
   }

@@ -34,7 +34,11 @@ Result<Change> open_result(const Snapshot& before, RepairResult made, Progress* 
   return [after, repaired, left, list, in_place, disk, edits = before.edits](Snapshot& s) {
     s.disk = disk;
     if (in_place) s.changed_on_disk.clear();
-    if (edits != nullptr) set_plan_edits(s, edits);  // the executed plan
+    s.executed = nullptr;
+    if (edits != nullptr) {
+      set_plan_edits(s, edits);
+      s.executed = edits->all[edits->now];
+    }
     s.repaired = repaired;
     s.certificate = list;
     s.after = after;
@@ -49,6 +53,10 @@ Result<Change> open_result(const Snapshot& before, RepairResult made, Progress* 
 
 Result<Change> run_repair(const Snapshot& before, const Command& command, Progress* progress) {
   if (before.plan == nullptr) return no_plan_error();
+  const std::string& shown = as<RepairCommand>(command).plan;
+  if (!shown.empty() && (before.edits == nullptr || before.edits->edit().hash != shown))
+    return fail(ErrorKind::kUsage, "the plan has changed since it was shown: nothing was written",
+                {}, "review the new plan, then apply it");
   if (before.plan->transforms())
     SHW_CHECK(verbs::refuse_broken(verbs::unrepaired_reasons_in(*before.plan),
                                    before.options.checkpoint));
@@ -80,9 +88,8 @@ Result<Change> run_roll_back(const Snapshot& before, const Command& command, Pro
   return [target](Snapshot& s) { s.target = target; };
 }
 
-// The restored checkpoint is opened and checked.
-Result<Change> run_undo(const Snapshot& before, const Command&, Progress* progress) {
-  SHW_CHECK(verbs::undo(before.options.checkpoint));
+Result<Change> open_and_check_again(const Snapshot& before, std::optional<Depth> depth,
+                                    Progress* progress) {
   SHW_TRY(Change opened,
           run_open(before, reopen_command(before, before.options.checkpoint), progress));
   Snapshot after = blank(before);
@@ -90,13 +97,19 @@ Result<Change> run_undo(const Snapshot& before, const Command&, Progress* progre
   if (before.tensor) after.tensor = after.checkpoint->find(before.checkpoint->fqn(*before.tensor));
   Change checked = [](Snapshot&) {};
   if (before.report != nullptr) {
-    SHW_TRY(checked, run_check(after, CheckCommand{before.options.depth}, progress));
+    SHW_TRY(checked, run_check(after, CheckCommand{depth}, progress));
   }
   return [opened, checked, tensor = after.tensor](Snapshot& s) {
     opened(s);
     s.tensor = tensor;
     checked(s);
   };
+}
+
+// The restored checkpoint is opened and checked.
+Result<Change> run_undo(const Snapshot& before, const Command&, Progress* progress) {
+  SHW_CHECK(verbs::undo(before.options.checkpoint));
+  return open_and_check_again(before, before.options.depth, progress);
 }
 
 Result<Change> run_commit(const Snapshot& before, const Command&, Progress*) {

@@ -16,9 +16,9 @@ void Session::State::go(int step) {
     from = visit_of(*snapshot);
     to = history.go(step);
     if (to && !(from && to->same_checkpoint(*from))) {
-      const std::uint64_t request = ++last_request;
-      jobs.push_back({OpenCommand{to->path, to->spec, to->against, to->mesh, to->fqn}, request});
-      jobs.push_back({CheckCommand{}, request});
+      const std::uint64_t group = ++last_group;
+      jobs.push_back({OpenCommand{to->path, to->spec, to->against, to->mesh, to->fqn}, group});
+      jobs.push_back({CheckCommand{}, group});
       to.reset();
     }
   }
@@ -74,7 +74,8 @@ Session::Session() : state_(std::make_unique<State>()) {
                            start_thread(state->list_thread, [state] { state->run_list(); }) &&
                            start_thread(state->look_thread, [state] { state->run_inspections(); });
   if (is_complete) return;
-  state->publish_error({ErrorKind::kIo,
+  state->publish_error("",
+                       {ErrorKind::kIo,
                         "the system lets no more threads start",
                         {},
                         "raise the limit on processes (`ulimit -u`, or that of the container)"});

@@ -30,8 +30,9 @@ std::string title_of(const Command& command) {
 // True for read-only commands whose progress can be shown meanwhile.
 bool is_concurrent(const Command& command, const Snapshot& snapshot) {
   const auto* check = std::get_if<CheckCommand>(&command);
-  bool looks_deeper =
-      check != nullptr && check->depth == Depth::kData && snapshot.report != nullptr;
+  bool looks_deeper = check != nullptr && check->depth == Depth::kData &&
+                      snapshot.report != nullptr &&
+                      !is_repaired_in_place(snapshot);  // which opens it again
   return looks_deeper || row_of(command).lane == Lane::kConcurrent;
 }
 
@@ -54,6 +55,23 @@ bool writes_files(const Command& command) {
          std::holds_alternative<UndoCommand>(command);
 }
 
+StopEffect stop_effect_of(const Command& command) {
+  if (const auto* repair = std::get_if<RepairCommand>(&command))
+    return repair->options.in_place ? StopEffect::kUnchanged : StopEffect::kResumable;
+  if (std::holds_alternative<ResumeCommand>(command)) return StopEffect::kResumable;
+  if (std::holds_alternative<UndoCommand>(command) ||
+      std::holds_alternative<RollBackCommand>(command) ||
+      std::holds_alternative<CommitCommand>(command))
+    return StopEffect::kFinished;
+  const bool makes_file = std::holds_alternative<SaveValuesCommand>(command) ||
+                          std::holds_alternative<HashCommand>(command) ||
+                          std::holds_alternative<ReportCommand>(command) ||
+                          std::holds_alternative<SaveViewCommand>(command) ||
+                          std::holds_alternative<SavePlanCommand>(command) ||
+                          std::holds_alternative<DemoCommand>(command);
+  return makes_file ? StopEffect::kDiscarded : StopEffect::kNothingWritten;
+}
+
 // True if it does not depend on the result of the running job.
 bool can_overtake(const Command& command, const Command& running, const Snapshot& snapshot) {
   bool waits_for_result = std::holds_alternative<VerifyCommand>(command) ||
@@ -65,8 +83,15 @@ bool can_overtake(const Command& command, const Command& running, const Snapshot
   return leaves_files && !waits_for_result && !changes_what_is_open(running, snapshot);
 }
 
-// True if the user still views what the command was given for.
+bool has_verb(const Command& command, const std::string& verb) {
+  return verb.empty() || row_of(command).verb == verb;
+}
+
+}  // namespace
+
 bool is_still_viewed(const Snapshot& now, const Snapshot& before, const Command& command) {
+  // Opening a step keeps the listing of its run, opening another run does not.
+  if (std::holds_alternative<RunCommand>(command)) return now.run == before.run;
   // Counting a run's numbers continues while one of its steps is opened.
   auto run_path = [](const Snapshot& s) { return s.run != nullptr ? s.run->path : std::string(); };
   if (std::holds_alternative<RunNumbersCommand>(command)) return run_path(now) == run_path(before);
@@ -75,12 +100,6 @@ bool is_still_viewed(const Snapshot& now, const Snapshot& before, const Command&
   bool checks = std::holds_alternative<CheckCommand>(command);
   return !checks || (now.report == before.report && now.options.mesh == before.options.mesh);
 }
-
-bool has_verb(const Command& command, const std::string& verb) {
-  return verb.empty() || row_of(command).verb == verb;
-}
-
-}  // namespace
 
 RunningJob::RunningJob(Command what)
     : command(std::move(what)),
@@ -110,6 +129,7 @@ JobState RunningJob::state() {
   JobState job;
   job.verb = row_of(command).verb;
   job.writes = writes_files(command);
+  job.on_stop = stop_effect_of(command);
   job.title = title;
   job.seconds = std::chrono::duration<double>(now() - begin).count();
   job.running = !is_quick || job.seconds > kNoticed;
@@ -154,18 +174,25 @@ void RunningJob::follow(JobState& job, bool is_new_phase) {
   job.part = part;
 }
 
-void Session::State::run_now(const Command& command) {
-  for (bool is_applied = false; !is_applied;) {
-    const auto before = now();
-    auto change = row_of(command).run(*before, command, nullptr);
-    if (!change) return publish_error(std::move(change).error());
-    // Computed again where another thread replaced what it is about.
-    publish([&](Snapshot& s) {
-      is_applied = s.checkpoint == before->checkpoint && s.report == before->report &&
-                   s.compared == before->compared;
-      if (is_applied) (*change)(s);
-    });
-  }
+namespace {
+
+void forget_failure(Snapshot& s, std::string_view verb) {
+  if (s.failure != nullptr && s.failure->verb == verb) s.failure = nullptr;
+}
+
+}  // namespace
+
+void Session::State::set_error(Snapshot& s, std::string_view verb, Error error) {
+  if (error.kind != ErrorKind::kCancelled)
+    s.failure = std::make_shared<const FailedCommand>(FailedCommand{std::string(verb), error});
+  s.error = std::move(error);
+}
+
+void Session::State::publish_begin(std::string_view verb) {
+  publish([&](Snapshot& s) {
+    s.error.reset();
+    forget_failure(s, verb);
+  });
 }
 
 // False on failure: dependent commands are dropped.
@@ -188,7 +215,9 @@ bool Session::State::run_command(const Command& command, Progress* progress) {
       std::lock_guard lock(mutex);
       history.stay();
     }
-    publish_error(std::move(error));
+    if (open != nullptr && before->checkpoint == nullptr && before->run != nullptr)
+      publish([&](Snapshot& s) { s.options.checkpoint = before->options.checkpoint; });
+    publish_error(row_of(command).verb, std::move(error));
     return false;
   }
   publish(*change);
@@ -207,11 +236,33 @@ bool Session::State::run_command(const Command& command, Progress* progress) {
   return true;
 }
 
+// For a command of the caller's thread: the other threads publish meanwhile, and what it has
+// resolved, such as an index, counts only for the snapshot that it was resolved in.
+bool Session::State::run_now(const Command& command) {
+  while (true) {
+    auto seen = now();
+    auto change = row_of(command).run(*seen, command, nullptr);
+    if (!change) {
+      publish_error(row_of(command).verb, std::move(change).error());
+      return false;
+    }
+    bool is_done = false;
+    publish([&](Snapshot& s) {
+      is_done = s.checkpoint == seen->checkpoint && s.report == seen->report &&
+                s.edits == seen->edits && s.compared == seen->compared;
+      if (!is_done) return;
+      (*change)(s);
+      forget_failure(s, row_of(command).verb);
+    });
+    if (is_done) return true;
+  }
+}
+
 // Runs on a thread that ends with the command.
 void Session::State::run_concurrent_command(std::list<RunningJob>::iterator mine,
                                             const std::shared_ptr<const Snapshot>& before) {
-  publish([](Snapshot& s) { s.error.reset(); });
   const Command& command = mine->command;
+  publish_begin(row_of(command).verb);
   bool checks = std::holds_alternative<CheckCommand>(command);
   bool brought = false, goes_on = true;
   for (auto seen = before; goes_on; seen = now()) {
@@ -221,7 +272,7 @@ void Session::State::run_concurrent_command(std::list<RunningJob>::iterator mine
       if (mine->is_replaced || !is_still_viewed(s, *before, command)) return;
       brought = change.has_value();
       if (change) (*change)(s);
-      if (!change) s.error = std::move(change).error();
+      if (!change) set_error(s, row_of(command).verb, std::move(change).error());
     });
     goes_on = brought && !mine->progress->cancelled && has_more_results(*now(), command);
   }
@@ -237,16 +288,16 @@ void Session::State::run_concurrent_command(std::list<RunningJob>::iterator mine
   publish([](Snapshot&) {});
 }
 
-void Session::State::begin_concurrent(WaitingJob waiting) {
+void Session::State::begin_concurrent(Command command) {
   for (RunningJob& other : concurrent) {
-    if (other.command.index() != waiting.command.index()) continue;
+    if (other.command.index() != command.index()) continue;
     other.is_replaced = true;
     other.cancel();
   }
-  auto mine = concurrent.emplace(concurrent.end(), std::move(waiting.command));
+  auto mine = concurrent.emplace(concurrent.end(), std::move(command));
   auto run = [this, mine, before = snapshot] { run_concurrent_command(mine, before); };
   if (start_thread(mine->thread, run)) return;
-  jobs.push_back({std::move(mine->command), waiting.request});  // queued instead
+  jobs.push_back({std::move(mine->command), ++last_group});  // queued instead
   concurrent.erase(mine);
 }
 
@@ -264,46 +315,38 @@ void Session::State::join_ended() {
 void Session::State::queue(std::deque<Command> commands) {
   {
     std::lock_guard lock(mutex);
-    const std::uint64_t request = ++last_request;
+    const std::uint64_t group = ++last_group;
     for (Command& command : commands) {
       bool is_free = jobs.empty() && job && can_overtake(command, job->command, *snapshot);
       if (is_free && is_concurrent(command, *snapshot))
-        begin_concurrent({std::move(command), request});
+        begin_concurrent(std::move(command));
       else
-        jobs.push_back({std::move(command), request});
+        jobs.push_back({std::move(command), group});
     }
   }
   changed.notify_all();
 }
 
-void Session::State::drop_dependent(const Command& failed, std::uint64_t request) {
-  if (std::holds_alternative<OpenCommand>(failed)) {
-    // What waits up to the next opening is about what was not opened.
-    const auto next_open = std::find_if(jobs.begin(), jobs.end(), [](const WaitingJob& waiting) {
-      return std::holds_alternative<OpenCommand>(waiting.command);
-    });
-    jobs.erase(jobs.begin(), next_open);
-  }
-  std::erase_if(jobs, [&](const WaitingJob& waiting) { return waiting.request == request; });
+void Session::State::drop_group(std::uint64_t group) {
+  std::erase_if(jobs, [&](const QueuedCommand& each) { return each.group == group; });
 }
 
 void Session::State::run_jobs() {
   while (true) {
     join_ended();
     std::shared_ptr<Progress> progress;
-    std::uint64_t request = 0;
     {
       std::unique_lock lock(mutex);
       changed.wait(lock, [&] { return stopping || !jobs.empty(); });
       if (stopping) return;
-      WaitingJob next = std::move(jobs.front());
+      auto [command, group] = std::move(jobs.front());
       jobs.pop_front();
-      if (is_concurrent(next.command, *snapshot)) {
-        begin_concurrent(std::move(next));
+      if (is_concurrent(command, *snapshot)) {
+        begin_concurrent(std::move(command));
         continue;
       }
-      request = next.request;
-      job.emplace(std::move(next.command));
+      job.emplace(std::move(command));
+      job_group = group;
       if (next_is_held) job->pause();
       next_is_held = false;
       progress = job->progress;
@@ -313,11 +356,11 @@ void Session::State::run_jobs() {
         if (stopping) return;
       }
     }
-    publish([](Snapshot& s) { s.error.reset(); });
+    publish_begin(row_of(job->command).verb);
     bool done = run_command(job->command, progress.get());
     {
       std::lock_guard lock(mutex);
-      if (!done) drop_dependent(job->command, request);
+      if (!done) drop_group(job_group);
       next_is_held = progress->paused && !jobs.empty();  // ended before it could pause
       job.reset();
     }
@@ -328,9 +371,11 @@ void Session::State::run_jobs() {
 void Session::State::cancel(const std::string& verb) {
   std::lock_guard lock(mutex);
   auto of_it = [&](const Command& command) { return has_verb(command, verb); };
-  if (job && of_it(job->command)) job->cancel();
-  if (verb.empty()) jobs.clear();  // what depends on a job goes when it fails
-  std::erase_if(jobs, [&](const WaitingJob& waiting) { return of_it(waiting.command); });
+  if (job && of_it(job->command)) {
+    job->cancel();
+    drop_group(job_group);
+  }
+  std::erase_if(jobs, [&](const QueuedCommand& each) { return of_it(each.command); });
   for (RunningJob& each : concurrent) {
     if (of_it(each.command)) each.cancel();
   }

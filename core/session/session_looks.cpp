@@ -87,11 +87,10 @@ void Session::State::run_inspections() {
       progress = look_progress;
       before = snapshot;
     }
-    // Dropped if another checkpoint was opened meanwhile.
     auto change = row_of(command).run(*before, command, progress.get());
     if (change)
       publish([&](Snapshot& s) {
-        if (s.checkpoint == before->checkpoint) (*change)(s);
+        if (is_still_viewed(s, *before, command)) (*change)(s);
       });
     {
       std::lock_guard lock(mutex);

@@ -46,10 +46,13 @@ struct RunningJob {
   void follow(JobState& job, bool is_new_phase);  // totals that only grow
 };
 
-// A command that waits for the thread of long jobs.
-struct WaitingJob {
+// True if the result of a command still belongs to what is shown.
+bool is_still_viewed(const Snapshot& now, const Snapshot& before, const Command& command);
+
+// Commands that were given together depend on each other.
+struct QueuedCommand {
   Command command;
-  std::uint64_t request = 0;  // commands of one request depend on those before them
+  std::uint64_t group = 0;
 };
 
 struct Session::State {
@@ -59,9 +62,10 @@ struct Session::State {
   std::function<void()> callback;
   bool stopping = false;
 
-  std::deque<WaitingJob> jobs;
-  std::uint64_t last_request = 0;
+  std::deque<QueuedCommand> jobs;    // waiting
+  std::uint64_t last_group = 0;      // of commands
   std::optional<RunningJob> job;     // on the thread of long jobs
+  std::uint64_t job_group = 0;       // of `job`
   bool next_is_held = false;         // the last job ended while paused: the next one starts paused
   std::list<RunningJob> concurrent;  // a thread each
   std::vector<std::thread> ended;    // threads of ended concurrent jobs, not yet joined
@@ -103,21 +107,24 @@ struct Session::State {
     std::lock_guard lock(mutex);
     return snapshot;
   }
-  void publish_error(Error error) {
-    publish([&](Snapshot& s) { s.error = std::move(error); });
+  void publish_error(std::string_view verb, Error error) {
+    publish([&](Snapshot& s) { set_error(s, verb, std::move(error)); });
   }
+  static void set_error(Snapshot& s, std::string_view verb, Error error);
+  // A job begins: what failed before is over.
+  void publish_begin(std::string_view verb);
 
   // Long and concurrent jobs (session_jobs.cpp).
   void run_jobs();
   void queue(std::deque<Command> commands);
   bool run_command(const Command& command, Progress* progress);
-  void run_now(const Command& command);       // of Lane::kNow
-  void begin_concurrent(WaitingJob waiting);  // requires the lock
-  // After a job failed: removes what was requested with it, and after an opening what waits for it.
-  void drop_dependent(const Command& failed, std::uint64_t request);  // requires the lock
+  bool run_now(const Command& command);
+  void begin_concurrent(Command command);  // requires the lock
   void run_concurrent_command(std::list<RunningJob>::iterator mine,
                               const std::shared_ptr<const Snapshot>& before);
   void join_ended();
+  // Drops waiting commands that depend on a failed one; requires the lock.
+  void drop_group(std::uint64_t group);
   // Cancels the jobs of a verb; empty: all.
   void cancel(const std::string& verb);
   void each_job(const std::string& verb, void (RunningJob::*what)());

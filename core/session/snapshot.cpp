@@ -1,11 +1,19 @@
 #include "core/session/snapshot.h"
 
 namespace shw {
+namespace {
+
+bool is_rewrite_only(const Plan& plan, const std::string& fill) {
+  return plan.transforms() && !plan.repairs() && fill.empty();
+}
+
+}  // namespace
 
 Snapshot blank(const Snapshot& before) {
   Snapshot snapshot;
   snapshot.revision = before.revision;
   snapshot.recent = before.recent;
+  snapshot.failure = before.failure;
   snapshot.run = before.run;
   snapshot.run_numbers = before.run_numbers;
   snapshot.explained = before.explained;
@@ -31,9 +39,28 @@ bool is_repaired_elsewhere(const Snapshot& snapshot) {
          (directory == nullptr || output != directory->name());
 }
 
+bool is_repaired_in_place(const Snapshot& snapshot) {
+  return snapshot.repaired != nullptr && snapshot.checkpoint != nullptr &&
+         !is_repaired_elsewhere(snapshot);
+}
+
+const Plan* executed_plan(const Snapshot& snapshot) {
+  return snapshot.repaired != nullptr && snapshot.executed != nullptr
+             ? snapshot.executed->plan.get()
+             : nullptr;
+}
+
+bool is_plan_executed(const Snapshot& snapshot) {
+  return snapshot.plan != nullptr && snapshot.plan.get() == executed_plan(snapshot);
+}
+
 bool is_rewrite_only_plan(const Snapshot& snapshot) {
-  return snapshot.plan != nullptr && snapshot.plan->transforms() && !snapshot.plan->repairs() &&
-         snapshot.options.fill.empty();
+  return snapshot.plan != nullptr && is_rewrite_only(*snapshot.plan, snapshot.options.fill);
+}
+
+bool is_rewrite_only_result(const Snapshot& snapshot) {
+  const Plan* plan = executed_plan(snapshot);
+  return plan != nullptr && is_rewrite_only(*plan, snapshot.executed->fill);
 }
 
 verbs::Opened verb_inputs(const Snapshot& snapshot) {

@@ -54,6 +54,12 @@ struct ExplainedText {
   Explanation explanation;
   std::string nearest;  // the most similar known message; may be empty
 };
+// A command that failed and was not cancelled.
+struct FailedCommand {
+  std::string verb;
+  Error error;
+};
+
 // By tensor: statistics of tiles, possibly incomplete.
 using TileValuesOf = std::map<TensorId, std::shared_ptr<const verbs::TileValues>>;
 
@@ -83,6 +89,7 @@ struct Snapshot {
   std::shared_ptr<const verbs::RepairTarget> target;  // output folder; null: not examined
   bool can_undo = false;                              // repaired in place and not committed
   std::shared_ptr<const RepairResult> repaired;       // null: not applied
+  std::shared_ptr<const PlanEdit> executed;           // what made `repaired`; null: not known
   std::shared_ptr<const verbs::CertificateList> certificate;  // of `repaired`
   std::shared_ptr<const Checkpoint> after;                    // the opened result
   // Findings above info in the result, at the depth of the report; null: not applied.
@@ -101,7 +108,9 @@ struct Snapshot {
   std::optional<ChunkId> chunk;           // selected tile
   std::optional<std::size_t> finding;     // selected index in report->findings
   std::string wanted_finding;  // mark of a finding (place_mark.h) that the next check selects
-  std::optional<Error> error;  // of the last failed command
+  std::optional<Error> error;  // of the last failed command, until the next job
+  // The last failure, until that command begins again; null: none.
+  std::shared_ptr<const FailedCommand> failure;
   std::shared_ptr<const ShownBytes> bytes;                  // null: not shown
   std::shared_ptr<const ShownValues> values;                // null: not shown
   std::shared_ptr<const TileValuesOf> tile_values;          // null: none
@@ -132,8 +141,20 @@ Snapshot blank(const Snapshot& before);
 // True if the repair wrote another checkpoint, so that the open one is still damaged.
 bool is_repaired_elsewhere(const Snapshot& snapshot);
 
+// True if the repair changed the files of the open checkpoint, which was read before that.
+bool is_repaired_in_place(const Snapshot& snapshot);
+
+// The plan that made `repaired`, which a later check keeps; null if that is not known.
+const Plan* executed_plan(const Snapshot& snapshot);
+
+// True if the plan has made `repaired`: it is neither edited nor applied any more.
+bool is_plan_executed(const Snapshot& snapshot);
+
 // True if the plan repairs nothing and writes the checkpoint in another form.
 bool is_rewrite_only_plan(const Snapshot& snapshot);
+
+// True if `repaired` is the checkpoint in another form, and nothing in it was repaired.
+bool is_rewrite_only_result(const Snapshot& snapshot);
 
 // Converts to the arguments of verbs.
 verbs::Opened verb_inputs(const Snapshot& snapshot);

@@ -77,6 +77,12 @@ RepairTarget inspect_target(const Store& store, const Opened& opened, const std:
     return target;
   }
   target.path = *output;
+  // A default name is "step_9000-repaired", or "step_9000-repaired-b" if the first one is taken.
+  const std::size_t end = options.out.empty() ? output->rfind(suffix + "-") : std::string::npos;
+  if (end != std::string::npos) {
+    const std::string first = output->substr(0, end + suffix.size());
+    if (first.find('/', end) == std::string::npos && store.exists(first)) target.earlier = first;
+  }
   if (auto whole = store.resolved(*output)) target.path = *whole;
   target.half_made = partial_folders(store, target.path);
   if (auto free = store.free_bytes(parent_of(target.path))) target.free = *free;

@@ -34,8 +34,10 @@ struct RepairTarget {
   std::optional<Error> refused = {};          // why it is refused
   std::vector<std::string> half_made = {};    // unfinished folders of killed or running repairs
   std::optional<std::uint64_t> free = {};     // bytes on its disk
-  std::optional<std::uint64_t> needs = {};    // bytes that the plan writes; unknown for many chunks
+  std::optional<std::uint64_t> needs = {};    // bytes that the plan writes
+  bool needs_at_most = false;                 // `needs` is an upper bound
   std::shared_ptr<const Plan> needs_of = {};  // the plan that `needs` was counted for
+  std::string earlier = {};  // a result that has the default name already; empty: none
 };
 // `suffix`: of the default name.
 RepairTarget inspect_target(const Store& store, const Opened& opened, const std::string& typed_path,

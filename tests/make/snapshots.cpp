@@ -219,13 +219,33 @@ std::shared_ptr<Snapshot> demo() {
   return snapshot;
 }
 
+std::shared_ptr<Snapshot> with_target(std::shared_ptr<Snapshot> snapshot,
+                                      const std::string& typed) {
+  if (snapshot->edits == nullptr) {
+    PlanEdit edit;
+    edit.what = "planned";
+    edit.whole = edit.plan = snapshot->plan;
+    edit.off.resize(snapshot->plan->operations.size(), false);
+    edit.not_in_place = snapshot->not_in_place;
+    edit.hash = "5f2b7c1d9e3a";
+    snapshot->edits = with_edit(nullptr, std::move(edit));
+  }
+  verbs::RepairTarget target{typed};
+  target.path = typed.empty() ? snapshot->options.checkpoint + "-repaired" : typed;
+  target.needs = 3'020'000'000;
+  target.free = 48'000'000'000;
+  target.needs_of = snapshot->plan;
+  snapshot->target = std::make_shared<const verbs::RepairTarget>(std::move(target));
+  return snapshot;
+}
+
 std::shared_ptr<Snapshot> demo_planned() {
   auto snapshot = demo();
   snapshot->plan = demo_plan(*snapshot->checkpoint);
   note_in_place(snapshot);
   auto first = snapshot->checkpoint->chunks(*snapshot->tensor).first;
   snapshot->chunk = ChunkId{first + 33};
-  return snapshot;
+  return with_target(snapshot);
 }
 
 std::shared_ptr<Snapshot> demo_explained(const std::string& report) {
@@ -245,7 +265,12 @@ std::shared_ptr<Snapshot> demo_repaired(bool verified) {
   auto snapshot = demo_planned();
   snapshot->repaired = std::make_shared<RepairResult>(RepairResult{
       "/runs/7/step_9000-repaired", "/runs/7/step_9000-repaired/certificate.json", true});
+  PlanEdit executed;
+  executed.plan = executed.whole = snapshot->plan;
+  executed.changed_tensors = changed_tensors(*snapshot->plan);
+  snapshot->executed = std::make_shared<const PlanEdit>(std::move(executed));
   snapshot->after = demo_checkpoint(true);
+  snapshot->target = nullptr;
   if (verified) {
     auto report = std::make_shared<VerifyReport>();
     report->outcome = VerifyReport::Outcome::kProved;
@@ -340,7 +365,7 @@ std::shared_ptr<Snapshot> lossy() {
   snapshot->plan = plan;
   note_in_place(snapshot);
   snapshot->finding = 0;
-  return snapshot;
+  return with_target(snapshot);
 }
 
 std::shared_ptr<Snapshot> many_tensors(std::uint32_t count, std::uint32_t tiles_each) {

@@ -14,6 +14,10 @@ namespace shw::make {
 // transpose.
 std::shared_ptr<Snapshot> demo();
 std::shared_ptr<Snapshot> demo_planned();
+// As the session leaves a plan: with its edits, and with the output folder examined. `typed`: as in
+// the panel; empty: the default name.
+std::shared_ptr<Snapshot> with_target(std::shared_ptr<Snapshot> snapshot,
+                                      const std::string& typed = {});
 // With an explained error message and a report that was written to that path.
 std::shared_ptr<Snapshot> demo_explained(const std::string& report);
 std::shared_ptr<Snapshot> demo_repaired(bool verified);

@@ -45,7 +45,7 @@ TEST_CASE("the next action of a finding opens the plan, and makes one where ther
 }
 
 TEST_CASE("applying the plan repairs into a new directory and proves it") {
-  Driver driver(make::demo_planned());
+  Driver driver(make::with_target(make::demo_planned(), "/tmp/mended"));
   driver.click("bar/next");
   driver.desk.out = "/tmp/mended";
   auto commands = driver.click("plan/apply");

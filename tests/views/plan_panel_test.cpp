@@ -27,7 +27,7 @@ std::shared_ptr<Snapshot> with_edits(std::shared_ptr<Snapshot> snapshot, Disable
   std::shared_ptr<const PlanEdits> all;
   for (int i = 0; i < edits; ++i) all = with_edit(all.get(), edit);
   snapshot->edits = all;
-  return snapshot;
+  return make::with_target(snapshot);
 }
 
 std::shared_ptr<Snapshot> many_steps(std::size_t count) {
@@ -131,8 +131,10 @@ TEST_CASE("the place that a repair would go to is asked about as soon as it is t
   REQUIRE(sole<TargetCommand>(commands));
   CHECK(sole<TargetCommand>(commands)->path.empty());
   CHECK(driver.frame().empty());  // once
-  driver.desk.out = "there";
-  REQUIRE(sole<TargetCommand>(driver.frame()));
+  driver.desk.out = " there ";
+  commands = driver.frame();
+  REQUIRE(sole<TargetCommand>(commands));
+  CHECK(sole<TargetCommand>(commands)->path == "there");
   // An existing output folder cannot be overwritten.
   auto refused = std::make_shared<Snapshot>(*snapshot);
   verbs::RepairTarget target{"there"};

@@ -60,6 +60,154 @@ TEST_CASE("a repair begins only with its plan in sight") {
   CHECK(writes(driver.frame({kCtrlEnter})));
 }
 
+namespace {
+
+// The panel with a plan, on the folder that was examined for what is typed.
+struct PlanPanel {
+  Driver driver;
+  std::shared_ptr<Snapshot> snapshot;
+  explicit PlanPanel(std::shared_ptr<Snapshot> shown, const std::string& typed = {})
+      : driver(shown), snapshot(shown) {
+    driver.frame();
+    driver.desk.plan_open = true;
+    driver.frame();
+    driver.desk.out = typed;
+    driver.frame();
+  }
+  // Shows the snapshot with another target.
+  void examine(const verbs::RepairTarget& target) {
+    snapshot = std::make_shared<Snapshot>(*snapshot);
+    snapshot->target = std::make_shared<const verbs::RepairTarget>(target);
+    driver.show(snapshot);
+    driver.frame();
+    driver.frame();
+  }
+  bool offers_to_write() const { return driver.marks.items.contains("plan/apply"); }
+};
+
+}  // namespace
+
+TEST_CASE("apply: it carries the plan and the folder that are shown") {
+  PlanPanel panel(make::with_target(make::demo_planned(), "/runs/7/mended"), "  /runs/7/mended ");
+  const auto commands = panel.driver.frame({kCtrlEnter});
+  REQUIRE_FALSE(commands.empty());
+  const auto* repair = std::get_if<RepairCommand>(&commands[0]);
+  REQUIRE(repair != nullptr);
+  CHECK(repair->plan == panel.snapshot->edits->edit().hash);
+  CHECK(repair->options.out == panel.snapshot->target->path);
+  PlanPanel by_default(make::demo_planned(), " ");
+  const auto others = by_default.driver.frame({kCtrlEnter});
+  REQUIRE_FALSE(others.empty());
+  repair = std::get_if<RepairCommand>(&others[0]);
+  REQUIRE(repair != nullptr);
+  CHECK(repair->options.out == by_default.snapshot->target->path);
+}
+
+TEST_CASE("apply: nothing is written before the folder that is typed was examined for this plan") {
+  const auto refuses = [](PlanPanel& panel) {
+    panel.driver.frame();
+    return !panel.offers_to_write() && !writes(panel.driver.frame({kCtrlEnter}));
+  };
+  auto unknown = make::demo_planned();
+  const verbs::RepairTarget examined = *unknown->target;
+  unknown->target = nullptr;
+  PlanPanel panel(unknown);
+  CHECK(refuses(panel));
+  panel.examine(examined);
+  CHECK(panel.offers_to_write());
+  panel.driver.desk.out = "/runs/7/other";
+  CHECK(refuses(panel));
+  panel.driver.desk.out.clear();
+  verbs::RepairTarget of_another_plan = examined;
+  of_another_plan.needs_of = std::make_shared<const Plan>(*unknown->plan);
+  panel.examine(of_another_plan);
+  CHECK(refuses(panel));
+  verbs::RepairTarget refused = examined;
+  refused.refused = Error{ErrorKind::kUsage, "is there already, and is never replaced"};
+  panel.examine(refused);
+  CHECK(refuses(panel));
+  panel.examine(examined);
+  CHECK(writes(panel.driver.frame({kCtrlEnter})));
+}
+
+TEST_CASE("apply: a folder whose examination was lost is examined again") {
+  auto unknown = make::demo_planned();
+  unknown->target = nullptr;
+  PlanPanel panel(unknown);
+  int asked = 0;
+  for (int i = 0; i < 200; ++i) {
+    for (const Command& command : panel.driver.frame())
+      asked += std::holds_alternative<TargetCommand>(command) ? 1 : 0;
+  }
+  CHECK(asked > 0);
+  CHECK(asked < 5);
+}
+
+TEST_CASE("apply: Ctrl+Enter in another text field of the panel ends what is typed there") {
+  auto snapshot = make::lossy();
+  auto edits = std::make_shared<PlanEdits>(*snapshot->edits);
+  auto edit = std::make_shared<PlanEdit>(edits->edit());
+  edit->json = "{}";
+  edits->all = {edit};
+  snapshot->edits = edits;
+  for (const char* field : {"plan/file", "plan/text", "plan/fill-path"}) {
+    CAPTURE(field);
+    PlanPanel panel(snapshot);
+    panel.driver.desk.plan.text_open = panel.driver.desk.fill_open = true;
+    panel.driver.click(field);
+    REQUIRE(ImGui::GetIO().WantTextInput);
+    CHECK_FALSE(writes(panel.driver.frame({kCtrlEnter})));
+  }
+  PlanPanel panel(snapshot);
+  panel.driver.click("plan/out");
+  REQUIRE(ImGui::GetIO().WantTextInput);
+  CHECK(writes(panel.driver.frame({kCtrlEnter})));
+}
+
+TEST_CASE("apply: nothing is written while the plan lacks what was typed into its panel") {
+  auto snapshot = make::lossy();
+  auto edits = std::make_shared<PlanEdits>(*snapshot->edits);
+  auto edit = std::make_shared<PlanEdit>(edits->edit());
+  edit->json = "{}";
+  edits->all = {edit};
+  snapshot->edits = edits;
+  PlanPanel text(snapshot);
+  text.driver.desk.plan.text_open = true;
+  text.driver.frame();
+  CHECK(text.offers_to_write());
+  text.driver.desk.plan.text = "{\"plan\": 2}";
+  text.driver.frame();
+  CHECK_FALSE(text.offers_to_write());
+  text.driver.desk.plan.text_open = false;
+  text.driver.frame();
+  CHECK(text.offers_to_write());
+  PlanPanel fill(snapshot);
+  fill.driver.desk.fill_open = true;
+  fill.driver.desk.fill_path = "/runs/7/step_8000";
+  fill.driver.frame();
+  fill.driver.frame();
+  CHECK_FALSE(fill.offers_to_write());
+  fill.snapshot = std::make_shared<Snapshot>(*snapshot);
+  fill.snapshot->options.fill = "from:/runs/7/step_8000";
+  fill.driver.show(fill.snapshot);
+  fill.driver.frame();
+  CHECK(fill.offers_to_write());
+}
+
+TEST_CASE("apply: a disk that shows too little room is asked about") {
+  PlanPanel panel(make::demo_planned());
+  verbs::RepairTarget small = *panel.snapshot->target;
+  small.needs = 5'000'000'000'000;
+  panel.examine(small);
+  CHECK_FALSE(writes(panel.driver.frame({kCtrlEnter})));
+  REQUIRE(panel.driver.desk.asked == Action::kApply);
+  for (int i = 0; i < 3; ++i) panel.driver.frame();
+  CHECK_FALSE(writes(panel.driver.click("question/no")));
+  CHECK_FALSE(writes(panel.driver.click("plan/apply")));
+  for (int i = 0; i < 3; ++i) panel.driver.frame();
+  CHECK(writes(panel.driver.click("question/yes")));
+}
+
 TEST_CASE("undo and commit ask first, and no key says yes") {
   for (Action action : {Action::kUndo, Action::kCommit}) {
     CAPTURE(row_of(action).name);
@@ -156,18 +304,19 @@ TEST_CASE(
   CHECK(of_another_day.marks.items.contains("job/left"));
 }
 
-TEST_CASE("blanks around the name of the result are not part of it, and cancel forgets it") {
-  Driver driver(make::demo_planned());
-  driver.desk.plan_open = true;
-  driver.desk.out = "  /runs/7/mended ";
-  driver.frame();
-  const std::vector<Command> commands = driver.frame({kCtrlEnter});
-  REQUIRE_FALSE(commands.empty());
-  CHECK(to_text(commands.front()).ends_with("out /runs/7/mended"));
-  driver.desk.plan_open = true;
-  driver.frame();
-  driver.click("plan/close");
-  CHECK(driver.desk.out.empty());
+TEST_CASE("apply: the folder that was typed is forgotten with the panel and with the checkpoint") {
+  PlanPanel closed(make::demo_planned(), "/runs/7/mended");
+  closed.driver.click("plan/close");
+  CHECK(closed.driver.desk.out.empty());
+  PlanPanel escaped(make::demo_planned(), "/runs/7/mended");
+  escaped.driver.frame({{Key::kEscape}});
+  CHECK(escaped.driver.desk.out.empty());
+  PlanPanel other(make::demo_planned(), "/runs/7/mended");
+  CHECK(other.driver.desk.out == "/runs/7/mended");
+  other.driver.show(make::lossy());
+  other.driver.frame();
+  CHECK(other.driver.desk.plan_open);
+  CHECK(other.driver.desk.out.empty());
 }
 
 TEST_CASE("safety: every byte of another machine is read only after a question with the amount") {

@@ -212,7 +212,9 @@ TEST_CASE("the repair offers the devices that are there with what each would tak
   driver.click("plan/device/cuda:0");
   auto commands = driver.click("plan/apply");
   REQUIRE_FALSE(commands.empty());
-  CHECK(to_text(commands[0]) == "repair device cuda:0");
+  const auto* repair = std::get_if<RepairCommand>(&commands[0]);
+  REQUIRE(repair != nullptr);
+  CHECK(to_text(repair->options.device) == "cuda:0");
 }
 
 TEST_CASE("no two names of the table read the same, also next to both columns") {

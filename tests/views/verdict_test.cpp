@@ -5,6 +5,7 @@
 
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/model/builder.h"
+#include "core/repair/run/estimate_text.h"
 #include "core/rules/unreadable.h"
 #include "make/snapshots.h"
 
@@ -43,6 +44,21 @@ TEST_CASE("a repair that mends all says that nothing is lost, one that leaves a 
   std::string partly = detail(planned({finding_of("partly-lost")}));
   CHECK(partly.find("Nothing is lost") == std::string::npos);
   CHECK(partly.find("1 finding stays unrepaired") != std::string::npos);
+}
+
+TEST_CASE(
+    "a plan that is not lossless never says that nothing is lost, in the banner or above its "
+    "steps") {
+  for (const bool lossless : {true, false}) {
+    Snapshot snapshot = planned({});
+    auto plan = std::make_shared<Plan>(*snapshot.plan);
+    plan->lossless = lossless;
+    snapshot.plan = plan;
+    for (const std::string& text : {verdict_of(snapshot, {}, {}).detail, summary_text_of(*plan)}) {
+      CHECK((text.find("Nothing is lost") != std::string::npos) == lossless);
+      CHECK((text.find("stays lost") != std::string::npos) == !lossless);
+    }
+  }
 }
 
 TEST_CASE("lost files without a remedy: the next step is to fill what is lost") {
@@ -106,6 +122,25 @@ TEST_CASE("the window is named after what is open and what is known of it") {
   auto repaired = std::make_shared<Snapshot>(*make::demo_repaired(true));
   repaired->options.checkpoint = "/runs/7/step_9000/";
   CHECK(window_title(*make_digest(repaired), {}).find("7/step_9000 - Will not load: ") == 0);
+}
+
+TEST_CASE(
+    "verdict: a later check and its plan leave the words about the repaired copy as they were") {
+  const auto repaired = make::demo_repaired(true);
+  const VerdictText first = verdict_of(*repaired, {}, *make_finding_effects(*repaired));
+  CHECK(first.detail.find("3 tensors mended") != std::string::npos);
+  Snapshot checked = *repaired;
+  checked.plan = nullptr;
+  CHECK(verdict_of(checked, {}, *make_finding_effects(checked)).detail == first.detail);
+  auto deeper = std::make_shared<Plan>(*repaired->plan);
+  deeper->tensors.resize(2 * deeper->tensors.size());
+  checked.plan = deeper;
+  CHECK(verdict_of(checked, {}, *make_finding_effects(checked)).detail == first.detail);
+  CHECK(is_plan_executed(*repaired));
+  CHECK_FALSE(is_plan_executed(checked));
+  checked.executed = nullptr;  // resumed by a process that never had the plan
+  const std::string unknown = verdict_of(checked, {}, *make_finding_effects(checked)).detail;
+  CHECK(unknown.find("Repaired, proved") != std::string::npos);
 }
 
 TEST_CASE("steps that were passed over for the newest complete one are below the verdict") {

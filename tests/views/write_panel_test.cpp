@@ -136,6 +136,9 @@ TEST_CASE("write panel: the bar tells what was written, and whether it is proved
   auto plan = std::make_shared<Plan>();
   plan->format = "safetensors";
   snapshot->plan = plan;
+  PlanEdit executed;
+  executed.plan = plan;
+  snapshot->executed = std::make_shared<const PlanEdit>(executed);
   auto result = std::make_shared<RepairResult>();
   result->output = "/runs/7/step_9000-safetensors";
   snapshot->repaired = result;
@@ -151,6 +154,10 @@ TEST_CASE("write panel: the bar tells what was written, and whether it is proved
   CHECK(text.tone == Tone::kOk);
   CHECK(text.next == Action::kOpenRepaired);
   CHECK(text.detail.starts_with(result->output));
+  const std::string title = text.title;
+  snapshot->plan = nullptr;  // a later check ends it
+  CHECK(verdict_of(*snapshot, {}, {}).title == title);
+  snapshot->plan = plan;
   result->lossless = false;
   text = verdict_of(*snapshot, {}, {});
   CHECK(text.tone == Tone::kWarn);

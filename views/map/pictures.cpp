@@ -89,7 +89,7 @@ std::vector<Panel> panels_of(const Frame& frame, const UiState& state, const Pic
   else if (picture.expects && picture.expected == picture.saved->shape())
     panels[0].caption += ", as " + picture.expected_from + " expects";
   if (picture.after != nullptr) {
-    bool done = frame.snapshot.repaired != nullptr;
+    bool done = is_plan_executed(frame.snapshot);
     panels.push_back({Kind::kAfter,
                       done ? is_repaired_elsewhere(frame.snapshot) ? "REPAIRED COPY" : "REPAIRED"
                            : "AFTER REPAIR",

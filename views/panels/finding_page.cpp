@@ -80,7 +80,7 @@ std::string label_text(std::string_view label, bool is_of_one = false) {
 
 // True if the repair for this finding has been applied.
 bool is_mended(const Snapshot& snapshot, const Finding& finding) {
-  if (snapshot.repaired == nullptr || snapshot.plan == nullptr) return false;
+  if (!is_plan_executed(snapshot)) return false;
   const auto& operations = snapshot.plan->operations;
   return std::any_of(operations.begin(), operations.end(),
                      [&](const Operation& operation) { return operation.rule == finding.rule; });

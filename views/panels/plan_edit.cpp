@@ -104,7 +104,7 @@ void draw_outlook(Frame& frame, Column& column, const RepairEstimate& outlook) {
 
 // " 10.2 GB are written; 48 GB are free there."
 std::string size_text(const verbs::RepairTarget& target) {
-  std::string text = target.needs ? " " + human_bytes(*target.needs) + " are written" : "";
+  std::string text = target.needs ? " " + written_text(target) + " are written" : "";
   if (target.free)
     text += (text.empty() ? " " : "; ") + human_bytes(*target.free) + " are free there";
   return text.empty() ? text : text + ".";
@@ -115,9 +115,16 @@ void draw_place(Frame& frame, UiState& state, Column& column, const verbs::Repai
   if (target.refused) return draw_plan_error(frame, column, *target.refused);
   caption(frame, column, "Will be " + target.path + "; nothing is there yet." + size_text(target),
           Gap::kTight);
-  if (target.needs && target.free && *target.needs > *target.free)
+  if (!target.earlier.empty())
+    signed_paragraph(frame, column, Sign::kWarn, frame.theme.text,
+                     target.earlier + " is there already: this would be a second result beside it.",
+                     Gap::kSmall);
+  if (!fits_on_disk(target))
     signed_paragraph(frame, column, Sign::kBad, frame.theme.bad,
-                     "The disk has too little room for it.", Gap::kSmall);
+                     target.needs_at_most
+                         ? "The disk may have too little room for it. A dry run counts the bytes."
+                         : "The disk has too little room for it.",
+                     Gap::kSmall);
   if (!target.half_made.empty()) {
     paragraph(frame, column, frame.fonts.small, frame.theme.warn,
               "A repair that was stopped or is still running left its work next to it: " +
@@ -210,12 +217,17 @@ void draw_plan_text(Frame& frame, UiState& state, Column& column) {
 void draw_plan_target(Frame& frame, UiState& state, Column& column) {
   const Snapshot& s = frame.snapshot;
   const std::string suffix = s.edits == nullptr ? std::string() : s.edits->edit().suffix;
-  if (state.plan.asked_target != state.out || state.plan.asked_of != s.plan.get() ||
-      state.plan.asked_suffix != suffix) {
-    state.plan.asked_target = state.out;
+  const std::string typed = typed_output(state);
+  // The answer is lost if the job before it fails.
+  const bool is_lost = examined_target(frame, state) == nullptr && !frame.job.running &&
+                       frame.now > state.plan.asked_at + 2;
+  if (state.plan.asked_target != typed || state.plan.asked_of != s.plan.get() ||
+      state.plan.asked_suffix != suffix || is_lost) {
+    state.plan.asked_target = typed;
     state.plan.asked_of = s.plan.get();
     state.plan.asked_suffix = suffix;
-    frame.emit(TargetCommand{state.out});
+    state.plan.asked_at = frame.now;
+    frame.emit(TargetCommand{typed});
   }
   head(frame, column, "INTO A NEW DIRECTORY");
   std::string hint = s.target != nullptr && s.target->typed_path.empty()
@@ -225,9 +237,9 @@ void draw_plan_target(Frame& frame, UiState& state, Column& column) {
       path_with(frame, column, "plan/out", hint.c_str(),
                 "The folder of the result, which does not exist yet.", state.out,
                 {"Dry run", "Says what the repair takes. Writes nothing.  (Ctrl+D)"}, {}, nullptr);
+  state.plan.out_has_keys = state.tabs.focused() == ImGui::GetID("##plan/out");
   if (dry) run(Action::kDryRun, frame, state);
-  if (s.target != nullptr && s.target->typed_path == state.out)
-    draw_place(frame, state, column, *s.target);
+  if (const auto* target = examined_target(frame, state)) draw_place(frame, state, column, *target);
   caption(frame, column,
           s.not_in_place
               ? "The checkpoint that is open is not touched. What comes out is verified before "

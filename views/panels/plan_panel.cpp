@@ -35,10 +35,12 @@ std::string summary_of(const Frame& frame) {
       snapshot.edits == nullptr ? nullptr : snapshot.edits->edit().written.get();
   if (written == nullptr && plan.empty() && plan.undecided.empty())
     return "No finding asks for a repair. What was not checked is named at the top.";
-  if (written == nullptr && plan.empty() && !plan.undecided.empty())
-    return (is_diagnosed_remotely(snapshot) ? "What was found over there is planned over there. "
-                                            : "No step mends this safely. ") +
-           unreadable_text(frame.digest.about->unreadable) + ".";
+  if (written == nullptr && plan.empty() && !plan.undecided.empty()) {
+    const std::string unreadable = unreadable_text(frame.digest.about->unreadable);
+    return (is_diagnosed_remotely(snapshot) ? "What was found over there is planned over there."
+                                            : "No step mends this safely.") +
+           (unreadable.empty() ? "" : " " + unreadable + ".");
+  }
   if (written == nullptr) return text.empty() ? summary_text_of(plan) : text;
   return text + (text.empty() ? "" : " ") +
          fmt::format("{}, {} as {}: {} made, {} kept as they are.",
@@ -88,6 +90,12 @@ void draw_plan_over_there(Frame& frame, Column& column) {
     frame.emit(PlanCommand{snapshot.options.fill, false, {}, true});
 }
 
+// The fill that is typed in the panel; empty: none.
+std::string typed_fill(const UiState& state) {
+  const std::string path = without_blanks(state.fill_path);
+  return path.empty() ? path : "from:" + path;
+}
+
 // The user selects the fill for lost elements; a click makes a new plan.
 void draw_fill(Frame& frame, UiState& state, Column& column) {
   head(frame, column, "LOST ELEMENTS ARE FILLED WITH");
@@ -101,8 +109,11 @@ void draw_fill(Frame& frame, UiState& state, Column& column) {
     if (Line(frame, column)
             .button("plan/fill-offered", label,
                     "Plans again: lost elements are taken from " + printable(source),
-                    is_chosen ? ButtonStyle::kPlain : ButtonStyle::kQuiet))
+                    is_chosen ? ButtonStyle::kPlain : ButtonStyle::kQuiet)) {
+      state.fill_open = false;
+      state.fill_path.clear();
       frame.emit(PlanCommand{"from:" + source});
+    }
   }
   struct {
     const char *id, *label, *tip;
@@ -120,15 +131,22 @@ void draw_fill(Frame& frame, UiState& state, Column& column) {
                      choice.chosen ? ButtonStyle::kPlain : ButtonStyle::kQuiet))
       continue;
     state.fill_open = &choice == &choices[2];
-    if (!state.fill_open) frame.emit(PlanCommand{&choice == &choices[1] ? "zero" : "cast"});
+    if (state.fill_open) continue;
+    state.fill_path.clear();
+    frame.emit(PlanCommand{&choice == &choices[1] ? "zero" : "cast"});
   }
+  state.plan.fill_shown = other;
   if (!other) return;
   const std::string hint =
       now.starts_with("from:") ? now.substr(5) : "path of a checkpoint, then Enter";
   if (field(frame, column, "plan/fill-path", hint.c_str(), state.fill_path,
             "The checkpoint whose values fill the lost elements.  (Enter)", Gap::kMedium) &&
-      !state.fill_path.empty())
-    frame.emit(PlanCommand{"from:" + state.fill_path});
+      !typed_fill(state).empty()) {
+    state.plan.sent_fill = typed_fill(state);
+    if (frame.snapshot.edits != nullptr)
+      state.plan.sent_of = frame.snapshot.edits->all[frame.snapshot.edits->now];
+    frame.emit(PlanCommand{typed_fill(state)});
+  }
 }
 
 void draw_plan_buttons(Frame& frame, UiState& state, Column column) {
@@ -148,11 +166,13 @@ void draw_plan_buttons(Frame& frame, UiState& state, Column column) {
                         : Tip("Closes the plan. Nothing is written.  (Esc)");
     if (!line.button_at_end(b.id, b.label, tip, b.style)) continue;
     if (b.action != Action::kPalette)
-      run(b.action, frame, state);
+      request_action(b.action, frame, state);
     else
-      state.out.clear();
-    state.plan_open = false;
+      state.plan_open = false;
   }
+  const Snapshot& s = frame.snapshot;
+  if (s.plan == nullptr || s.plan->empty() || is_plan_executed(s)) return;
+  line.text_to_end(frame.fonts.small, frame.theme.quiet, why_not_applied(frame, state));
 }
 
 void draw_content(Frame& frame, UiState& state, Column& column, const Plan& plan) {
@@ -163,12 +183,63 @@ void draw_content(Frame& frame, UiState& state, Column& column, const Plan& plan
   draw_plan_form(frame, column);
   draw_unrepaired_findings(frame, column);
   draw_plan_over_there(frame, column);
+  state.plan.fill_shown = false;
   if (loses_elements(plan) || has_unreadable_tensors(frame)) draw_fill(frame, state, column);
   if (!plan.empty()) draw_plan_target(frame, state, column);
   draw_plan_text(frame, state, column);
 }
 
 }  // namespace
+
+std::string typed_output(const UiState& state) {
+  return without_blanks(state.out);
+}
+
+const verbs::RepairTarget* examined_target(const Frame& frame, const UiState& state) {
+  const Snapshot& s = frame.snapshot;
+  if (s.target == nullptr || s.plan == nullptr || s.target->typed_path != typed_output(state))
+    return nullptr;
+  // A refused folder is the same for every plan.
+  return s.target->refused || s.target->needs_of == s.plan ? s.target.get() : nullptr;
+}
+
+bool fits_on_disk(const verbs::RepairTarget& target) {
+  return !target.needs || !target.free || *target.needs <= *target.free;
+}
+
+std::string written_text(const verbs::RepairTarget& target) {
+  if (!target.needs) return {};
+  return (target.needs_at_most ? "at most " : "") + human_bytes(*target.needs);
+}
+
+bool has_unused_plan_input(const Frame& frame, const UiState& state) {
+  const Snapshot& s = frame.snapshot;
+  if (s.edits == nullptr) return false;
+  const PlanEdit& edit = s.edits->edit();
+  const std::string fill = state.plan.fill_shown ? typed_fill(state) : std::string();
+  const bool is_used = fill == s.options.fill ||
+                       (fill == state.plan.sent_fill && state.plan.sent_of.lock().get() != &edit);
+  if (!fill.empty() && !is_used) return true;
+  return state.plan.text_open && state.plan.text_of.lock().get() == &edit &&
+         state.plan.text != edit.json;
+}
+
+std::string why_not_applied(const Frame& frame, const UiState& state) {
+  if (frame.job.running) return "A job is running.";
+  if (has_unused_plan_input(frame, state))
+    return "The plan does not contain what was typed above yet.";
+  const verbs::RepairTarget* target = examined_target(frame, state);
+  if (target == nullptr) return "The folder is being examined.";
+  return target->refused ? "The folder cannot be used." : "";
+}
+
+void forget_plan_inputs(const Frame& frame, UiState& state) {
+  const auto& open = frame.snapshot.checkpoint;
+  const bool is_other = state.plan.checkpoint.lock() != open;
+  if (!state.plan_open || is_other) state.out.clear();
+  if (is_other) state.fill_path.clear(), state.fill_open = false;
+  state.plan.checkpoint = open;
+}
 
 void draw_plan_panel(Frame& frame, UiState& state) {
   const Plan* plan = frame.snapshot.plan.get();

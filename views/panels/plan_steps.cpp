@@ -138,7 +138,7 @@ void draw_plan_steps(Frame& frame, UiState& state, Column& column) {
   for (std::size_t i = 0; i < whole.operations.size(); ++i) {
     bool off = edit != nullptr && i < edit->off.size() && edit->off[i];
     draw_step(frame, state, column,
-              {i, &whole.operations[i], off, edit != nullptr && s.repaired == nullptr});
+              {i, &whole.operations[i], off, edit != nullptr && !is_plan_executed(s)});
   }
 }
 

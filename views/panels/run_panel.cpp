@@ -141,7 +141,7 @@ void open_step(Frame& frame, UiState& state, const verbs::RunSteps& run, const S
 
 // Moves the chosen row by keys; returns true if Enter opens it.
 bool move_chosen_row(Frame& frame, UiState& state, std::size_t rows) {
-  if (is_covered(state)) return false;
+  if (is_covered(state) || rows == 0) return false;
   for (KeyPress key : frame.keys) {
     const bool down = key.key == Key::kDown, up = key.key == Key::kUp;
     if ((!down && !up) || key.alt) continue;
@@ -264,14 +264,14 @@ std::optional<StepChoice> draw_run_parts(Frame& frame, UiState& state, Column& c
 }  // namespace
 
 bool run_is_shown(const Snapshot& snapshot) {
-  const bool has_failed = snapshot.error && snapshot.error->kind != ErrorKind::kCancelled;
-  return snapshot.checkpoint == nullptr && snapshot.run != nullptr && !has_failed;
+  return snapshot.checkpoint == nullptr && snapshot.run != nullptr;
 }
 
 void draw_run(Frame& frame, UiState& state, Region region) {
   const verbs::RunSteps& run = *frame.snapshot.run;
-  if (!run.is_complete() && !frame.job.looking && state.run.asked_for != &run) {
-    state.run.asked_for = &run;
+  if (!run.is_complete() && !run.error && !frame.job.looking &&
+      state.run.asked_for.lock() != frame.snapshot.run) {
+    state.run.asked_for = frame.snapshot.run;
     frame.emit(RunCommand{});
   }
   begin_region(frame, "run", region, frame.theme.background, false);

@@ -183,7 +183,6 @@ void plan_write(Frame& frame, UiState& state) {
   verbs::OutputForm wanted = state.write.chosen;
   wanted.mesh = without_blanks(wanted.mesh);
   frame.emit(WriteAsCommand{std::move(wanted)});
-  state.out.clear();
   state.write.open = false;
   state.plan_open = true;
 }

@@ -2,7 +2,9 @@
 // and none changes results after its checkpoint was closed.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <filesystem>
+#include <thread>
 
 #include "core/session/session.h"
 #include "core/temporary_folder.h"
@@ -120,6 +122,54 @@ TEST_CASE("what is asked for twice is done once, as it was asked last") {
   REQUIRE(s.now()->compared != nullptr);
   CHECK(s.now()->compared_with == beside_case("healthy_fsdp/ckpt"));
   CHECK_FALSE(s.now()->error.has_value());
+}
+
+TEST_CASE("cancel: what was asked for during a repair is done, and what depends on it is not") {
+  for (const char* verb : {"repair", ""}) {
+    BusySession s;
+    s.begin_held(RepairCommand{{s.folder / "out", false}});
+    REQUIRE(s.session.job().paused);
+    s.session.apply({OpenCommand{beside_case("healthy_grid/ckpt")}, CheckCommand{}});
+    s.apply(CancelCommand{verb});
+    const bool names_repair = *verb != 0;
+    CHECK((s.now()->options.checkpoint == beside_case("healthy_grid/ckpt")) == names_repair);
+    CHECK(s.now()->repaired == nullptr);
+  }
+  BusySession s;
+  s.session.apply({OpenCommand{"/no/such/checkpoint"}, CheckCommand{Depth::kHeaders}});
+  s.apply(OpenCommand{beside_case("healthy_grid/ckpt")});
+  CHECK(s.now()->options.checkpoint == beside_case("healthy_grid/ckpt"));
+  CHECK(s.now()->report == nullptr);
+}
+
+TEST_CASE("select: an index that was resolved in one report is not used in another") {
+  BusySession s;
+  const auto names = s.now()->checkpoint->tensor_count();
+  REQUIRE(names > 0);
+  std::atomic<bool> is_over = false;
+  std::thread opens([&] {
+    for (int i = 0; i < 20; ++i) {
+      s.session.apply({OpenCommand{beside_case("healthy_grid/ckpt")}, CheckCommand{}});
+      s.session.wait();
+      s.session.apply(
+          {OpenCommand{beside_case("s1_placement_not_transposed/ckpt")}, CheckCommand{}});
+      s.session.wait();
+    }
+    is_over = true;
+  });
+  while (!is_over) {
+    const auto seen = s.now();
+    const auto last = TensorId{static_cast<std::uint32_t>(seen->checkpoint->tensor_count() - 1)};
+    s.session.apply(SelectTensorCommand{std::string(seen->checkpoint->fqn(last))});
+    s.session.apply(SelectFindingCommand{0});
+    const auto now = s.now();
+    if (now->tensor) CHECK(index_of(*now->tensor) < now->checkpoint->tensor_count());
+    if (now->finding) {
+      REQUIRE(now->report != nullptr);
+      CHECK(*now->finding < now->report->findings.size());
+    }
+  }
+  opens.join();
 }
 
 TEST_CASE("nothing reads a checkpoint while it is repaired in place") {

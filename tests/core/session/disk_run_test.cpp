@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/session/session.h"
+#include "core/session/session_state.h"
 #include "core/temporary_folder.h"
 
 using namespace shw;
@@ -82,6 +83,39 @@ TEST_CASE("run: a step opens, and its run stays known") {
   CHECK(run.now()->checkpoint != nullptr);
   REQUIRE(run.now()->run != nullptr);
   CHECK(run.now()->run->steps.size() == 2);
+}
+
+TEST_CASE("run: a folder that is away keeps its rows and says so, until it is back") {
+  DiskSession run;
+  fs::create_directory(run.folder / "run");
+  put_step(run.folder / "run/step_1");
+  put_step(run.folder / "run/step_2");
+  run.apply({OpenCommand{run.folder / "run"}, RunCommand{}});
+  REQUIRE(run.now()->run->is_complete());
+  fs::rename(run.folder / "run", run.folder / "away");
+  run.apply({RunCommand{}});
+  CHECK(run.now()->run->error.has_value());
+  REQUIRE(run.now()->run->steps.size() == 2);
+  CHECK(run.now()->run->steps[0].verdict == Verdict::kClean);
+  const auto revision = run.now()->revision;
+  run.apply({RunCommand{}});
+  CHECK(run.now()->revision == revision);
+  fs::rename(run.folder / "away", run.folder / "run");
+  run.apply({RunCommand{}});
+  CHECK_FALSE(run.now()->run->error.has_value());
+  CHECK(run.now()->run->is_complete());
+}
+
+TEST_CASE("run: what was read of one run is not shown under the name of another") {
+  Snapshot before, now;
+  before.run = std::make_shared<const verbs::RunSteps>();
+  now.run = before.run;
+  now.checkpoint = std::make_shared<const Checkpoint>();  // a step of the run was opened
+  CHECK(is_still_viewed(now, before, RunCommand{}));
+  now.run = std::make_shared<const verbs::RunSteps>();
+  CHECK_FALSE(is_still_viewed(now, before, RunCommand{}));
+  now.checkpoint = before.checkpoint;  // none is open in either
+  CHECK_FALSE(is_still_viewed(now, before, RunCommand{}));
 }
 
 TEST_CASE("run: the only step of a folder opens, and opening the folder again shows the run") {

@@ -82,6 +82,35 @@ TEST_CASE("what a stopped repair left is taken away, and the checkpoint stays as
   CHECK(s.now()->error.has_value());  // nothing is left there
 }
 
+TEST_CASE("repair: another plan than the one that was shown is refused, and nothing is written") {
+  RepairSession s("s1_placement_not_transposed");
+  const std::string shown = s.now()->edits->edit().hash;
+  const std::string out = s.folder / "out";
+  s.apply(StepCommand{0, false});
+  REQUIRE(s.now()->edits->edit().hash != shown);
+  s.apply(RepairCommand{{out, false}, shown});
+  CHECK(s.now()->error.has_value());
+  CHECK(s.now()->repaired == nullptr);
+  CHECK_FALSE(std::filesystem::exists(out));
+  s.apply(PlanUndoCommand{});
+  s.apply(RepairCommand{{out, false}, shown});
+  CHECK_FALSE(s.now()->error.has_value());
+  CHECK(std::filesystem::exists(out));
+}
+
+TEST_CASE("target: a second result beside one with the default name is said") {
+  RepairSession s("s1_placement_not_transposed");
+  s.apply(TargetCommand{});
+  REQUIRE(s.now()->target != nullptr);
+  CHECK(s.now()->target->earlier.empty());
+  std::filesystem::create_directory(s.folder / "step-repaired");
+  s.apply(TargetCommand{});
+  CHECK(s.now()->target->earlier == s.folder / "step-repaired");
+  CHECK(s.now()->target->path == s.folder / "step-repaired-b");
+  s.apply(TargetCommand{s.folder / "step-repaired-c"});
+  CHECK(s.now()->target->earlier.empty());
+}
+
 TEST_CASE("target: the bytes that a plan writes are counted once for all paths") {
   RepairSession s("s1_placement_not_transposed");
   s.apply(TargetCommand{s.folder / "out"});
@@ -140,6 +169,45 @@ TEST_CASE("a repair in place can be taken back until it is committed, by a later
   CHECK_FALSE(later.snapshot()->can_undo);
   s.apply(UndoCommand{});
   CHECK(s.now()->error.has_value());
+}
+
+TEST_CASE("check: after a repair in place the files are opened again, as the repair left them") {
+  RepairSession s("s1_placement_not_transposed");
+  s.apply(RepairCommand{{"", true}});
+  REQUIRE(s.now()->can_undo);
+  const auto read_before = s.now()->checkpoint;
+  s.apply(SelectTensorCommand{s.now()->report->findings.front().subjects.front()});
+  REQUIRE(s.now()->tensor.has_value());
+  for (const std::optional<Depth> depth : {std::optional<Depth>(), std::optional(Depth::kData)}) {
+    s.apply(CheckCommand{depth});
+    if (s.now()->error) FAIL(s.now()->error->message);
+    CHECK(s.now()->checkpoint != read_before);
+    REQUIRE(s.now()->report != nullptr);
+    for (const Finding& finding : s.now()->report->findings)
+      CHECK(finding.severity == Severity::kInfo);
+    CHECK(s.now()->plan == nullptr);
+    CHECK(s.now()->can_undo);
+    CHECK(s.now()->tensor.has_value());
+  }
+}
+
+TEST_CASE(
+    "check: after a repair into a copy the source gets a new plan, and the copy keeps its own") {
+  RepairSession s("s1_placement_not_transposed");
+  s.apply(RepairCommand{{s.folder / "out", false}});
+  const Plan* made = executed_plan(*s.now());
+  REQUIRE(made != nullptr);
+  CHECK(is_plan_executed(*s.now()));
+  s.apply(CheckCommand{});
+  CHECK(s.now()->plan == nullptr);
+  CHECK(executed_plan(*s.now()) == made);
+  s.apply(PlanCommand{});
+  REQUIRE(s.now()->plan != nullptr);
+  CHECK_FALSE(is_plan_executed(*s.now()));
+  s.apply(RepairCommand{{s.folder / "again", false}});
+  if (s.now()->error) FAIL(s.now()->error->message);
+  CHECK(s.now()->repaired->output == s.folder / "again");
+  CHECK(executed_plan(*s.now()) == s.now()->plan.get());
 }
 
 TEST_CASE("the certificate tells of every tensor what became of it, the gravest first") {

@@ -75,6 +75,10 @@ TEST_CASE("write-as: another format is planned, shown, written next to it and pr
   CHECK(s.now()->after->format().name == "safetensors");
   CHECK(s.now()->still_wrong->empty());
 
+  s.apply({CheckCommand{}});
+  CHECK(s.now()->plan == nullptr);
+  CHECK(is_rewrite_only_result(*s.now()));
+
   // After that another form can be planned, and nothing of the first is reported of it.
   s.apply({WriteAsCommand{{.to = "dcp", .mesh = "dp=4"}}});
   CHECK(s.now()->repaired == nullptr);
