@@ -146,6 +146,7 @@ std::optional<TabRequest> Workbench::draw(const Fonts& fonts, float scale, doubl
   frame.marks = &marks_;
   frame.open_tabs = &tabs;
   draw_ui(frame, ui_);
+  layouts_.end_frame();
   title_ = window_title(*digest, shown_job(job, concurrent_jobs));
   if (!commands.empty()) apply(std::move(commands));
   return std::move(frame.tab_request);
