@@ -192,7 +192,6 @@ void draw_running(Frame& frame, const JobState& job, const std::string& of, Regi
 struct IdleLine {
   std::string text = {};
   std::optional<Sign> sign = {};
-  bool left_work = false;  // of a stopped repair, which can be resumed or discarded
 };
 
 IdleLine idle_line(const Frame& frame, const UiState& state) {
@@ -200,18 +199,12 @@ IdleLine idle_line(const Frame& frame, const UiState& state) {
   if (snapshot.error && snapshot.report != nullptr) {
     const Error& error = *snapshot.error;
     if (error.kind == ErrorKind::kCancelled && !error.advice.empty())
-      return {"The repair was stopped. What is finished stays next to the checkpoint.",
-              Sign::kQuiet, true};
+      return {"The repair was stopped. What is finished stays.", Sign::kQuiet};
     std::string text = (error.place.file.empty() ? "" : error.place.file + ": ") + error.message;
     if (!error.advice.empty()) text += ". " + sentence(error.advice);
     return {text, error.kind == ErrorKind::kCancelled ? Sign::kQuiet : Sign::kBad};
   }
   if (frame.now < state.toast_until && !state.toast.empty()) return {state.toast};
-  if (snapshot.target != nullptr && !snapshot.target->half_made.empty() &&
-      is_possible(Action::kReview, frame, state))
-    return {
-        "A repair that was stopped, or runs elsewhere, has left its work next to the checkpoint.",
-        Sign::kQuiet, true};
   if (snapshot.report == nullptr)
     return {snapshot.checkpoint == nullptr ? "" : snapshot.options.checkpoint};
   const Depth depth = snapshot.report->depth;
@@ -235,14 +228,6 @@ void draw_idle(Frame& frame, UiState& state, Region region) {
   right -= text_until(draw, frame.fonts.mono_small, right, middle, frame.theme.quiet, hint) +
            frame.px(24);
   const IdleLine line = idle_line(frame, state);
-  if (line.left_work) {
-    constexpr const char* kLabel = "Resume or discard";
-    const ImVec2 size = button_size(frame, kLabel);
-    if (button(frame, "job/left", kLabel, "Opens the repair, where both are offered.",
-               {right - size.x, middle - size.y / 2}))
-      request_action(Action::kReview, frame, state);
-    right -= size.x + frame.px(16);
-  }
   if (line.sign) {
     draw_sign(frame, draw, {x + frame.px(8), middle}, frame.px(8), *line.sign);
     x += frame.px(24);

@@ -30,6 +30,9 @@ void draw_file_shares(Frame& frame, UiState& state, Column& column);
 void draw_summary(Frame& frame, UiState& state, Region region);
 void draw_inspector(Frame& frame, UiState& state, Region region);
 void draw_compare(Frame& frame, UiState& state, Region region);
+// The card of an unfinished repair, above the status bar; height 0: there is none.
+float stopped_card_height(const Frame& frame);
+void draw_stopped_card(Frame& frame, UiState& state, Region region);
 float job_bar_height(const Frame& frame);
 void draw_job_bar(Frame& frame, UiState& state, Region region);
 void draw_welcome(Frame& frame, UiState& state, Region region);

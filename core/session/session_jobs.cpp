@@ -395,7 +395,11 @@ void Session::State::inspect_partial_folders(const Command& command) {
   std::string out = before->target ? before->target->typed_path : std::string();
   if (const auto* repair = std::get_if<RepairCommand>(&command)) out = repair->options.out;
   auto looked = run_target(*before, TargetCommand{out}, nullptr);
-  if (looked) publish(*looked);
+  auto stopped = search_stopped_runs(*before, verbs::expanded_path(out));
+  publish([&](Snapshot& s) {
+    if (looked) (*looked)(s);
+    if (s.checkpoint == before->checkpoint) s.stopped = stopped;
+  });
 }
 
 }  // namespace shw

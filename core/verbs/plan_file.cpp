@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 
-#include "core/exec/partial_folder.h"
 #include "core/io/output_file.h"
 #include "core/io/path_text.h"
 #include "core/io/read_whole.h"
@@ -84,7 +83,6 @@ RepairTarget inspect_target(const Store& store, const Opened& opened, const std:
     if (first.find('/', end) == std::string::npos && store.exists(first)) target.earlier = first;
   }
   if (auto whole = store.resolved(*output)) target.path = *whole;
-  target.half_made = partial_folders(store, target.path);
   if (auto free = store.free_bytes(parent_of(target.path))) target.free = *free;
   return target;
 }
