@@ -137,6 +137,7 @@ void draw_ui(Frame& frame, UiState& state) {
                                             regions.verdict.max.x, regions.verdict.max.y};
   draw_context_menu(frame, state);
   ImGui::End();
+  draw_notices(frame, state, regions.job.min.y);
   text_layer(frame, 3);
   draw_tour(frame, state);
   text_layer(frame, 2);

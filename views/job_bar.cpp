@@ -101,20 +101,36 @@ void draw_bar(Frame& frame, const JobState& job, ImDrawList* draw, ImVec2 min, I
   }
 }
 
+// What stopping the job leaves, as the end of a sentence.
+const char* stop_words(const JobState& job) {
+  if (job.past_proof && job.on_stop != StopEffect::kNothingWritten)
+    return "the result is written and proved, and stays";
+  switch (job.on_stop) {
+    case StopEffect::kNothingWritten:
+      return "nothing is written";
+    case StopEffect::kDiscarded:
+      return "its unfinished file is removed";
+    case StopEffect::kUnchanged:
+      return "the checkpoint stays as it was";
+    case StopEffect::kResumable:
+      return "what is finished stays, and can be resumed";
+    case StopEffect::kFinished:
+      return "it is finished first, since half of it would be damage";
+  }
+  return "";
+}
+
 // Text about what remains on disk if the user quits now.
 std::string paused_text(const JobState& job) {
   std::string text = "paused";
   if (job.total > 0)
     text += " after " + amount_text(job, std::min(job.done, job.total)) + " of " +
             amount_text(job, job.total);
-  if (steps_of(job) == 1) return text + "; nothing is written";
-  return text + (step_of(job) == 0
-                     ? "; what is finished stays if you close, and can be gone on with"
-                     : "; all bytes are written, and stay if you close");
+  return text + "; if you close, " + stop_words(job);
 }
 
 std::string phase_now(const JobState& job) {
-  if (job.stopping) return "stopping; what is open stays as it is";
+  if (job.stopping) return std::string("stopping; ") + stop_words(job);
   if (job.paused) return paused_text(job);
   if (job.past_proof) return "checking the result";
   bool is_over = job.total > 0 && job.done >= job.total;
@@ -148,8 +164,7 @@ float draw_job_buttons(Frame& frame, const JobState& job, const std::string& of,
   std::string verb(job.verb);
   ImVec2 size = button_size(frame, "Cancel");
   if (button(frame, ("job/cancel" + of).c_str(), "Cancel",
-             job.writes ? "Stops. What is finished stays and can be resumed."
-                        : "Stops. Nothing is written by this job.",
+             Tip([&] { return "Stops this job: " + std::string(stop_words(job)) + "."; }),
              {right - size.x, middle - size.y / 2}))
     frame.emit(CancelCommand{verb});
   float end = right - size.x - frame.px(8);
@@ -196,13 +211,11 @@ struct IdleLine {
 
 IdleLine idle_line(const Frame& frame, const UiState& state) {
   const Snapshot& snapshot = frame.snapshot;
-  if (snapshot.error && snapshot.report != nullptr) {
+  if (bar_shows_error(frame, state)) {
     const Error& error = *snapshot.error;
     if (error.kind == ErrorKind::kCancelled && !error.advice.empty())
       return {"The repair was stopped. What is finished stays.", Sign::kQuiet};
-    std::string text = (error.place.file.empty() ? "" : error.place.file + ": ") + error.message;
-    if (!error.advice.empty()) text += ". " + sentence(error.advice);
-    return {text, error.kind == ErrorKind::kCancelled ? Sign::kQuiet : Sign::kBad};
+    return {failure_text(error), error.kind == ErrorKind::kCancelled ? Sign::kQuiet : Sign::kBad};
   }
   if (frame.now < state.toast_until && !state.toast.empty()) return {state.toast};
   if (snapshot.report == nullptr)
@@ -228,6 +241,10 @@ void draw_idle(Frame& frame, UiState& state, Region region) {
   right -= text_until(draw, frame.fonts.mono_small, right, middle, frame.theme.quiet, hint) +
            frame.px(24);
   const IdleLine line = idle_line(frame, state);
+  if (line.sign == Sign::kBad && frame.snapshot.failure != nullptr) {
+    dismiss_button(frame, state, "job/dismiss", {right - frame.px(11), middle});
+    right -= frame.px(34);
+  }
   if (line.sign) {
     draw_sign(frame, draw, {x + frame.px(8), middle}, frame.px(8), *line.sign);
     x += frame.px(24);
@@ -239,10 +256,8 @@ void draw_idle(Frame& frame, UiState& state, Region region) {
     tooltip(frame, line.text);
 }
 
-// True if a request failed while another checkpoint is open; the failure must be shown.
-bool shows_failure(const Frame& frame) {
-  return !frame.anything_runs() && frame.snapshot.error && frame.snapshot.report != nullptr &&
-         frame.snapshot.error->kind != ErrorKind::kCancelled;
+bool shows_failure(const Frame& frame, const UiState& state) {
+  return bar_shows_error(frame, state) && frame.snapshot.error->kind != ErrorKind::kCancelled;
 }
 
 }  // namespace
@@ -253,8 +268,8 @@ float job_bar_height(const Frame& frame) {
 }
 
 void draw_job_bar(Frame& frame, UiState& state, Region region) {
-  begin_region(frame, "job", region, shows_failure(frame) ? frame.theme.bad_back : frame.theme.side,
-               false);
+  begin_region(frame, "job", region,
+               shows_failure(frame, state) ? frame.theme.bad_back : frame.theme.side, false);
   Region row{region.min, {region.max.x, region.min.y + frame.px(kJobRow)}};
   auto draw_row = [&](const JobState& job, const std::string& of) {
     draw_running(frame, job, of, row);

@@ -33,6 +33,16 @@ void draw_compare(Frame& frame, UiState& state, Region region);
 // The card of an unfinished repair, above the status bar; height 0: there is none.
 float stopped_card_height(const Frame& frame);
 void draw_stopped_card(Frame& frame, UiState& state, Region region);
+// Notices above the job bar, which begins at `bottom`: toasts and failures that it does not show.
+void draw_notices(Frame& frame, UiState& state, float bottom);
+// The text of a failed request, in the terms of the window.
+std::string failure_text(const Error& error);
+// True if the user has hidden the last failure.
+bool is_dismissed(const Snapshot& snapshot, const UiState& state);
+// True if the job bar shows a failed or cancelled request.
+bool bar_shows_error(const Frame& frame, const UiState& state);
+// Hides the last failure until the next one.
+bool dismiss_button(Frame& frame, UiState& state, const char* id, ImVec2 middle);
 float job_bar_height(const Frame& frame);
 void draw_job_bar(Frame& frame, UiState& state, Region region);
 void draw_welcome(Frame& frame, UiState& state, Region region);

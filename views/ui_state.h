@@ -115,6 +115,8 @@ struct UiState {
   bool welcome_shown = false;  // in the last frame; its field gets the keyboard only once
   std::string toast;
   double toast_until = 0;
+  std::weak_ptr<const FailedCommand> failure_dismissed;
+  float notice_height = 0;      // in the last frame, in pixels
   std::optional<Action> asked;  // action whose confirmation is shown
   std::string asked_text;       // the question, as it was asked
   bool quit_wanted = false;     // a request to close the window

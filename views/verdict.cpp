@@ -286,6 +286,20 @@ std::string skipped_inputs_text(const Snapshot& snapshot) {
   return "Passed over, since not complete: " + short_list_text(snapshot.passed_over) + ". ";
 }
 
+// Steps beyond the limit, and a folder that is not there any more: what is shown is not all.
+void mention_unlisted_steps(const verbs::RunSteps& run, VerdictText& text) {
+  if (run.not_read != 0) {
+    text.title += ", " + plural(run.not_read, "older entry") + " not checked";
+    if (text.tone == Tone::kOk) text.tone = Tone::kQuiet;
+  }
+  if (!run.error) return;
+  text.tone = Tone::kBad;
+  text.title = run.steps.empty() ? "The folder of steps cannot be read"
+                                 : "The folder of steps cannot be read any more: " + text.title;
+  text.detail = (run.error->place.file.empty() ? "" : run.error->place.file + ": ") +
+                run.error->message + ".";
+}
+
 // "12 steps: 2 with errors, 9 without a finding, 1 not checked yet".
 VerdictText of_run(const verbs::RunSteps& run) {
   std::size_t clean = 0, bad = 0, warned = 0, undecided = 0, open = 0;
@@ -318,6 +332,7 @@ VerdictText of_run(const verbs::RunSteps& run) {
     mark = ", ";
   }
   text.detail = "Each step was checked by its metadata and file sizes. Open one to check more.";
+  mention_unlisted_steps(run, text);
   return text;
 }
 
@@ -385,7 +400,9 @@ std::string with_desktop_terms(std::string text) {
 
 static VerdictText verdict_as_opened(const Snapshot& snapshot, const JobState& job,
                                      const FindingEffects& about) {
-  if (snapshot.error && snapshot.report == nullptr) return verdict_of_error(snapshot);
+  // The steps stay what they are if one of them could not be opened; a notice says why.
+  if (snapshot.error && snapshot.report == nullptr && !run_is_shown(snapshot))
+    return verdict_of_error(snapshot);
   if (run_is_shown(snapshot) && !job.running) {
     VerdictText text = of_run(*snapshot.run);
     mention_run_numbers(snapshot, text);

@@ -55,7 +55,8 @@ void Workbench::watch_disk() {
       const JobState job = session_.job();
       if (!job.running && !job.looking) {
         if (snapshot->checkpoint != nullptr) session_.apply(DiskCommand{});
-        if (run_is_shown(*snapshot) && snapshot->run->is_complete()) session_.apply(RunCommand{});
+        if (run_is_shown(*snapshot) && (snapshot->run->is_complete() || snapshot->run->error))
+          session_.apply(RunCommand{});
       }
       pause = std::chrono::seconds(
           std::max<std::size_t>(2, watched_files(*snapshot) / kFilesPerSecond));

@@ -35,7 +35,7 @@ Result<Change> run_steps(const Snapshot& before, const Command& command, Progres
   if (folder.empty()) folder = shown->path;
   const bool is_shown = shown != nullptr && shown->asked == folder;
   verbs::RunSteps run;
-  if (is_shown && !shown->is_complete()) {
+  if (is_shown && !shown->is_complete() && !shown->error) {
     SHW_TRY(run, verbs::inspect_next_step(*shown, progress));
   } else {
     run = verbs::list_run(verbs::expanded_path(folder), shown);

@@ -17,6 +17,15 @@
 
 namespace shw {
 
+// What stopping a job leaves.
+enum class StopEffect : std::uint8_t {
+  kNothingWritten,  // it only reads
+  kDiscarded,       // its unfinished file is removed
+  kUnchanged,       // a repair in place: the checkpoint as it was
+  kResumable,       // what is finished stays, and can be resumed or discarded
+  kFinished         // it is not stopped halfway
+};
+
 struct JobState {
   bool running = false;
   std::string title;  // "Verifying bytes"
@@ -37,8 +46,9 @@ struct JobState {
   std::size_t threads = 0;  // number of threads
   bool looking = false;     // reading file contents: progress in elements
   std::uint64_t looked = 0, to_look = 0;
-  std::string_view verb = {};      // of its command
-  bool writes = false;             // writes persistent files
+  std::string_view verb = {};  // of its command
+  bool writes = false;         // writes persistent files
+  StopEffect on_stop = StopEffect::kNothingWritten;
   std::uint64_t bytes_in_all = 0;  // read or written since the job began; only grows
   double part = 0;                 // of the whole job, as far as it is known; only grows
 };

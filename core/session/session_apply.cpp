@@ -74,7 +74,8 @@ Session::Session() : state_(std::make_unique<State>()) {
                            start_thread(state->list_thread, [state] { state->run_list(); }) &&
                            start_thread(state->look_thread, [state] { state->run_inspections(); });
   if (is_complete) return;
-  state->publish_error({ErrorKind::kIo,
+  state->publish_error("",
+                       {ErrorKind::kIo,
                         "the system lets no more threads start",
                         {},
                         "raise the limit on processes (`ulimit -u`, or that of the container)"});

@@ -55,6 +55,23 @@ bool writes_files(const Command& command) {
          std::holds_alternative<UndoCommand>(command);
 }
 
+StopEffect stop_effect_of(const Command& command) {
+  if (const auto* repair = std::get_if<RepairCommand>(&command))
+    return repair->options.in_place ? StopEffect::kUnchanged : StopEffect::kResumable;
+  if (std::holds_alternative<ResumeCommand>(command)) return StopEffect::kResumable;
+  if (std::holds_alternative<UndoCommand>(command) ||
+      std::holds_alternative<RollBackCommand>(command) ||
+      std::holds_alternative<CommitCommand>(command))
+    return StopEffect::kFinished;
+  const bool makes_file = std::holds_alternative<SaveValuesCommand>(command) ||
+                          std::holds_alternative<HashCommand>(command) ||
+                          std::holds_alternative<ReportCommand>(command) ||
+                          std::holds_alternative<SaveViewCommand>(command) ||
+                          std::holds_alternative<SavePlanCommand>(command) ||
+                          std::holds_alternative<DemoCommand>(command);
+  return makes_file ? StopEffect::kDiscarded : StopEffect::kNothingWritten;
+}
+
 // True if it does not depend on the result of the running job.
 bool can_overtake(const Command& command, const Command& running, const Snapshot& snapshot) {
   bool waits_for_result = std::holds_alternative<VerifyCommand>(command) ||
@@ -112,6 +129,7 @@ JobState RunningJob::state() {
   JobState job;
   job.verb = row_of(command).verb;
   job.writes = writes_files(command);
+  job.on_stop = stop_effect_of(command);
   job.title = title;
   job.seconds = std::chrono::duration<double>(now() - begin).count();
   job.running = !is_quick || job.seconds > kNoticed;
@@ -156,6 +174,27 @@ void RunningJob::follow(JobState& job, bool is_new_phase) {
   job.part = part;
 }
 
+namespace {
+
+void forget_failure(Snapshot& s, std::string_view verb) {
+  if (s.failure != nullptr && s.failure->verb == verb) s.failure = nullptr;
+}
+
+}  // namespace
+
+void Session::State::set_error(Snapshot& s, std::string_view verb, Error error) {
+  if (error.kind != ErrorKind::kCancelled)
+    s.failure = std::make_shared<const FailedCommand>(FailedCommand{std::string(verb), error});
+  s.error = std::move(error);
+}
+
+void Session::State::publish_begin(std::string_view verb) {
+  publish([&](Snapshot& s) {
+    s.error.reset();
+    forget_failure(s, verb);
+  });
+}
+
 // False on failure: dependent commands are dropped.
 bool Session::State::run_command(const Command& command, Progress* progress) {
   // The old checkpoint stays until the new one is open, or if opening fails.
@@ -176,7 +215,9 @@ bool Session::State::run_command(const Command& command, Progress* progress) {
       std::lock_guard lock(mutex);
       history.stay();
     }
-    publish_error(std::move(error));
+    if (open != nullptr && before->checkpoint == nullptr && before->run != nullptr)
+      publish([&](Snapshot& s) { s.options.checkpoint = before->options.checkpoint; });
+    publish_error(row_of(command).verb, std::move(error));
     return false;
   }
   publish(*change);
@@ -202,14 +243,16 @@ bool Session::State::run_now(const Command& command) {
     auto seen = now();
     auto change = row_of(command).run(*seen, command, nullptr);
     if (!change) {
-      publish_error(std::move(change).error());
+      publish_error(row_of(command).verb, std::move(change).error());
       return false;
     }
     bool is_done = false;
     publish([&](Snapshot& s) {
       is_done = s.checkpoint == seen->checkpoint && s.report == seen->report &&
                 s.edits == seen->edits && s.compared == seen->compared;
-      if (is_done) (*change)(s);
+      if (!is_done) return;
+      (*change)(s);
+      forget_failure(s, row_of(command).verb);
     });
     if (is_done) return true;
   }
@@ -218,8 +261,8 @@ bool Session::State::run_now(const Command& command) {
 // Runs on a thread that ends with the command.
 void Session::State::run_concurrent_command(std::list<RunningJob>::iterator mine,
                                             const std::shared_ptr<const Snapshot>& before) {
-  publish([](Snapshot& s) { s.error.reset(); });
   const Command& command = mine->command;
+  publish_begin(row_of(command).verb);
   bool checks = std::holds_alternative<CheckCommand>(command);
   bool brought = false, goes_on = true;
   for (auto seen = before; goes_on; seen = now()) {
@@ -229,7 +272,7 @@ void Session::State::run_concurrent_command(std::list<RunningJob>::iterator mine
       if (mine->is_replaced || !is_still_viewed(s, *before, command)) return;
       brought = change.has_value();
       if (change) (*change)(s);
-      if (!change) s.error = std::move(change).error();
+      if (!change) set_error(s, row_of(command).verb, std::move(change).error());
     });
     goes_on = brought && !mine->progress->cancelled && has_more_results(*now(), command);
   }
@@ -313,7 +356,7 @@ void Session::State::run_jobs() {
         if (stopping) return;
       }
     }
-    publish([](Snapshot& s) { s.error.reset(); });
+    publish_begin(row_of(job->command).verb);
     bool done = run_command(job->command, progress.get());
     {
       std::lock_guard lock(mutex);

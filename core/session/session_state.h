@@ -107,9 +107,12 @@ struct Session::State {
     std::lock_guard lock(mutex);
     return snapshot;
   }
-  void publish_error(Error error) {
-    publish([&](Snapshot& s) { s.error = std::move(error); });
+  void publish_error(std::string_view verb, Error error) {
+    publish([&](Snapshot& s) { set_error(s, verb, std::move(error)); });
   }
+  static void set_error(Snapshot& s, std::string_view verb, Error error);
+  // A job begins: what failed before is over.
+  void publish_begin(std::string_view verb);
 
   // Long and concurrent jobs (session_jobs.cpp).
   void run_jobs();

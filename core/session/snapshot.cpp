@@ -13,6 +13,7 @@ Snapshot blank(const Snapshot& before) {
   Snapshot snapshot;
   snapshot.revision = before.revision;
   snapshot.recent = before.recent;
+  snapshot.failure = before.failure;
   snapshot.run = before.run;
   snapshot.run_numbers = before.run_numbers;
   snapshot.explained = before.explained;

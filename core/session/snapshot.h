@@ -55,6 +55,12 @@ struct ExplainedText {
   Explanation explanation;
   std::string nearest;  // the most similar known message; may be empty
 };
+// A command that failed and was not cancelled.
+struct FailedCommand {
+  std::string verb;
+  Error error;
+};
+
 // By tensor: statistics of tiles, possibly incomplete.
 using TileValuesOf = std::map<TensorId, std::shared_ptr<const verbs::TileValues>>;
 
@@ -104,7 +110,9 @@ struct Snapshot {
   std::optional<ChunkId> chunk;           // selected tile
   std::optional<std::size_t> finding;     // selected index in report->findings
   std::string wanted_finding;  // mark of a finding (place_mark.h) that the next check selects
-  std::optional<Error> error;  // of the last failed command
+  std::optional<Error> error;  // of the last failed command, until the next job
+  // The last failure, until that command begins again; null: none.
+  std::shared_ptr<const FailedCommand> failure;
   std::shared_ptr<const ShownBytes> bytes;                  // null: not shown
   std::shared_ptr<const ShownValues> values;                // null: not shown
   std::shared_ptr<const TileValuesOf> tile_values;          // null: none

@@ -1,6 +1,8 @@
 // The end of a repair, and the bar while it runs, driven without a window.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "make/snapshots.h"
 #include "views/driver.h"
 
@@ -44,6 +46,26 @@ TEST_CASE("a certificate of many tensors draws only what is seen") {
   };
   int few = vertices_of(100);
   CHECK(vertices_of(200'000) < few * 2);
+}
+
+TEST_CASE("certificate: one with a broken seal claims nothing") {
+  for (const bool sealed : {true, false}) {
+    auto snapshot = certified(5);
+    auto list = std::make_shared<verbs::CertificateList>(*snapshot->certificate);
+    list->sealed = sealed;
+    snapshot->certificate = list;
+    Driver driver(snapshot);
+    driver.desk.certificate_open = true;
+    driver.frame();
+    driver.frame();
+    const auto shows = [&](const char* text) {
+      return std::ranges::any_of(driver.marks.texts, [&](const TextMark& mark) {
+        return mark.layer == 2 && mark.text.find(text) != std::string::npos;
+      });
+    };
+    CHECK(shows("Nothing is lost") == sealed);
+    CHECK(shows("proves") == !sealed);
+  }
 }
 
 TEST_CASE("a repair in place is taken back or kept from the bar, after a question") {

@@ -92,6 +92,27 @@ TEST_CASE("run: the banner counts steps by verdict") {
   CHECK(text.tone == Tone::kBad);
 }
 
+TEST_CASE("run: entries beyond the limit and a folder that is gone leave no calm banner") {
+  auto snapshot = three_steps();
+  auto run = std::make_shared<verbs::RunSteps>(*snapshot->run);
+  run->steps.erase(run->steps.begin());
+  snapshot->run = run;
+  CHECK(verdict_of(*snapshot, {}, {}).tone == Tone::kOk);
+  run->not_read = 240;
+  CHECK(verdict_of(*snapshot, {}, {}).tone != Tone::kOk);
+  CHECK(verdict_of(*snapshot, {}, {}).title.find("240 older entries") != std::string::npos);
+  run->not_read = 0;
+  run->error = Error{ErrorKind::kIo, "cannot open it", {"/runs/7"}, ""};
+  CHECK(verdict_of(*snapshot, {}, {}).tone == Tone::kBad);
+  CHECK(verdict_of(*snapshot, {}, {}).detail.find("/runs/7") != std::string::npos);
+  run->steps.clear();
+  const VerdictText gone = verdict_of(*snapshot, {}, {});
+  CHECK(gone.tone == Tone::kBad);
+  CHECK(gone.title.find("0 steps") == std::string::npos);
+  Driver driver(snapshot);
+  for (Key key : {Key::kDown, Key::kUp, Key::kEnter}) CHECK(driver.frame({{key}}).empty());
+}
+
 TEST_CASE("disk: files that changed are said in the banner with the way to open them again") {
   auto snapshot = make::healthy();
   snapshot->changed_on_disk = "1 file was written (__0_0.distcp)";

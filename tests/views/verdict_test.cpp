@@ -5,6 +5,7 @@
 
 #include "core/formats/dcp/dcp_formats.h"
 #include "core/model/builder.h"
+#include "core/repair/run/estimate_text.h"
 #include "core/rules/unreadable.h"
 #include "make/snapshots.h"
 
@@ -43,6 +44,21 @@ TEST_CASE("a repair that mends all says that nothing is lost, one that leaves a 
   std::string partly = detail(planned({finding_of("partly-lost")}));
   CHECK(partly.find("Nothing is lost") == std::string::npos);
   CHECK(partly.find("1 finding stays unrepaired") != std::string::npos);
+}
+
+TEST_CASE(
+    "a plan that is not lossless never says that nothing is lost, in the banner or above its "
+    "steps") {
+  for (const bool lossless : {true, false}) {
+    Snapshot snapshot = planned({});
+    auto plan = std::make_shared<Plan>(*snapshot.plan);
+    plan->lossless = lossless;
+    snapshot.plan = plan;
+    for (const std::string& text : {verdict_of(snapshot, {}, {}).detail, summary_text_of(*plan)}) {
+      CHECK((text.find("Nothing is lost") != std::string::npos) == lossless);
+      CHECK((text.find("stays lost") != std::string::npos) == !lossless);
+    }
+  }
 }
 
 TEST_CASE("lost files without a remedy: the next step is to fill what is lost") {

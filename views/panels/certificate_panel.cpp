@@ -83,7 +83,11 @@ void draw_summary_of(Frame& frame, Column& column, const CertificateList& list) 
   said += !list.lossless         ? " The lost elements stay listed in the certificate."
           : list.dropped.empty() ? " Nothing is lost."
                                  : " No element is lost.";
-  if (!list.sealed) said += " It is not what was written: somebody has changed it.";
+  // What a changed certificate claims is not repeated.
+  if (!list.sealed)
+    said =
+        "The seal does not match: this certificate was changed after the repair, and proves "
+        "nothing. Verify the result again.";
   paragraph(frame, column, frame.fonts.text, list.sealed ? frame.theme.text : frame.theme.bad,
             said);
   if (frame.snapshot.repaired != nullptr) {

@@ -35,10 +35,12 @@ std::string summary_of(const Frame& frame) {
       snapshot.edits == nullptr ? nullptr : snapshot.edits->edit().written.get();
   if (written == nullptr && plan.empty() && plan.undecided.empty())
     return "No finding asks for a repair. What was not checked is named at the top.";
-  if (written == nullptr && plan.empty() && !plan.undecided.empty())
-    return (is_diagnosed_remotely(snapshot) ? "What was found over there is planned over there. "
-                                            : "No step mends this safely. ") +
-           unreadable_text(frame.digest.about->unreadable) + ".";
+  if (written == nullptr && plan.empty() && !plan.undecided.empty()) {
+    const std::string unreadable = unreadable_text(frame.digest.about->unreadable);
+    return (is_diagnosed_remotely(snapshot) ? "What was found over there is planned over there."
+                                            : "No step mends this safely.") +
+           (unreadable.empty() ? "" : " " + unreadable + ".");
+  }
   if (written == nullptr) return text.empty() ? summary_text_of(plan) : text;
   return text + (text.empty() ? "" : " ") +
          fmt::format("{}, {} as {}: {} made, {} kept as they are.",

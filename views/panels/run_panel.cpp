@@ -141,7 +141,7 @@ void open_step(Frame& frame, UiState& state, const verbs::RunSteps& run, const S
 
 // Moves the chosen row by keys; returns true if Enter opens it.
 bool move_chosen_row(Frame& frame, UiState& state, std::size_t rows) {
-  if (is_covered(state)) return false;
+  if (is_covered(state) || rows == 0) return false;
   for (KeyPress key : frame.keys) {
     const bool down = key.key == Key::kDown, up = key.key == Key::kUp;
     if ((!down && !up) || key.alt) continue;
@@ -262,12 +262,12 @@ std::optional<StepChoice> draw_run_parts(Frame& frame, UiState& state, Column& c
 }  // namespace
 
 bool run_is_shown(const Snapshot& snapshot) {
-  return snapshot.checkpoint == nullptr && snapshot.run != nullptr && !snapshot.error;
+  return snapshot.checkpoint == nullptr && snapshot.run != nullptr;
 }
 
 void draw_run(Frame& frame, UiState& state, Region region) {
   const verbs::RunSteps& run = *frame.snapshot.run;
-  if (!run.is_complete() && !frame.job.looking &&
+  if (!run.is_complete() && !run.error && !frame.job.looking &&
       state.run.asked_for.lock() != frame.snapshot.run) {
     state.run.asked_for = frame.snapshot.run;
     frame.emit(RunCommand{});

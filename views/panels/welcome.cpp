@@ -188,11 +188,6 @@ void draw_open_error(Frame& frame, UiState& state, Region region) {
     head(frame, inside, "WHAT TO DO");
     body(frame, inside, error.advice, Gap::kLarge);
   }
-  if (is_possible(Action::kRun, frame, state)) {
-    if (Line(frame, inside, 30, Gap::kLarge)
-            .button("open/run", "Back to the steps of the run", Action::kRun))
-      run(Action::kRun, frame, state);
-  }
   head(frame, inside, "OPEN ANOTHER");
   if (path_line(frame, state, inside)) open_path(frame, state);
   Line line(frame, inside, 30, Gap::kMedium);

@@ -34,6 +34,8 @@ std::string summary_text_of(const Plan& plan) {
   if (lost > 0)
     text += plural(static_cast<std::uint64_t>(lost), "element") + (lost == 1 ? " is" : " are") +
             " lost; the certificate names every one. ";
+  else if (!plan.lossless && left.empty())
+    text += "What was lost stays lost. ";
   else if (left.empty())
     text += plan.undecided.empty() ? "Nothing is lost. " : "These steps lose nothing. ";
   if (const std::string gone = unreadable_text(unreadable_in(plan.undecided)); !gone.empty())

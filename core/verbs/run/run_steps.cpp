@@ -97,7 +97,9 @@ std::vector<ListedPlace> list_step_folders(FolderListing listing, std::size_t& n
 // The examined row of a step if its files have not changed; otherwise null.
 const RunStep* unchanged_step(const RunSteps& before, const RunStep& step) {
   auto found = std::ranges::find(before.steps, step.name, &RunStep::name);
-  const bool is_same = found != before.steps.end() && found->is_known && found->stamp == step.stamp;
+  // A step that could not be opened is examined again: the disk may have been away.
+  const bool is_same = found != before.steps.end() && found->is_known && found->verdict &&
+                       found->stamp == step.stamp;
   return is_same ? &*found : nullptr;
 }
 
@@ -202,6 +204,7 @@ bool RunSteps::is_complete() const {
 }
 
 bool RunSteps::is_like(const RunSteps& other) const {
+  if (error.has_value() != other.error.has_value() || not_read != other.not_read) return false;
   return std::ranges::equal(steps, other.steps, [](const RunStep& a, const RunStep& b) {
     return a.name == b.name && a.stamp == b.stamp;
   });
@@ -219,6 +222,12 @@ RunSteps list_run(const std::string& path, const RunSteps* before) {
   FolderListing listing = list_folder(path);
   run.path = listing.path;
   run.error = listing.error;
+  if (run.error) {
+    if (before == nullptr || before->path != run.path) return run;
+    RunSteps lost = *before;
+    lost.error = std::move(run.error);
+    return lost;
+  }
   const std::vector<ListedPlace> places = list_step_folders(std::move(listing), run.not_read);
   const std::string base = run.path == "/" ? "/" : run.path + "/";
   for (const ListedPlace& place : places) {

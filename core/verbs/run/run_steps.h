@@ -40,9 +40,9 @@ struct RunSteps {
   std::string path;            // resolved path of the folder
   std::vector<RunStep> steps;  // newest first, by natural order of names
   std::size_t not_read = 0;    // number of further folders beyond the limit
-  std::optional<Error> error;  // why listing failed
+  std::optional<Error> error;  // why listing failed; the steps are those that were listed before
   bool is_complete() const;
-  // True if both have the same steps with the same files.
+  // True if both have the same steps with the same files, or cannot be listed.
   bool is_like(const RunSteps& other) const;
   // The last examined step, to be compared with the step before it.
   std::shared_ptr<const Checkpoint> last;

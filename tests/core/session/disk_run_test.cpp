@@ -85,6 +85,27 @@ TEST_CASE("run: a step opens, and its run stays known") {
   CHECK(run.now()->run->steps.size() == 2);
 }
 
+TEST_CASE("run: a folder that is away keeps its rows and says so, until it is back") {
+  DiskSession run;
+  fs::create_directory(run.folder / "run");
+  put_step(run.folder / "run/step_1");
+  put_step(run.folder / "run/step_2");
+  run.apply({OpenCommand{run.folder / "run"}, RunCommand{}});
+  REQUIRE(run.now()->run->is_complete());
+  fs::rename(run.folder / "run", run.folder / "away");
+  run.apply({RunCommand{}});
+  CHECK(run.now()->run->error.has_value());
+  REQUIRE(run.now()->run->steps.size() == 2);
+  CHECK(run.now()->run->steps[0].verdict == Verdict::kClean);
+  const auto revision = run.now()->revision;
+  run.apply({RunCommand{}});
+  CHECK(run.now()->revision == revision);
+  fs::rename(run.folder / "away", run.folder / "run");
+  run.apply({RunCommand{}});
+  CHECK_FALSE(run.now()->run->error.has_value());
+  CHECK(run.now()->run->is_complete());
+}
+
 TEST_CASE("run: what was read of one run is not shown under the name of another") {
   Snapshot before, now;
   before.run = std::make_shared<const verbs::RunSteps>();

@@ -28,6 +28,27 @@ TEST_CASE("what was asked for after a failed opening never hides why it failed")
   }
 }
 
+TEST_CASE("failure: it stays until the same command begins again, a cancel is none") {
+  Session session;
+  session.apply(OpenCommand{"/no/such/checkpoint"});
+  session.wait();
+  REQUIRE(session.snapshot()->failure != nullptr);
+  CHECK(session.snapshot()->failure->verb == "open");
+  session.apply(SavePlanCommand{"/no/such/folder/plan.json"});
+  session.wait();
+  CHECK(session.snapshot()->failure->verb == "plan-save");
+  session.apply(OpenCommand{case_dir("s1_placement_not_transposed/ckpt")});
+  session.wait();
+  CHECK_FALSE(session.snapshot()->error.has_value());
+  REQUIRE(session.snapshot()->failure != nullptr);
+  CHECK(session.snapshot()->failure->verb == "plan-save");
+  session.apply(SavePlanCommand{"/no/such/folder/plan.json"});
+  session.apply(CancelCommand{});
+  session.wait();
+  session.apply(SelectTensorCommand{"no such tensor"});
+  CHECK(session.snapshot()->failure->verb == "select");
+}
+
 TEST_CASE("a check with nothing open says so") {
   Session session;
   session.apply(CheckCommand{});
