@@ -101,7 +101,8 @@ void draw_bar(Frame& frame, const JobState& job, ImDrawList* draw, ImVec2 min, I
   }
 }
 
-// What stopping the job leaves, as the end of a sentence.
+}  // namespace
+
 const char* stop_words(const JobState& job) {
   if (job.past_proof && job.on_stop != StopEffect::kNothingWritten)
     return "the result is written and proved, and stays";
@@ -119,6 +120,14 @@ const char* stop_words(const JobState& job) {
   }
   return "";
 }
+
+bool is_asked_before_stopping(const JobState& job) {
+  constexpr double kMissed = 5;  // seconds of reading that a user would miss
+  if (!job.running || job.stopping) return false;
+  return job.on_stop != StopEffect::kNothingWritten || job.seconds >= kMissed;
+}
+
+namespace {
 
 // Text about what remains on disk if the user quits now.
 std::string paused_text(const JobState& job) {

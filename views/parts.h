@@ -44,6 +44,10 @@ bool bar_shows_error(const Frame& frame, const UiState& state);
 // Hides the last failure until the next one.
 bool dismiss_button(Frame& frame, UiState& state, const char* id, ImVec2 middle);
 float job_bar_height(const Frame& frame);
+// What stopping the job leaves, as the end of a sentence.
+const char* stop_words(const JobState& job);
+// True if closing the window or the tab asks about the job: it writes, or has read for a while.
+bool is_asked_before_stopping(const JobState& job);
 void draw_job_bar(Frame& frame, UiState& state, Region region);
 void draw_welcome(Frame& frame, UiState& state, Region region);
 // The steps of a run, if its folder was opened.

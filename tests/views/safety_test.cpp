@@ -230,34 +230,47 @@ TEST_CASE("undo and commit ask first, and no key says yes") {
   }
 }
 
-TEST_CASE("quitting asks where a job writes, and nowhere else") {
+TEST_CASE("quit: every job that writes, or has read for a while, is asked about and named") {
   for (bool by_window : {false, true}) {
-    for (bool is_writing : {false, true}) {
-      CAPTURE(by_window);
-      CAPTURE(is_writing);
-      JobState job;
-      job.running = true;
-      job.title = "Repairing";
-      job.writes = is_writing;
-      Driver driver(make::demo_planned());
-      driver.show(make::demo_planned(), job);
-      driver.frame();
-      if (by_window) driver.desk.quit_wanted = true;
-      driver.frame(by_window ? std::vector<KeyPress>{} : std::vector{key_of(Action::kQuit)});
-      CHECK(driver.desk.quit != is_writing);
-      CHECK(driver.desk.asked.has_value() == is_writing);
-      if (!is_writing) continue;
-      driver.frame();
-      CHECK(driver.text_faults().empty());
-      driver.click("question/yes");
-      CHECK(driver.desk.quit);
+    for (bool is_concurrent : {false, true}) {
+      for (bool is_writing : {false, true}) {
+        for (double seconds : {0.5, 600.0}) {
+          CAPTURE(by_window);
+          CAPTURE(is_concurrent);
+          CAPTURE(is_writing);
+          CAPTURE(seconds);
+          JobState job;
+          job.running = true;
+          job.title = "Hashing every tensor";
+          job.seconds = seconds;
+          if (is_writing) job.on_stop = StopEffect::kDiscarded;
+          Driver driver(make::demo_planned());
+          if (is_concurrent)
+            driver.show(make::demo_planned(), {}, {job});
+          else
+            driver.show(make::demo_planned(), job);
+          driver.frame();
+          if (by_window) driver.desk.quit_wanted = true;
+          driver.frame(by_window ? std::vector<KeyPress>{} : std::vector{key_of(Action::kQuit)});
+          const bool asks = is_writing || seconds > 60;
+          CHECK(driver.desk.quit != asks);
+          CHECK(driver.desk.asked.has_value() == asks);
+          if (!asks) continue;
+          CHECK(driver.desk.asked_text.find(job.title) != std::string::npos);
+          driver.frame();
+          CHECK(driver.text_faults().empty());
+          driver.click("question/yes");
+          CHECK(driver.desk.quit);
+        }
+      }
     }
   }
 }
 
 TEST_CASE("a question whose job has ended goes away by itself") {
   JobState job;
-  job.running = job.writes = true;
+  job.running = true;
+  job.on_stop = StopEffect::kResumable;
   job.title = "Repairing";
   Driver driver(make::demo_planned());
   driver.show(make::demo_planned(), job);

@@ -13,9 +13,10 @@ namespace shw {
 void draw_question(Frame& frame, UiState& state) {
   const ActionRow& row = row_of(*state.asked);
   const std::string question = row.question(frame);
-  // The answer is about what was asked: another subject needs another question.
-  if (question.empty() || question != state.asked_text || !row.is_possible(frame, state))
-    return state.asked.reset();
+  // The answer is about what was asked: another subject needs another question. Jobs come and go
+  // while the user is asked about closing.
+  const bool is_same = question == state.asked_text || row.overlay == OverlayPolicy::kAlways;
+  if (question.empty() || !is_same || !row.is_possible(frame, state)) return state.asked.reset();
   Column column;
   const float height = std::max(frame.px(190), state.question_height);
   if (!begin_overlay(frame, "##question", {frame.px(520), height}, column)) state.asked.reset();
