@@ -108,9 +108,11 @@ void request_action(Action action, Frame& frame, UiState& state) {
     // A dry run writes nothing, and its result is shown there.
     if (action != Action::kDryRun) return;
   }
-  if (row.question != nullptr && !row.question(frame).empty()) {
+  const std::string question = row.question == nullptr ? std::string() : row.question(frame);
+  if (!question.empty()) {
     state.palette_open = false;
     state.asked = action;
+    state.asked_text = question;
     return;
   }
   if (!is_allowed_over_panel(row, state)) close_panels(state);

@@ -62,11 +62,7 @@ std::shared_ptr<Snapshot> given(Given what) {
     s->compared = both;
     s->compared_with = "/runs/7/step_8000";
   }
-  if (what == Given::kHalfMade) {
-    verbs::RepairTarget target;
-    target.half_made = {"/runs/7/half"};
-    s->target = std::make_shared<const verbs::RepairTarget>(target);
-  }
+  if (what == Given::kHalfMade) s = make::with_stopped_run(s);
   if (what == Given::kEdited) {
     auto edits = std::make_shared<PlanEdits>();
     auto edit = std::make_shared<PlanEdit>();
@@ -118,9 +114,10 @@ const Deed kDeeds[] = {
     {Action::kDryRun, Given::kPlanned, "dry-run", [](const Driver& d) { return d.desk.plan_open; }},
     {Action::kPlanUndo, Given::kEdited, "target", [](const Driver& d) { return d.desk.plan_open; }},
     {Action::kPlanRedo, Given::kEdited, "target", [](const Driver& d) { return d.desk.plan_open; }},
-    {Action::kResume, Given::kHalfMade, "target", [](const Driver& d) { return d.desk.plan_open; }},
-    {Action::kRollBack, Given::kHalfMade, "target",
-     [](const Driver& d) { return d.desk.plan_open; }},
+    {Action::kResume, Given::kHalfMade, "",
+     [](const Driver& d) { return d.desk.asked == Action::kResume; }},
+    {Action::kRollBack, Given::kHalfMade, "",
+     [](const Driver& d) { return d.desk.asked == Action::kRollBack; }},
     {Action::kCommit, Given::kRepaired, "",
      [](const Driver& d) { return d.desk.asked == Action::kCommit; }},
     {Action::kCertificate, Given::kRepaired, "",
