@@ -353,6 +353,14 @@ std::string_view evidence_description(std::string_view key) {
   return row == nullptr ? "" : row->says;
 }
 
+const std::vector<std::string>* tensors_of_boxes(const Finding& finding, std::size_t count) {
+  for (const auto& [key, value] : finding.evidence) {
+    const auto* tensors = std::get_if<std::vector<std::string>>(&value);
+    if (tensors != nullptr && key.ends_with("_in") && tensors->size() == count) return tensors;
+  }
+  return nullptr;
+}
+
 bool is_evidence(std::string_view key, const EvidenceValue& value) {
   const EvidenceKey* row = find_key(key);
   const auto type = static_cast<EvidenceTypes>(1 << value.index());

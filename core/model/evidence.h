@@ -48,6 +48,10 @@ const Value* find_evidence(const Finding& finding, std::string_view key) {
   return nullptr;
 }
 
+// The tensor of each of the `count` boxes in an evidence, which another one lists ("missing_in" of
+// "missing_boxes"); null where the finding does not say.
+const std::vector<std::string>* tensors_of_boxes(const Finding& finding, std::size_t count);
+
 inline bool has_evidence(const Finding& finding, std::string_view key) {
   return std::any_of(finding.evidence.begin(), finding.evidence.end(),
                      [&](const auto& entry) { return entry.first == key; });

@@ -110,15 +110,6 @@ void plan_tiles(const Checkpoint& checkpoint, const PlannedTensor& planned, Pict
   picture.after = std::move(tiles);
 }
 
-// The tensor of each box, if the evidence lists them next to the boxes ("missing_in").
-const std::vector<std::string>* tensors_of_boxes(const Finding& finding, std::size_t boxes) {
-  for (const auto& [label, value] : finding.evidence) {
-    const auto* names = std::get_if<std::vector<std::string>>(&value);
-    if (names != nullptr && label.ends_with("_in") && names->size() == boxes) return names;
-  }
-  return nullptr;
-}
-
 std::string filled_note(const Finding& finding, std::string_view fqn) {
   const auto* fills = find_evidence<std::vector<std::string>>(finding, "filled_with");
   const auto at = std::ranges::find(finding.subjects, fqn) - finding.subjects.begin();

@@ -339,9 +339,8 @@ MapPicture map_of(const Frame& frame, const UiState& state, const Picture& pictu
                  state.map.slice,
                  view,
                  true,
-                 after,
-                 after ? std::span<const Box>(picture.lost) : std::span<const Box>(picture.missing),
-                 after ? std::span<const Box>() : std::span<const Box>(picture.overlapping)};
+                 after};
+  map.bad_boxes = after ? picture.lost : picture.missing;
   map.colouring = colouring_of(frame, state);
   map.paint = paint_of(frame, state);
   if (after) {
@@ -349,6 +348,7 @@ MapPicture map_of(const Frame& frame, const UiState& state, const Picture& pictu
     map.bad_word = "lost";
     map.bad_note = picture.fill_text;
   } else {
+    map.twice_boxes = picture.overlapping;
     map.filled_boxes = picture.filled;
     map.filled_note = picture.filled_note;
   }

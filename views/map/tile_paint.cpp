@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/base/natural_order.h"
+#include "core/model/evidence.h"
 #include "core/model/reachable.h"
 #include "core/rules/unreadable.h"
 #include "views/text.h"
@@ -109,18 +110,6 @@ class TilesOfFinding {
     return placed;
   }
 
-  // The tensor of each box in the evidence `label`; null where the finding does not name them.
-  const std::vector<std::string>* tensors_of_boxes(std::string_view label,
-                                                   std::size_t count) const {
-    for (const auto& [key, value] : finding_.evidence) {
-      if (key.size() != label.size() + 3 || !key.starts_with(label) || !key.ends_with("_in"))
-        continue;
-      const auto* tensors = std::get_if<std::vector<std::string>>(&value);
-      if (tensors != nullptr && tensors->size() == count) return tensors;
-    }
-    return nullptr;
-  }
-
   // Boxes of a finding about several tensors count where it names the tensor of each.
   bool by_box(std::vector<bool>& named) const {
     auto chunks = checkpoint_.chunks(picture_.tensor);
@@ -130,7 +119,7 @@ class TilesOfFinding {
     for (const auto& [label, value] : finding_.evidence) {
       const auto* boxes = std::get_if<std::vector<Box>>(&value);
       if (boxes == nullptr || boxes->empty()) continue;
-      const auto* tensors = tensors_of_boxes(label, boxes->size());
+      const auto* tensors = tensors_of_boxes(finding_, boxes->size());
       if (tensors == nullptr && finding_.subjects.size() > 1) continue;
       for (std::size_t b = 0; b < boxes->size() && most > 0; ++b) {
         if (tensors != nullptr && (*tensors)[b] != fqn) continue;
