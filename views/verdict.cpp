@@ -373,7 +373,9 @@ void mention_tensor_numbers(const Snapshot& snapshot, const FindingEffects& abou
   if (about.nan_tensors != 0) text.title += "; NaN in " + plural(about.nan_tensors, "tensor");
   if (about.infinite_tensors != 0)
     text.title += "; infinite elements in " + plural(about.infinite_tensors, "tensor");
-  if (about.nan_tensors + about.infinite_tensors != 0 &&
+  const std::size_t not_whole = snapshot.numbers->not_whole;
+  if (not_whole != 0) text.title += "; " + plural(not_whole, "tensor") + " could not be read whole";
+  if (about.nan_tensors + about.infinite_tensors + not_whole != 0 &&
       (text.tone == Tone::kOk || text.tone == Tone::kQuiet))
     text.tone = Tone::kWarn;
 }

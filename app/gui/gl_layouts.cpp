@@ -2,6 +2,8 @@
 
 #include <GL/gl.h>
 
+#include <iterator>
+
 #include "core/base/threads.h"
 #include "views/layout_cache.h"
 
@@ -73,6 +75,7 @@ const PaintedLayout* GlLayouts::get(int slot, const TileRequest& request) {
   if (found != shown_.end() && same_request(found->second.request, request)) return &found->second;
   if (request.tiles->size() <= kAtOnce || !thread_.joinable())
     return show(slot, paint_layout(request));
+  waiting_.insert(slot);
   std::optional<PaintedLayout> ready;
   {
     std::lock_guard lock(mutex_);
@@ -92,6 +95,20 @@ const PaintedLayout* GlLayouts::get(int slot, const TileRequest& request) {
   return found != shown_.end() ? &found->second : nullptr;
 }
 
+void GlLayouts::end_frame() {
+  {
+    std::lock_guard lock(mutex_);
+    std::erase_if(wanted_, [&](const auto& each) { return !waiting_.contains(each.first); });
+    for (auto made = ready_.begin(); made != ready_.end();) {
+      const bool is_needed = waiting_.contains(made->first);
+      if (!is_needed) done_with_.push_back(std::move(made->second));
+      made = is_needed ? std::next(made) : ready_.erase(made);
+    }
+  }
+  waiting_.clear();
+  changed_.notify_all();
+}
+
 void GlLayouts::wait() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return wanted_.empty() && !working_; });
@@ -99,7 +116,7 @@ void GlLayouts::wait() {
 
 bool GlLayouts::pending() const {
   std::lock_guard lock(mutex_);
-  return !wanted_.empty() || working_ || !ready_.empty();
+  return !wanted_.empty() || working_;
 }
 
 void GlLayouts::work() {

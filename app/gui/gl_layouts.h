@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -21,8 +22,11 @@ class GlLayouts final : public Layouts {
   explicit GlLayouts(std::function<void()> wake);
   ~GlLayouts() override;
   const PaintedLayout* get(int slot, const TileRequest& request) override;
+  // Call after each frame: layouts that it did not need are dropped.
+  void end_frame();
   // Waits until all layouts are done, for screenshots.
   void wait();
+  // True while a layout is being made. One that is made and not asked for needs no frames.
   bool pending() const;
 
  private:
@@ -32,6 +36,7 @@ class GlLayouts final : public Layouts {
 
   std::function<void()> wake_;
   std::map<int, PaintedLayout> shown_;
+  std::set<int> waiting_;  // slots that lack their layout in this frame
   std::map<std::uintptr_t, std::pair<int, int>> sizes_;  // sizes of textures
   mutable std::mutex mutex_;
   std::condition_variable changed_;

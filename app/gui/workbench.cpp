@@ -51,9 +51,8 @@ void Workbench::watch_disk() {
     while (!changed_.wait_for(lock, pause, [&] { return stopping_; })) {
       lock.unlock();
       auto snapshot = session_.snapshot();
-      // Skipped while a job runs, because it may write files itself or would be restarted.
-      const JobState job = session_.job();
-      if (!job.running && !job.looking) {
+      // A repair in place is our own change. Looks take turns with tiles that are being read.
+      if (!session_.job().changes_open) {
         if (snapshot->checkpoint != nullptr) session_.apply(DiskCommand{});
         if (run_is_shown(*snapshot) && (snapshot->run->is_complete() || snapshot->run->error))
           session_.apply(RunCommand{});
@@ -146,6 +145,7 @@ std::optional<TabRequest> Workbench::draw(const Fonts& fonts, float scale, doubl
   frame.marks = &marks_;
   frame.open_tabs = &tabs;
   draw_ui(frame, ui_);
+  layouts_.end_frame();
   title_ = window_title(*digest, shown_job(job, concurrent_jobs));
   if (!commands.empty()) apply(std::move(commands));
   return std::move(frame.tab_request);

@@ -78,6 +78,8 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
   options.mesh = c.mesh;
   const std::string asked = options.checkpoint;
   SHW_TRY(std::vector<verbs::NewestStep> settled, verbs::resolve_newest_steps(options, progress));
+  for (std::string* path : {&options.checkpoint, &options.spec, &options.against})
+    *path = verbs::absolute_path(std::move(*path));
   // A spec or reference applies to one step, so the command line's choice of step is opened.
   const bool judges_one = !options.spec.empty() || !options.against.empty();
   std::shared_ptr<const verbs::RunSteps> run;  // of the only step of a folder
@@ -199,6 +201,10 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
   VerbOptions options;
   options.fill = wanted.fill;
   SHW_CHECK(verbs::resolve_newest_steps(options, progress));
+  constexpr std::string_view kFrom = "from:";
+  if (options.fill.starts_with(kFrom))
+    options.fill = std::string(kFrom) +
+                   verbs::absolute_path(verbs::expanded_path(options.fill.substr(kFrom.size())));
   const std::string& fill = options.fill;
   SHW_TRY(std::optional<Plan> filled,
           verbs::plan_dropping_missing_data(verb_inputs(before), fill, progress));

@@ -121,6 +121,7 @@ JobState RunningJob::state() {
   JobState job;
   job.verb = row_of(command).verb;
   job.on_stop = stop_effect_of(command);
+  job.changes_open = changes_open;
   job.title = title;
   job.seconds = std::chrono::duration<double>(now() - begin).count();
   job.running = !is_quick || job.seconds > kNoticed;
@@ -341,7 +342,8 @@ void Session::State::run_jobs() {
       if (next_is_held) job->pause();
       next_is_held = false;
       progress = job->progress;
-      if (changes_what_is_open(job->command, *snapshot)) {
+      job->changes_open = changes_what_is_open(job->command, *snapshot);
+      if (job->changes_open) {
         for (RunningJob& other : concurrent) other.cancel();
         changed.wait(lock, [&] { return stopping || concurrent.empty(); });
         if (stopping) return;

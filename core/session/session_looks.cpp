@@ -78,7 +78,11 @@ void Session::State::run_inspections() {
       std::unique_lock lock(mutex);
       changed.wait(lock, [&] { return stopping || inspection_wanted(); });
       if (stopping) return;
-      auto wanted = std::find_if(looks.begin(), looks.end(), [](const auto& look) { return look; });
+      // In turn: reading tiles, which goes on for minutes, must not keep the others waiting.
+      const auto begin = looks.begin() + static_cast<std::ptrdiff_t>(look_kind) + 1;
+      const auto is_wanted = [](const auto& look) { return look.has_value(); };
+      auto wanted = std::find_if(begin, looks.end(), is_wanted);
+      if (wanted == looks.end()) wanted = std::find_if(looks.begin(), begin, is_wanted);
       command = std::move(**wanted);
       wanted->reset();
       look_running = true;

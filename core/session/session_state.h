@@ -24,6 +24,7 @@ struct RunningJob {
   Command command;
   std::string title;
   bool is_quick = false;
+  bool changes_open = false;  // writes the files of the open checkpoint
   std::shared_ptr<Progress> progress = std::make_shared<Progress>();
   Clock::time_point begin = Clock::now(), pause_begin = begin;
   // begin of the phase seen last, for callers of job()

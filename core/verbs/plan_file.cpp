@@ -1,10 +1,13 @@
 #include "core/verbs/plan_file.h"
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "core/io/output_file.h"
+#include "core/io/path_suffix.h"
 #include "core/io/path_text.h"
 #include "core/io/read_whole.h"
+#include "core/io/remote/remote_path.h"
 #include "core/io/store.h"
 #include "core/repair/plan/plan_fingerprint.h"
 #include "core/repair/run/apply.h"
@@ -39,6 +42,22 @@ std::string expanded_path(std::string path) {
   const char* home = std::getenv("HOME");  // NOLINT(concurrency-mt-unsafe): nobody sets it
   bool is_known = home != nullptr && *home != 0;
   return is_known && path.starts_with('~') ? expanded(path, without_trailing_slashes(home)) : path;
+}
+
+std::string absolute_path(std::string path) {
+  if (path.empty() || is_remote(path)) return path;
+  if (auto end = parse_computed_suffix(path)) {
+    end->before = absolute_path(std::move(end->before));
+    for (std::string& other : end->others) other = absolute_path(std::move(other));
+    return to_path(*end);
+  }
+  if (path.starts_with('/')) return path;
+  std::error_code failed;
+  const std::string here = std::filesystem::current_path(failed).string();
+  if (failed) return path;
+  while (path.starts_with("./")) path.erase(0, path.find_first_not_of('/', 1));
+  if (path.empty() || path == ".") return here;
+  return (here == "/" ? here : here + "/") + path;
 }
 
 Status save_plan(Store& store, const Opened& opened, const VerbOptions& verb_options,

@@ -19,6 +19,9 @@ namespace shw::verbs {
 
 // Expands "~" and "~/x" like a shell; other paths are unchanged.
 std::string expanded_path(std::string path);
+// The path from the root, for a command that is typed elsewhere: "step_9000" becomes
+// "/runs/7/step_9000". Links stay, so that `latest` is followed each time. Remote paths stay too.
+std::string absolute_path(std::string path);
 
 // Saves the plan atomically for `repair --plan`. Replaces only existing plans; refuses to write
 // into the opened checkpoint.

@@ -125,6 +125,38 @@ TEST_CASE("matrix: a norm that differs from its kind's median is out, and zeros 
   CHECK(matrix.cell(0, 0).zero == 25 * matrix.cell(0, 0).tensors);
 }
 
+TEST_CASE("matrix: a cell of which a part was read counts the elements that are not known") {
+  auto snapshot = std::make_shared<Snapshot>(*make::many_tensors(4000));
+  const Checkpoint& c = *snapshot->checkpoint;
+  const std::uint32_t some = make_digest(snapshot)->overview->matrices.front().cell(1, 0).first;
+  auto numbers = std::make_shared<verbs::CheckpointNumbers>();
+  numbers->tensors.resize(c.tensor_count(), {true, 100, 0, 0, 25, 4});
+  numbers->tensors[some].absent = 40;
+  snapshot->numbers = numbers;
+  const LayerMatrix counted = make_digest(snapshot)->overview->matrices.front();
+  CHECK(counted.cell(1, 0).absent == 40);
+  CHECK(counted.cell(0, 0).absent == 0);
+
+  // Only tiles were read: all of one tensor, then all but one tile.
+  snapshot->numbers = nullptr;
+  const auto with_tiles = [&](bool all) {
+    auto values = std::make_shared<verbs::TileValues>(verbs::unexamined_tiles(c, TensorId{some}));
+    for (std::size_t t = 0; t < values->tiles.size(); ++t) {
+      if (t == 0 && !all) continue;
+      values->tiles[t].state = verbs::TileNumbers::State::kLooked;
+      values->tiles[t].elements = static_cast<std::uint64_t>(
+          volume(c.sizes(c.chunks(TensorId{some})[static_cast<std::uint32_t>(t)])).value());
+    }
+    auto s = std::make_shared<Snapshot>(*snapshot);
+    s->tile_values = std::make_shared<const TileValuesOf>(TileValuesOf{{TensorId{some}, values}});
+    return make_digest(s)->overview->matrices.front().cell(1, 0);
+  };
+  const MatrixCell all = with_tiles(true), most = with_tiles(false);
+  CHECK(all.is_read);
+  CHECK((all.absent == 0) == (all.tensors == 1));
+  CHECK(most.absent > all.absent);
+}
+
 TEST_CASE("matrix: a cell is redder the more of its elements differ, whatever its dtype") {
   auto snapshot = std::make_shared<Snapshot>(*make::many_tensors(4000));
   const LayerMatrix plain = make_digest(snapshot)->overview->matrices.front();

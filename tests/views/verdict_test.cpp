@@ -103,6 +103,19 @@ TEST_CASE("verdict: NaN and infinity that the count found are named, but not tho
   CHECK(verdict_with("causal_mask", 100, 0).title == calm.title + "; NaN in 1 tensor");
 }
 
+TEST_CASE("verdict: tensors that the count could not read whole are named") {
+  auto snapshot = std::make_shared<Snapshot>(*make::healthy());
+  auto numbers = std::make_shared<verbs::CheckpointNumbers>();
+  numbers->tensors.resize(snapshot->checkpoint->tensor_count());
+  snapshot->numbers = numbers;
+  const VerdictText whole = verdict_of(*snapshot, {}, *make_finding_effects(*snapshot));
+  numbers->not_whole = 2;
+  const VerdictText text = verdict_of(*snapshot, {}, *make_finding_effects(*snapshot));
+  CHECK(whole.tone == Tone::kOk);
+  CHECK(text.tone == Tone::kWarn);
+  CHECK(text.title == whole.title + "; 2 tensors could not be read whole");
+}
+
 TEST_CASE("digest: numbers that arrive after the report are counted") {
   auto before = make::healthy();
   const auto digest = make_digest(before);

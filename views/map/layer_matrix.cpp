@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 
@@ -76,17 +77,28 @@ void add_values(const Snapshot& snapshot, TensorId tensor, MatrixCell& cell) {
     cell.nan += numbers.nan;
     cell.zero += numbers.zero;
     cell.squares += numbers.squares;
+    cell.absent += numbers.absent;
     return;
   }
+  if (snapshot.tile_values == nullptr) return;
+  const Checkpoint& checkpoint = *snapshot.checkpoint;
+  std::uint64_t looked = 0;
+  bool is_whole = true;  // several ranks may have saved an element, and only one of them was read
   const verbs::TileValues* values = tile_values_of(snapshot, tensor);
-  if (values == nullptr) return;
-  for (const verbs::TileNumbers& tile : values->tiles) {
+  for (const verbs::TileNumbers& tile :
+       values == nullptr ? std::span<const verbs::TileNumbers>() : std::span(values->tiles)) {
+    is_whole = is_whole && tile.state == verbs::TileNumbers::State::kLooked;
     if (tile.state != verbs::TileNumbers::State::kLooked) continue;
     cell.is_read = true;
-    cell.elements += tile.elements;
+    looked += tile.elements;
     cell.nan += tile.nan;
     cell.zero += tile.zero;
   }
+  cell.elements += looked;
+  if (number_kind(checkpoint.dtype(tensor)) == NumberKind::kOpaque) return;
+  const auto all = static_cast<std::uint64_t>(
+      std::max<std::int64_t>(volume(checkpoint.shape(tensor)).value_or(0), 0));
+  cell.absent += std::max<std::uint64_t>(all > looked ? all - looked : 0, is_whole ? 0 : 1);
 }
 
 void fill_cells(const Snapshot& snapshot, const TensorModules& names,

@@ -23,8 +23,9 @@ struct MatrixCell {
   double differing_share = 0;
   bool is_read = false;  // elements were read, of which the numbers below are
   std::uint64_t elements = 0, nan = 0, zero = 0;
-  double squares = 0;  // sum over the finite elements; 0 where only tiles were read
-  double change = 0;   // of the norm per element, to the median of its column: log2 of the ratio
+  std::uint64_t absent = 0;  // elements of its tensors that were not read
+  double squares = 0;        // sum over the finite elements; 0 where only tiles were read
+  double change = 0;  // of the norm per element, to the median of its column: log2 of the ratio
   double bytes = 0;
 };
 

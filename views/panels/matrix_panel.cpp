@@ -40,7 +40,9 @@ Rgba cell_colour(const Frame& frame, MatrixBy by, const MatrixCell& cell,
       return cell.difference == 0 ? calm : difference_colour(theme, cell, matrix.most_differing);
     case MatrixBy::kNan:
       if (!cell.is_read) return theme.raised;
-      return cell.nan != 0 ? theme.bad : mix(calm, theme.ok, 0.5f);
+      if (cell.nan != 0) return theme.bad;
+      // Nothing is known of the elements that were not read.
+      return cell.absent != 0 ? mix(theme.raised, theme.unknown, 0.4f) : mix(calm, theme.ok, 0.5f);
     case MatrixBy::kNorm: {
       if (!cell.is_read) return theme.raised;
       // A norm of eight times or an eighth of the kind's median has the full colour.
@@ -80,6 +82,9 @@ std::string cell_text(const Frame& frame, const LayerMatrix& matrix, std::size_t
   if (cell.is_read)
     text += fmt::format("\n{} NaN, {} zeros in {} elements that were read", human_count(cell.nan),
                         human_count(cell.zero), human_count(cell.elements));
+  if (cell.is_read && cell.absent != 0)
+    text += "\n" + plural(cell.absent, "element") + (cell.absent == 1 ? " was" : " were") +
+            " not read, or cannot be";
   if (matrix.has_norms && cell.is_read)
     text += fmt::format("\nL2 norm {:.5g}; root mean square {:.3g} times the median of its kind",
                         std::sqrt(cell.squares), std::exp2(cell.change));
@@ -94,9 +99,12 @@ std::string matrix_number(MatrixBy by, const MatrixCell& cell) {
     return cell.differing_share > 0 ? fmt::format("{:.3g}%", 100 * cell.differing_share)
                                     : std::string();
   if (!cell.is_read) return {};
-  if (by == MatrixBy::kNan) return human_count(cell.nan);
-  if (by == MatrixBy::kZeros) return human_count(cell.zero);
-  return by == MatrixBy::kNorm ? fmt::format("{:.4g}", std::sqrt(cell.squares)) : std::string();
+  // As in the table of a run: a number of elements that are not all.
+  const std::string part = cell.absent != 0 ? "? " : "";
+  if (by == MatrixBy::kNan) return part + human_count(cell.nan);
+  if (by == MatrixBy::kZeros) return part + human_count(cell.zero);
+  return by == MatrixBy::kNorm ? part + fmt::format("{:.4g}", std::sqrt(cell.squares))
+                               : std::string();
 }
 
 void draw_cell_number(const Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max, Rgba colour,

@@ -1,5 +1,7 @@
 #include "core/verbs/values/tensor_numbers.h"
 
+#include <algorithm>
+
 #include "core/facts/values/tensor_statistics.h"
 
 namespace shw::verbs {
@@ -25,9 +27,14 @@ Result<CheckpointNumbers> numbers_of_tensors(const Checkpoint& checkpoint, Progr
   numbers.tensors.resize(checkpoint.tensor_count());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const Statistics& s = counted[i].statistics;
-    numbers.tensors[index_of(tensors[i])] = {s.elements > 0, s.elements, s.nan,
-                                             s.infinite,     s.zero,     sum_of_squares(s)};
-    if (counted[i].unread > 0 || counted[i].missing > 0) ++numbers.not_whole;
+    const auto count = [](auto elements) {
+      return static_cast<std::uint64_t>(
+          std::max<std::int64_t>(static_cast<std::int64_t>(elements), 0));
+    };
+    const std::uint64_t absent = count(counted[i].unread) + count(counted[i].missing);
+    numbers.tensors[index_of(tensors[i])] = {s.elements > 0, s.elements,        s.nan, s.infinite,
+                                             s.zero,         sum_of_squares(s), absent};
+    if (absent > 0) ++numbers.not_whole;
   }
   return numbers;
 }

@@ -16,7 +16,8 @@ struct TensorNumbers {
   bool is_read = false;        // a float tensor of which an element was read
   std::uint64_t elements = 0;  // number of elements read
   std::uint64_t nan = 0, infinite = 0, zero = 0;
-  double squares = 0;  // sum over the finite elements
+  double squares = 0;        // sum over the finite elements
+  std::uint64_t absent = 0;  // of a float tensor: elements that are missing or cannot be read
 };
 
 struct CheckpointNumbers {

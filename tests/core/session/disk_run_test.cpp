@@ -151,6 +151,27 @@ TEST_CASE("disk: files that someone else changes are named, and opening again fo
   CHECK(one.now()->checkpoint->fqn(*one.now()->tensor) == fqn);
 }
 
+TEST_CASE("disk: changes are noticed while a job is held and while tiles are read") {
+  DiskSession disk;
+  put_step(disk.folder / "step");
+  disk.apply({OpenCommand{disk.folder / "step"}, CheckCommand{}});
+  disk.session.on_change([&] {
+    if (disk.session.job().verb == "check" && !disk.session.job().paused)
+      disk.session.apply(PauseCommand{});
+  });
+  disk.session.apply(CheckCommand{Depth::kHeaders});
+  disk.session.wait();
+  disk.session.on_change(nullptr);
+  REQUIRE(disk.session.job().paused);
+  CHECK_FALSE(disk.session.job().changes_open);
+  fs::resize_file(disk.folder / "step/__0_0.distcp", 10);
+  disk.session.apply({SelectTensorCommand{std::string(disk.now()->checkpoint->fqn(TensorId{0}))},
+                      TileValuesCommand{}, DiskCommand{}});
+  disk.session.wait();
+  CHECK(disk.now()->changed_on_disk.find("__0_0.distcp") != std::string::npos);
+  disk.session.apply(CancelCommand{});
+}
+
 TEST_CASE("commands: passwords and signatures of URLs are not shown") {
   auto text = [](Command command) { return to_text(without_passwords(std::move(command))); };
   CHECK(text(OpenCommand{"https://me:secret@host/ckpt?X-Signature=abc"}).find("secret") ==

@@ -114,8 +114,16 @@ TEST_CASE("tensor numbers: norm, zeros and elements are those of each tensor's s
     CHECK(numbers.is_read);
     CHECK(numbers.elements == static_cast<std::uint64_t>(*volume(c.shape(tensor))));
     CHECK(numbers.nan == 0);
+    CHECK(numbers.absent == 0);
     CHECK(std::isfinite(numbers.squares));
   }
   s.apply({OpenCommand{s.damaged}});
   CHECK(s.now()->numbers == nullptr);
+  s.apply({TensorNumbersCommand{}});
+  REQUIRE(s.now()->numbers != nullptr);
+  std::size_t not_whole = 0;
+  for (const verbs::TensorNumbers& numbers : s.now()->numbers->tensors)
+    not_whole += numbers.absent != 0 ? 1 : 0;
+  CHECK(not_whole > 0);
+  CHECK(s.now()->numbers->not_whole == not_whole);
 }

@@ -6,6 +6,7 @@
 
 #include "core/session/session.h"
 #include "core/temporary_folder.h"
+#include "core/verbs/plan_file.h"
 
 using namespace shw;
 
@@ -49,6 +50,32 @@ TEST_CASE("the newest complete step is opened, and what was passed over stays kn
   snapshot = after(session, {OpenCommand{run / "step_8/@latest"}});
   REQUIRE(snapshot->error.has_value());
   CHECK(snapshot->options.checkpoint == run / "step_8");
+}
+
+TEST_CASE("open: paths that are typed from the working folder are shown from the root") {
+  TemporaryFolder run;
+  for (const char* step : {"step_9", "step_8"}) fs::copy(kStep, run / step);
+  fs::create_directory_symlink(run / "step_9", run / "latest");
+  const fs::path before = fs::current_path();
+  fs::current_path(run.path());
+  const std::string here = fs::current_path().string();
+  Session session;
+  for (const char* typed : {"step_9", "./step_9"}) {
+    auto snapshot = after(session, {OpenCommand{typed, "", "step_8"}, CheckCommand{}});
+    CHECK_FALSE(snapshot->error.has_value());
+    CHECK(snapshot->options.checkpoint == here + "/step_9");
+    CHECK(snapshot->options.against == here + "/step_8");
+  }
+  auto snapshot = after(session, {PlanCommand{"from:step_8"}});
+  CHECK(snapshot->options.fill == "from:" + here + "/step_8");
+  snapshot = after(session, {OpenCommand{"latest"}});
+  CHECK(snapshot->options.checkpoint == here + "/latest");
+  snapshot = after(session, {OpenCommand{"no_step"}});
+  REQUIRE(snapshot->error.has_value());
+  CHECK(snapshot->error->place.file.find("no_step") != std::string::npos);
+  fs::current_path(before);
+  CHECK(verbs::absolute_path("s3://bucket/a") == "s3://bucket/a");
+  CHECK(verbs::absolute_path("").empty());
 }
 
 TEST_CASE("a session does not take what is open for a witness of itself") {
