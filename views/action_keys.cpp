@@ -39,6 +39,8 @@ void escape(Frame& frame, UiState& state, bool typing) {
     state.asked.reset();
   else if (state.palette_open)
     state.palette_open = false;
+  else if (state.save.open)
+    state.save.open = false;
   else if (panel_is_open(state))
     close_panels(state);
   else if (tour_is_on(state))

@@ -13,10 +13,11 @@
 namespace shw {
 namespace {
 
-// Records the tips of all controls for tests, not only of those under the mouse.
+// Records the tips of all controls for tests, not only of those under the mouse: making them all
+// costs more than the frame.
 void note_tip(Frame& frame, std::string_view name, const Tip& tip) {
   if (frame.marks == nullptr) return;
-  frame.marks->tips[std::string(name)] = tip.text();
+  if (frame.marks->wants_tips) frame.marks->tips[std::string(name)] = tip.text();
   if (ImGui::IsItemFocused()) frame.marks->focused = name;
 }
 

@@ -107,7 +107,8 @@ void draw_ui(Frame& frame, UiState& state) {
   frame.tabs = &state.tabs;
   state.tabs.begin(tab_steps(frame, state));
   record_texts(frame.marks);
-  if (frame.snapshot.checkpoint == nullptr) state.plan_open = state.mesh_open = false;
+  if (frame.snapshot.checkpoint == nullptr)
+    state.plan_open = state.mesh_open = state.save.open = false;
   restore_panel(frame, state);
   run_keys(frame, state);
   forget_plan_inputs(frame, state);
@@ -147,6 +148,7 @@ void draw_ui(Frame& frame, UiState& state) {
   if (state.mesh_open) draw_mesh_panel(frame, state);
   if (state.browser.open) draw_browser(frame, state);
   draw_habit_panels(frame, state);
+  if (state.save.open) draw_save_panel(frame, state);
   if (state.palette_open) draw_palette(frame, state);
   if (state.asked) draw_question(frame, state);
   record_texts(nullptr);

@@ -7,6 +7,7 @@
 #include "core/facts/values/value_anomaly.h"
 #include "core/report/text.h"
 #include "core/rules/consequence.h"
+#include "views/panels/evidence_table.h"
 #include "views/text.h"
 
 namespace shw {
@@ -47,6 +48,7 @@ std::shared_ptr<const FindingEffects> make_finding_effects(const Snapshot& snaps
     for (FileId file : places.files(findings[f]))
       about->files[index_of(file)] = std::max(about->files[index_of(file)], mark);
   }
+  about->names = FindingNames(checkpoint, findings);
   about->affected = affected_by(checkpoint, findings);
   about->unreadable = unreadable_in(checkpoint, findings);
   return about;
@@ -114,6 +116,22 @@ std::shared_ptr<const CheckpointCard> make_card(const Snapshot& snapshot) {
   return facts;
 }
 
+namespace {
+
+std::shared_ptr<const std::vector<EvidenceTable>> make_evidence(const Snapshot& snapshot) {
+  std::vector<EvidenceTable> tables;
+  if (snapshot.checkpoint != nullptr && snapshot.report != nullptr) {
+    const std::vector<Finding>& findings = snapshot.report->findings;
+    const std::size_t shown = snapshot.finding.value_or(0);
+    if (!findings.empty())
+      tables =
+          evidence_tables(*snapshot.checkpoint, findings[std::min(shown, findings.size() - 1)]);
+  }
+  return std::make_shared<const std::vector<EvidenceTable>>(std::move(tables));
+}
+
+}  // namespace
+
 std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapshot,
                                           const Digest* before) {
   auto digest = std::make_shared<Digest>();
@@ -151,10 +169,13 @@ std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapsh
   PaintedTiles tiles;
   if (digest->picture)
     tiles = {digest->picture->tensor, digest->picture->saved, digest->picture->after};
-  digest->paints = same_tiles && old->tile_values == snapshot->tile_values
-                       ? before->paints
-                       : make_paints(*snapshot, digest->picture ? &tiles : nullptr,
-                                     same_tiles ? before->paints.get() : nullptr);
+  digest->paints =
+      same_tiles && old->tile_values == snapshot->tile_values
+          ? before->paints
+          : make_paints(*snapshot, digest->about->names, digest->picture ? &tiles : nullptr,
+                        same_tiles ? before->paints.get() : nullptr);
+  const bool same_finding = same_report && old->finding == snapshot->finding;
+  digest->evidence = same_finding ? before->evidence : make_evidence(*snapshot);
   const bool same_run =
       old != nullptr && old->run == snapshot->run && old->run_numbers == snapshot->run_numbers;
   if (same_run)

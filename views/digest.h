@@ -16,8 +16,10 @@
 #include "core/tiles/tile_set.h"
 #include "core/verbs/run/run_matrix.h"
 #include "views/color.h"
+#include "views/finding_names.h"
 #include "views/map/layer_matrix.h"
 #include "views/map/tile_paint.h"
+#include "views/panels/evidence_state.h"
 #include "views/panels/file_shares.h"
 #include "views/tensor_modules.h"
 
@@ -125,7 +127,8 @@ inline constexpr std::uint8_t kMended = 4;  // mark: changed by the repair
 struct FindingEffects {
   std::vector<std::uint32_t> finding_of;  // per tensor: 1 + index of its worst finding, 0: none
   std::vector<std::uint8_t> files;        // per file: worst severity + 1, 0: no finding
-  AffectedCounts affected;                // by findings above info
+  FindingNames names;
+  AffectedCounts affected;  // by findings above info
   Unreadable unreadable;
   // Tensors in which NaN or infinity was counted where the rule `value-statistics` warns of it.
   std::size_t nan_tensors = 0, infinite_tensors = 0;
@@ -141,9 +144,10 @@ struct Digest {
   std::shared_ptr<const MeshInfo> mesh;
   std::shared_ptr<const CheckpointCard> facts;
   std::shared_ptr<const Overview> overview;
-  std::shared_ptr<const Picture> picture;    // null if no tensor is selected
-  std::shared_ptr<const TilePaints> paints;  // of the picture
-  std::shared_ptr<const RunMatrix> run;      // null: no run is known
+  std::shared_ptr<const Picture> picture;                      // null if no tensor is selected
+  std::shared_ptr<const TilePaints> paints;                    // of the picture
+  std::shared_ptr<const RunMatrix> run;                        // null: no run is known
+  std::shared_ptr<const std::vector<EvidenceTable>> evidence;  // of the shown finding; never null
 };
 
 std::shared_ptr<const Digest> make_digest(std::shared_ptr<const Snapshot> snapshot,

@@ -71,6 +71,7 @@ struct TextMark {
 struct Marks {
   std::map<std::string, ImVec4, std::less<>> items;  // x0 y0 x1 y1
   bool wants_texts = false;                          // record every drawn text
+  bool wants_tips = false;                           // record the tip of every control
   std::vector<TextMark> texts;
   std::string tooltip;                                   // of the map, in the last frame
   std::map<std::string, std::string, std::less<>> tips;  // by control: its tooltip

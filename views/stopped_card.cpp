@@ -46,7 +46,7 @@ std::string error_text(const Error& error) {
 std::string title_text(const Frame& frame, const verbs::StoppedRun& run) {
   const std::size_t count = frame.snapshot.stopped->runs.size();
   const std::string which = count > 1 ? fmt::format("1 of {}: ", count) : "";
-  if (run.in_use) return which + "A repair that was not started here: " + printable(run.folder);
+  if (run.in_use) return which + "An unfinished repair: " + printable(run.folder);
   if (run.in_place) return which + "A repair in place was stopped here.";
   return which + "A stopped repair is unfinished: " + printable(run.output) + "; " +
          finished_text(run) + ".";

@@ -18,6 +18,7 @@
 #include "views/panels/panels_state.h"
 #include "views/panels/plan_state.h"
 #include "views/panels/run_state.h"
+#include "views/panels/save_state.h"
 #include "views/panels/table_state.h"
 #include "views/panels/values_state.h"
 #include "views/panels/write_state.h"
@@ -87,6 +88,7 @@ struct UiState {
 
   PlanState plan;  // of the repair panel
   WriteState write;
+  SaveState save;  // of the panel over all others
   bool certificate_open = false;
   bool compare_open = false, compare_wanted = false;  // compare_wanted focuses its text field
   std::string compare_path;

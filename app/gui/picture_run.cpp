@@ -39,11 +39,13 @@ class OffscreenHarness {
     create_imgui(dark_theme(), harness->monitor_, true);
     harness->has_imgui_ = true;
     SHW_CHECK(harness->screen_->attach_imgui());
-    harness->tabs_ = std::make_unique<Tabs>([gpus = options.gpus] {
-      auto bench = std::make_unique<Workbench>(nullptr);
-      bench->set_gpu_detection(gpus);
-      return bench;
-    });
+    harness->tabs_ =
+        std::make_unique<Tabs>([gpus = options.gpus, replays = !options.replay.empty()] {
+          auto bench = std::make_unique<Workbench>(nullptr);
+          bench->marks().wants_tips = replays;
+          bench->set_gpu_detection(gpus);
+          return bench;
+        });
     // Pictures must look the same everywhere, so user settings are used only if requested.
     harness->tabs_->keep_settings_in(options.settings);
     if (options.theme) harness->bench().desk().habits.settings.theme = *options.theme;

@@ -19,6 +19,7 @@
 #include "core/verbs/diff.h"
 #include "core/verbs/disk_state.h"
 #include "core/verbs/names/paired_names.h"
+#include "core/verbs/new_file.h"
 #include "core/verbs/plan_file.h"
 #include "core/verbs/recent.h"
 #include "core/verbs/run/run_numbers.h"
@@ -124,6 +125,7 @@ struct Snapshot {
   std::shared_ptr<const verbs::DiskState> disk;             // files as they were when it was opened
   std::string changed_on_disk;                              // what changed since; empty: nothing
   std::shared_ptr<const ExplainedText> explained;           // null: no message pasted
+  std::shared_ptr<const verbs::NewFilePlace> place;         // of a small file; null: not examined
   std::shared_ptr<const verbs::WrittenReport> written;      // the last report; null: none
   std::shared_ptr<const verbs::SavedValues> saved_values;   // the last file; null: none
   std::shared_ptr<const verbs::WrittenReport> saved_view;   // the last file; null: none

@@ -20,6 +20,7 @@
 #include "tests/bench/bars.h"
 #include "views/desk.h"
 #include "views/imgui_versions.h"
+#include "views/verdict.h"
 
 using namespace shw;
 
@@ -56,6 +57,7 @@ struct Measured {
     auto digest = make_digest(view.snapshot);
     double before = megabytes_in_use();
     UiState desk;
+    Marks marks;  // as in the window
     view.open(desk);
     std::vector<double> times;
     ImVec2 size = ImGui::GetIO().DisplaySize;
@@ -71,7 +73,10 @@ struct Measured {
         JobState job;
         Frame frame{*digest, *view.snapshot, job, dark_theme(), fonts, layouts, commands, {}};
         frame.now = i / 60.0;
+        frame.marks = &marks;
         draw_ui(frame, desk);
+        layouts.end_frame();
+        (void)window_title(*digest, job);
         ImGui::Render();
       });
       if (i >= kWarm) times.push_back(cost);
@@ -162,6 +167,49 @@ std::shared_ptr<Snapshot> compared(std::shared_ptr<Snapshot> snapshot) {
   return s;
 }
 
+// One finding names every tensor, and a repair has filled them all.
+std::shared_ptr<Snapshot> named_and_filled(const std::shared_ptr<Snapshot>& snapshot) {
+  auto s = std::make_shared<Snapshot>(*snapshot);
+  auto report = std::make_shared<CheckReport>(*s->report);
+  Finding finding;
+  finding.rule = "coverage-gap";
+  finding.severity = Severity::kError;
+  FillStep fill;
+  for (TensorId tensor : s->checkpoint->tensors()) {
+    finding.subjects.emplace_back(s->checkpoint->fqn(tensor));
+    fill.tensors.emplace_back(s->checkpoint->fqn(tensor));
+  }
+  finding.evidence.emplace_back("tensors", finding.subjects);
+  report->depth = Depth::kData;
+  report->findings.insert(report->findings.begin(), finding);
+  s->report = report;
+  s->finding = 0;
+  s->tensor = TensorId{static_cast<std::uint32_t>(s->checkpoint->tensor_count() - 1)};
+  s->chunk = s->checkpoint->chunks(*s->tensor)[0];
+  auto plan = std::make_shared<Plan>();
+  plan->steps.emplace_back(fill);
+  PlanEdit executed;
+  executed.changed_tensors = changed_tensors(*plan);
+  executed.plan = executed.whole = s->plan = plan;
+  s->executed = std::make_shared<const PlanEdit>(executed);
+  s->repaired = std::make_shared<const RepairResult>(RepairResult{"/runs/7/repaired", "", false});
+  return s;
+}
+
+std::shared_ptr<Snapshot> browsing(std::size_t entries) {
+  auto s = std::make_shared<Snapshot>();
+  auto listing = std::make_shared<verbs::FolderListing>();
+  listing->asked = listing->path = "/runs/";
+  for (std::size_t i = 0; i < entries; ++i) {
+    verbs::ListedPlace place;
+    place.name = "step_" + std::to_string(i);
+    listing->places.push_back(std::move(place));
+  }
+  listing->looked = entries;
+  s->folder = listing;
+  return s;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -196,6 +244,13 @@ int main(int argc, char** argv) {
       {"desk, layers folded", many, none},
       {"desk, layers unfolded", many,
        [](UiState& d) { d.unfolded = {"state.model.layers.0-7811"}; }},
+      {"a finding names every tensor", named_and_filled(many), none},
+      {"browser, 100,000 entries", browsing(100'000),
+       [](UiState& d) {
+         d.browser.open = true;
+         d.browser.text = "/runs/99";
+         d.browser.asked = "/runs/";
+       }},
       {"table", many, [](UiState& d) { d.table.open = true; }},
       {"overview", many, [](UiState& d) { d.summary_open = true; }},
       {"compare, every tensor differs", compared(many), [](UiState& d) { d.compare_open = true; }},

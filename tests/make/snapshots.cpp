@@ -239,6 +239,16 @@ std::shared_ptr<Snapshot> with_target(std::shared_ptr<Snapshot> snapshot,
   return snapshot;
 }
 
+std::shared_ptr<Snapshot> with_place(const Snapshot& snapshot, verbs::NewFile file,
+                                     const std::string& path) {
+  auto placed = std::make_shared<Snapshot>(snapshot);
+  verbs::NewFilePlace place{file, ""};
+  place.path = path;
+  place.free = 48'000'000'000;
+  placed->place = std::make_shared<const verbs::NewFilePlace>(std::move(place));
+  return placed;
+}
+
 std::shared_ptr<Snapshot> with_stopped_run(std::shared_ptr<Snapshot> snapshot) {
   verbs::StoppedRun run{snapshot->options.checkpoint + "-repaired.shardwright-partial-7"};
   run.output = snapshot->options.checkpoint + "-repaired";

@@ -91,6 +91,11 @@ bool asks_tabs(const Driver& driver) {
   return driver.tab_request && driver.tab_request->kind == kKind;
 }
 
+template <verbs::NewFile kFile>
+bool asks_for_file(const Driver& driver) {
+  return driver.desk.save.open && driver.desk.save.file == kFile;
+}
+
 const Deed kDeeds[] = {
     {Action::kOpenInTab, Given::kPlanned, "browse",
      [](const Driver& d) { return d.desk.browser.in_new_tab; }},
@@ -190,8 +195,8 @@ const Deed kDeeds[] = {
     {Action::kShowValues, Given::kPlanned, "values"},
     {Action::kGoToIndex, Given::kPlanned, "values"},
     {Action::kNextValue, Given::kValues, "values next-nan"},
-    {Action::kSaveNpy, Given::kValues, "values-save"},
-    {Action::kSaveCsv, Given::kValues, "values-save"},
+    {Action::kSaveNpy, Given::kValues, "place npy", asks_for_file<verbs::NewFile::kNpy>},
+    {Action::kSaveCsv, Given::kValues, "place csv", asks_for_file<verbs::NewFile::kCsv>},
     {Action::kTable, Given::kPlanned, "", [](const Driver& d) { return d.desk.table.open; }},
     {Action::kOpen, Given::kPlanned, "browse", [](const Driver& d) { return d.desk.browser.open; }},
     {Action::kBack, Given::kPlanned, "go back"},
@@ -214,14 +219,12 @@ const Deed kDeeds[] = {
      [](const Driver& d) { return d.desk.habits.settings.scale == 1; }},
     {Action::kExplainError, Given::kPlanned, "",
      [](const Driver& d) { return d.desk.habits.errors_open; }},
-    {Action::kReport, Given::kPlanned, "report"},
-    {Action::kSaveView, Given::kPlanned, "view-save"},
-    {Action::kHashes, Given::kPlanned, "hash"},
+    {Action::kReport, Given::kPlanned, "place report", asks_for_file<verbs::NewFile::kReport>},
+    {Action::kSaveView, Given::kPlanned, "place view", asks_for_file<verbs::NewFile::kView>},
+    {Action::kHashes, Given::kPlanned, "place hashes", asks_for_file<verbs::NewFile::kHashes>},
     {Action::kPins, Given::kPlanned, "", [](const Driver& d) { return d.desk.habits.pins_open; }},
-    {Action::kExportPng, Given::kPlanned, "",
-     [](const Driver& d) { return d.desk.habits.picture_wanted == PictureFile::kPng; }},
-    {Action::kExportSvg, Given::kPlanned, "",
-     [](const Driver& d) { return d.desk.habits.picture_wanted == PictureFile::kSvg; }},
+    {Action::kExportPng, Given::kPlanned, "place png", asks_for_file<verbs::NewFile::kPng>},
+    {Action::kExportSvg, Given::kPlanned, "place svg", asks_for_file<verbs::NewFile::kSvg>},
     {Action::kOpenDemo, Given::kPlanned, "demo"},
     {Action::kTour, Given::kPlanned, "",
      [](const Driver& d) { return d.desk.habits.tour_step >= 0; }},

@@ -79,7 +79,7 @@ std::vector<Command> Driver::frame(std::vector<KeyPress> keys) {
   frame.scale = scale_;
   frame.concurrent_jobs = beside_;
   frame.marks = &marks;
-  marks.wants_texts = true;
+  marks.wants_texts = marks.wants_tips = true;
   frame.open_tabs = &tabs;
   draw_ui(frame, desk);
   if (frame.tab_request) tab_request = frame.tab_request;

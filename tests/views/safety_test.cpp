@@ -1,6 +1,9 @@
 // A single wrong key or click never writes, undoes or stops anything.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
+
 #include "make/snapshots.h"
 #include "views/driver.h"
 
@@ -432,6 +435,51 @@ TEST_CASE("apply: the folder that was typed is forgotten with the panel and with
   other.driver.frame();
   CHECK(other.driver.desk.plan_open);
   CHECK(other.driver.desk.out.empty());
+}
+
+TEST_CASE("save: no key or click writes a file before its place is shown, and Enter does then") {
+  const std::pair<Action, verbs::NewFile> kFiles[] = {
+      {Action::kReport, verbs::NewFile::kReport}, {Action::kSaveView, verbs::NewFile::kView},
+      {Action::kHashes, verbs::NewFile::kHashes}, {Action::kSaveNpy, verbs::NewFile::kNpy},
+      {Action::kSaveCsv, verbs::NewFile::kCsv},   {Action::kExportPng, verbs::NewFile::kPng},
+      {Action::kExportSvg, verbs::NewFile::kSvg}};
+  for (const auto& [action, file] : kFiles) {
+    CAPTURE(row_of(action).name);
+    auto snapshot = make::with_values(make::demo_planned());
+    Driver driver(snapshot, {1280, 720}, 1);
+    driver.frame();
+    const auto is_written = [&](const std::vector<Command>& commands) {
+      const bool is_command = std::ranges::any_of(commands, [](const Command& command) {
+        const std::string text = to_text(command);
+        return std::ranges::any_of(std::array{"report", "view-save", "hash", "values-save"},
+                                   [&](const char* verb) { return text.starts_with(verb); });
+      });
+      return is_command || driver.desk.habits.picture_wanted != PictureFile::kNone;
+    };
+    CHECK_FALSE(is_written(by_palette(driver, action, true)));
+    REQUIRE(driver.desk.save.open);
+    CHECK_FALSE(is_written(driver.frame({{Key::kEnter}})));
+    auto placed = make::with_place(*snapshot, file, "/runs/7/some-file");
+    driver.show(placed);
+    for (int i = 0; i < 3; ++i) driver.frame();
+    CHECK(driver.text_faults().empty());
+    CHECK(drawn_text(driver).find("/runs/7/some-file") != std::string::npos);
+    auto refused = std::make_shared<Snapshot>(*placed);
+    auto place = std::make_shared<verbs::NewFilePlace>(*placed->place);
+    place->refused = Error{ErrorKind::kUsage, "is there already", {"/runs/7/some-file"}};
+    refused->place = place;
+    driver.show(refused);
+    for (int i = 0; i < 3; ++i) driver.frame();
+    CHECK_FALSE(driver.marks.items.contains("save/write"));
+    driver.show(placed);
+    CHECK(is_written(driver.click("save/write")));
+    CHECK_FALSE(driver.desk.save.open);
+    // A place of an earlier opening is examined again.
+    driver.desk.habits.picture_wanted = PictureFile::kNone;
+    by_palette(driver, action, true);
+    REQUIRE(driver.desk.save.open);
+    CHECK_FALSE(driver.marks.items.contains("save/write"));
+  }
 }
 
 TEST_CASE("safety: every byte of another machine is read only after a question with the amount") {

@@ -63,14 +63,19 @@ Rgba step_colour(std::size_t step) {
 // The tiles that a finding is about.
 class TilesOfFinding {
  public:
-  TilesOfFinding(const Checkpoint& checkpoint, const PaintedTiles& picture, const Finding& finding)
-      : checkpoint_(checkpoint), picture_(picture), finding_(finding) {}
+  TilesOfFinding(const Checkpoint& checkpoint, const PaintedTiles& picture,
+                 const FindingNames& names, const Finding& finding, std::uint32_t index)
+      : checkpoint_(checkpoint),
+        picture_(picture),
+        names_(names),
+        finding_(finding),
+        index_(index) {}
 
   // One flag per chunk of the tensor; empty: none.
   std::vector<bool> chunks() {
     auto chunks = checkpoint_.chunks(picture_.tensor);
     std::vector<bool> named(chunks.size(), false);
-    bool tensor = names_tensor();
+    const bool tensor = names_.names(picture_.tensor, index_);
     bool placed = tensor && (by_diagnosis(named) || by_box(named));
     if (tensor && !placed) named.assign(chunks.size(), true);
     by_file(named);
@@ -78,11 +83,6 @@ class TilesOfFinding {
   }
 
  private:
-  bool names_tensor() const {
-    std::string_view fqn = checkpoint_.fqn(picture_.tensor);
-    return std::find(finding_.subjects.begin(), finding_.subjects.end(), fqn) !=
-           finding_.subjects.end();
-  }
   void name_chunk(std::vector<bool>& named, ChunkId chunk) const {
     auto chunks = checkpoint_.chunks(picture_.tensor);
     if (index_of(chunk) >= chunks.first && index_of(chunk) < chunks.last)
@@ -138,27 +138,22 @@ class TilesOfFinding {
 
   // Of a file that lacks bytes only the chunks that cannot be read.
   void by_file(std::vector<bool>& named) const {
-    std::vector<bool> files(checkpoint_.files().size(), false);
-    bool any = false;
-    for (std::size_t f = 0; f < files.size(); ++f) {
-      const auto& subjects = finding_.subjects;
-      files[f] = std::find(subjects.begin(), subjects.end(), checkpoint_.files()[f].path) !=
-                 subjects.end();
-      any = any || files[f];
-    }
-    if (!any) return;
     auto chunks = checkpoint_.chunks(picture_.tensor);
     const bool lacks_bytes = counts_unreadable(finding_);
     for (std::uint32_t i = 0; i < chunks.size(); ++i) {
       auto item = checkpoint_.item(chunks[i]);
-      if (!item || item->file == FileId::kNone || !files[index_of(item->file)]) continue;
+      if (!item || item->file == FileId::kNone || named[i]) continue;
+      const auto of_file = names_.of(item->file);
+      if (!std::binary_search(of_file.begin(), of_file.end(), index_)) continue;
       if (!lacks_bytes || !is_reachable(checkpoint_, chunks[i])) named[i] = true;
     }
   }
 
   const Checkpoint& checkpoint_;
   const PaintedTiles& picture_;
+  const FindingNames& names_;
   const Finding& finding_;
+  const std::uint32_t index_;
 };
 
 // Classes of a tile's statistic: none, a special value, or a number on the scale.
@@ -281,6 +276,7 @@ std::shared_ptr<const TilePaint> paint_by_file(const Checkpoint& checkpoint,
 }
 
 std::shared_ptr<const TilePaint> paint_by_finding(const Snapshot& snapshot,
+                                                  const FindingNames& names,
                                                   const PaintedTiles& picture) {
   const Checkpoint& checkpoint = *snapshot.checkpoint;
   auto paint = std::make_shared<TilePaint>();
@@ -288,10 +284,12 @@ std::shared_ptr<const TilePaint> paint_by_finding(const Snapshot& snapshot,
   auto chunks = checkpoint.chunks(picture.tensor);
   std::vector<std::uint16_t> group_of(chunks.size(), 0);
   paint->groups.push_back({PaintGroup::Token::kQuiet, 0, "named by none", "", 0, 0});
-  std::size_t findings = snapshot.report == nullptr ? 0 : snapshot.report->findings.size();
-  for (std::size_t f = 0; f < findings && paint->groups.size() <= kMostFindings; ++f) {
+  std::vector<std::uint32_t> findings;
+  if (snapshot.report != nullptr) findings = names.about(checkpoint, picture.tensor);
+  for (const std::uint32_t f : findings) {
+    if (paint->groups.size() > kMostFindings) break;
     const Finding& finding = snapshot.report->findings[f];
-    auto named = TilesOfFinding(checkpoint, picture, finding).chunks();
+    auto named = TilesOfFinding(checkpoint, picture, names, finding, f).chunks();
     if (std::find(named.begin(), named.end(), true) == named.end()) continue;
     auto group = static_cast<std::uint16_t>(paint->groups.size());
     // Findings are sorted by severity; a tile belongs to the first that names it.
@@ -362,7 +360,8 @@ std::shared_ptr<const TilePaint> paint_by_statistic(const verbs::TileValues& val
   return paint;
 }
 
-std::shared_ptr<const TilePaints> make_paints(const Snapshot& snapshot, const PaintedTiles* picture,
+std::shared_ptr<const TilePaints> make_paints(const Snapshot& snapshot, const FindingNames& names,
+                                              const PaintedTiles* picture,
                                               const TilePaints* before) {
   auto paints = std::make_shared<TilePaints>();
   if (before != nullptr) *paints = *before;
@@ -373,7 +372,7 @@ std::shared_ptr<const TilePaints> make_paints(const Snapshot& snapshot, const Pa
   if (before == nullptr) {
     paints->bytes = verbs::tile_value_bytes(*snapshot.checkpoint, picture->tensor);
     put(ColourBy::kFile, paint_by_file(*snapshot.checkpoint, *picture));
-    put(ColourBy::kFinding, paint_by_finding(snapshot, *picture));
+    put(ColourBy::kFinding, paint_by_finding(snapshot, names, *picture));
   }
   const verbs::TileValues* values = tile_values_of(snapshot, picture->tensor);
   for (ColourBy by : {ColourBy::kOdd, ColourBy::kGreatest, ColourBy::kZeros})

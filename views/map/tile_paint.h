@@ -12,6 +12,7 @@
 #include "core/session/snapshot.h"
 #include "core/tiles/tile_set.h"
 #include "views/color.h"
+#include "views/finding_names.h"
 #include "views/theme.h"
 
 namespace shw {
@@ -64,13 +65,16 @@ struct TilePaints {
 
 std::shared_ptr<const TilePaint> paint_by_file(const Checkpoint& checkpoint,
                                                const PaintedTiles& picture);
+// `names`: of the snapshot's report.
 std::shared_ptr<const TilePaint> paint_by_finding(const Snapshot& snapshot,
+                                                  const FindingNames& names,
                                                   const PaintedTiles& picture);
 std::shared_ptr<const TilePaint> paint_by_statistic(const verbs::TileValues& values, ColourBy by,
                                                     const Checkpoint& checkpoint,
                                                     const PaintedTiles& picture);
 // All paints; unchanged ones are taken from `before`.
-std::shared_ptr<const TilePaints> make_paints(const Snapshot& snapshot, const PaintedTiles* picture,
+std::shared_ptr<const TilePaints> make_paints(const Snapshot& snapshot, const FindingNames& names,
+                                              const PaintedTiles* picture,
                                               const TilePaints* before);
 
 }  // namespace shw

@@ -1,6 +1,11 @@
 // Text about a tile for the tooltip and the right column.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <vector>
+
 #include "core/rules/rules.h"
 #include "views/map/tile_colours.h"
 #include "views/map/tile_map.h"
@@ -45,19 +50,22 @@ CrcState crc_state(const Frame& frame, ChunkId chunk) {
   const CheckReport* report = frame.snapshot.report.get();
   if (report == nullptr || report->depth != Depth::kData) return {Sign::kQuiet, "not read yet"};
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
-  std::string_view fqn = checkpoint.fqn(checkpoint.tensor_of(chunk));
   auto item = checkpoint.item(chunk);
-  std::string_view file = item ? std::string_view(checkpoint.file(item->file).path) : "";
+  const FindingNames& names = frame.digest.about->names;
+  const auto of_tensor = names.of(checkpoint.tensor_of(chunk));
+  const auto of_file =
+      item && item->file != FileId::kNone ? names.of(item->file) : std::span<const std::uint32_t>();
+  std::vector<std::uint32_t> named;
+  std::ranges::set_union(of_tensor, of_file, std::back_inserter(named));
   bool is_open = false;
-  for (const Finding& finding : report->findings) {
+  for (const std::uint32_t f : named) {
+    const Finding& finding = report->findings[f];
     const Rule& rule = rule_of(finding);
-    for (const std::string& subject : finding.subjects) {
-      if (subject != fqn && subject != file) continue;
-      // A finding about a missing or short file applies to all its tiles.
-      bool of_file = subject == file && finding.severity == Severity::kError;
-      if (rule.damages_bytes || of_file) return {Sign::kBad, "see " + finding.rule};
-      is_open = is_open || rule.leaves_undecided;
-    }
+    // A finding about a missing or short file applies to all its tiles.
+    const bool is_of_file =
+        finding.severity == Severity::kError && std::ranges::binary_search(of_file, f);
+    if (rule.damages_bytes || is_of_file) return {Sign::kBad, "see " + finding.rule};
+    is_open = is_open || rule.leaves_undecided;
   }
   // An unreadable item has no checksum result.
   if (is_open || !item) return {Sign::kQuiet, "could not be checked"};

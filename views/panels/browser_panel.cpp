@@ -19,20 +19,19 @@ using verbs::ListedPlace;
 using verbs::PlaceKind;
 using verbs::RecentPlace;
 
-// A row of the list: a recent checkpoint, or an entry of the folder.
-struct BrowserRow {
-  const RecentPlace* recent = nullptr;
-  const ListedPlace* place = nullptr;
-};
-
 bool contains(std::string_view name, std::string_view part) {
   auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   return std::search(name.begin(), name.end(), part.begin(), part.end(),
                      [&](char a, char b) { return lower(a) == lower(b); }) != name.end();
 }
 
-std::vector<BrowserRow> rows_of(const Frame& frame, const BrowserState& browser) {
-  std::vector<BrowserRow> rows;
+const std::vector<BrowserRow>& rows_of(const Frame& frame, BrowserState& browser) {
+  BrowserRows& found = browser.found;
+  std::vector<BrowserRow>& rows = found.rows;
+  if (found.text == browser.text && found.folder == frame.snapshot.folder &&
+      found.recent == frame.snapshot.recent)
+    return rows;
+  found = {frame.snapshot.folder, frame.snapshot.recent, browser.text, {}};
   auto [folder, part] = split_typed(browser.text);
   const FolderListing* listing = frame.snapshot.folder.get();
   if (listing != nullptr && listing->asked == folder) {
@@ -291,7 +290,7 @@ void draw_browser(Frame& frame, UiState& state) {
     browser.asked = folder;
     frame.emit(BrowseCommand{folder});
   }
-  auto rows = rows_of(frame, browser);
+  const std::vector<BrowserRow>& rows = rows_of(frame, browser);
   const FolderListing* listing = frame.snapshot.folder.get();
   Column below = column;
   below.y = column.bottom - frame.px(46);

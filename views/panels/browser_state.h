@@ -1,9 +1,28 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "core/verbs/browse.h"
+#include "core/verbs/recent.h"
 
 namespace shw {
+
+// A row of the list: a recent checkpoint, or an entry of the folder.
+struct BrowserRow {
+  const verbs::RecentPlace* recent = nullptr;
+  const verbs::ListedPlace* place = nullptr;
+};
+
+// The rows for a text, until it or what they point into changes: a folder may have 100,000 entries.
+struct BrowserRows {
+  std::shared_ptr<const verbs::FolderListing> folder;
+  std::shared_ptr<const verbs::RecentPlaces> recent;
+  std::string text;
+  std::vector<BrowserRow> rows;
+};
 
 struct BrowserState {
   bool open = false;
@@ -18,6 +37,7 @@ struct BrowserState {
   std::optional<std::string> dropped;  // a dropped path that is not yet opened
   bool drop_asked = false;             // a listing for `dropped` was requested
   bool reveal = false;                 // scroll to the row selected by key
+  BrowserRows found;
 };
 
 }  // namespace shw

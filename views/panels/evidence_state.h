@@ -1,4 +1,4 @@
-// Tables of a finding's evidence, kept while it is shown.
+// Tables of a finding's evidence, and which of them are unfolded.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,8 @@ struct EvidenceTable {
 };
 
 struct EvidenceState {
-  std::weak_ptr<const CheckReport> report;  // of which `tables` are
+  std::weak_ptr<const CheckReport> report;  // of the finding that was shown last
   std::size_t finding = 0;
-  std::vector<EvidenceTable> tables;
   std::set<std::size_t> unfolded;  // tables that list more rows
 };
 

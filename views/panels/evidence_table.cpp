@@ -188,16 +188,13 @@ std::vector<EvidenceTable> evidence_tables(const Checkpoint& checkpoint, const F
   return tables;
 }
 
-void update_evidence(const Snapshot& snapshot, std::size_t finding, EvidenceState& state) {
+void follow_finding(const Snapshot& snapshot, std::size_t finding, EvidenceState& state) {
   if (state.report.lock() == snapshot.report && state.finding == finding) return;
-  state = {snapshot.report,
-           finding,
-           evidence_tables(*snapshot.checkpoint, snapshot.report->findings[finding]),
-           {}};
+  state = {snapshot.report, finding, {}};
 }
 
-bool is_in_table(const EvidenceState& state, std::string_view label) {
-  return std::ranges::any_of(state.tables, [&](const EvidenceTable& table) {
+bool is_in_table(const std::vector<EvidenceTable>& tables, std::string_view label) {
+  return std::ranges::any_of(tables, [&](const EvidenceTable& table) {
     if (std::ranges::find(table.lists, label) != table.lists.end()) return true;
     std::string count = table.label.substr(0, table.label.find('_'));
     if (count.ends_with('s')) count.pop_back();
@@ -206,8 +203,9 @@ bool is_in_table(const EvidenceState& state, std::string_view label) {
 }
 
 void draw_evidence_tables(Frame& frame, Column& column, EvidenceState& state) {
-  for (std::size_t t = 0; t < state.tables.size(); ++t) {
-    const EvidenceTable& table = state.tables[t];
+  const std::vector<EvidenceTable>& tables = *frame.digest.evidence;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    const EvidenceTable& table = tables[t];
     const std::size_t most =
         std::min(table.rows.size(), state.unfolded.contains(t) ? kMostRows : kFoldedRows);
     text_line(frame, column, frame.fonts.mono_small, frame.theme.quiet,

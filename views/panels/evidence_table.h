@@ -12,10 +12,11 @@ namespace shw {
 
 std::vector<EvidenceTable> evidence_tables(const Checkpoint& checkpoint, const Finding& finding);
 
-// Computes the tables when another finding is shown.
-void update_evidence(const Snapshot& snapshot, std::size_t finding, EvidenceState& state);
+// Folds the tables when another finding is shown.
+void follow_finding(const Snapshot& snapshot, std::size_t finding, EvidenceState& state);
 // True if a table shows this evidence: its list, or the number of its rows.
-bool is_in_table(const EvidenceState& state, std::string_view label);
+bool is_in_table(const std::vector<EvidenceTable>& tables, std::string_view label);
+// The tables of the digest.
 void draw_evidence_tables(Frame& frame, Column& column, EvidenceState& state);
 
 }  // namespace shw

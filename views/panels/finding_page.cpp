@@ -171,7 +171,7 @@ void draw_evidence(Frame& frame, UiState& state, Column& column, const Finding& 
                   picture->finding != frame.snapshot.finding.value_or(0)))
     picture = nullptr;
   for (const auto& [label, value] : finding.evidence) {
-    if (is_hidden_evidence(label) || is_in_table(state.evidence, label)) continue;
+    if (is_hidden_evidence(label) || is_in_table(*frame.digest.evidence, label)) continue;
     const auto* left_out = std::get_if<std::int64_t>(&value);
     if (label.ends_with("_left_out") && left_out != nullptr && *left_out == 0) continue;
     const auto* list = std::get_if<std::vector<std::string>>(&value);
@@ -204,12 +204,13 @@ void draw_evidence(Frame& frame, UiState& state, Column& column, const Finding& 
 }
 
 // The other subjects; a click selects one.
-void draw_subjects(Frame& frame, UiState& state, Column& column, const Finding& finding) {
+void draw_subjects(Frame& frame, UiState& state, Column& column, std::size_t index) {
+  const Finding& finding = frame.snapshot.report->findings[index];
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
   std::string_view now = frame.snapshot.tensor ? checkpoint.fqn(*frame.snapshot.tensor) : "";
   std::size_t others = finding.subjects.size();
-  bool here =
-      std::find(finding.subjects.begin(), finding.subjects.end(), now) != finding.subjects.end();
+  const bool here =
+      frame.snapshot.tensor && frame.digest.about->names.names(*frame.snapshot.tensor, index);
   if (others <= (here ? 1u : 0u)) return;
   head(frame, column, here ? "ALSO AFFECTED" : "AFFECTED");
   std::size_t shown = 0;
@@ -314,9 +315,9 @@ void draw_finding(Frame& frame, UiState& state, Column& column) {
   body(frame, column, with_desktop_terms(finding.cause), Gap::kLarge);
   draw_viewer_chips(frame, state, column, true);
   draw_names_chip(frame, state, column, finding);
-  update_evidence(frame.snapshot, index, state.evidence);
+  follow_finding(frame.snapshot, index, state.evidence);
   draw_evidence(frame, state, column, finding);
-  draw_subjects(frame, state, column, finding);
+  draw_subjects(frame, state, column, index);
   draw_remedy(frame, state, column, finding);
 }
 

@@ -70,14 +70,11 @@ void draw_tile(Frame& frame, UiState& state, Column& column) {
 }
 
 // True if the finding names the tensor, or is the worst one about it.
-bool is_about_tensor(const Frame& frame, const Finding& finding, TensorId tensor) {
-  std::string_view fqn = frame.snapshot.checkpoint->fqn(tensor);
-  if (std::find(finding.subjects.begin(), finding.subjects.end(), fqn) != finding.subjects.end())
-    return true;
-  const auto& finding_of = frame.digest.about->finding_of;
+bool is_about_tensor(const Frame& frame, std::size_t finding, TensorId tensor) {
+  const FindingEffects& about = *frame.digest.about;
   const std::size_t t = index_of(tensor);
-  return t < finding_of.size() && finding_of[t] != 0 &&
-         &frame.snapshot.report->findings[finding_of[t] - 1] == &finding;
+  return about.names.names(tensor, finding) ||
+         (t < about.finding_of.size() && about.finding_of[t] == finding + 1);
 }
 
 // Facts about the selected tensor, independent of the shown finding.
@@ -169,15 +166,17 @@ void draw_inspector(Frame& frame, UiState& state, Region region) {
   draw_collapse(frame, "collapse/right", state.layout.right, column.right,
                 column.y + frame.px(findings ? 11 : 7), false);
   const Finding* shown = nullptr;
+  std::size_t index = 0;
   if (findings) {
     const auto& all = frame.snapshot.report->findings;
-    shown = &all[std::min(frame.snapshot.finding.value_or(0), all.size() - 1)];
+    index = std::min(frame.snapshot.finding.value_or(0), all.size() - 1);
+    shown = &all[index];
     if (state.subjects_of != shown) state.subjects_open = false;
     state.subjects_of = shown;
   }
   bool selected = frame.snapshot.tensor &&
                   index_of(*frame.snapshot.tensor) < frame.snapshot.checkpoint->tensor_count();
-  if (selected && shown != nullptr && !is_about_tensor(frame, *shown, *frame.snapshot.tensor))
+  if (selected && shown != nullptr && !is_about_tensor(frame, index, *frame.snapshot.tensor))
     draw_finding_is_elsewhere(frame, column);
   if (findings)
     draw_finding(frame, state, column);
@@ -189,8 +188,6 @@ void draw_inspector(Frame& frame, UiState& state, Region region) {
   }
   draw_tile(frame, state, column);
   if (findings) {
-    std::size_t index =
-        std::min(frame.snapshot.finding.value_or(0), frame.snapshot.report->findings.size() - 1);
     const std::string& link = frame.snapshot.report->findings[index].link;
     if (!link.empty()) caption(frame, column, "The cause is known upstream: " + link + ".");
   }
