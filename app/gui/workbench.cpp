@@ -64,6 +64,10 @@ void Workbench::watch_disk() {
   });
 }
 
+void Workbench::set_recent_places_file(std::string file) {
+  session_.set_recent_places_file(std::move(file), verdict_to_remember);
+}
+
 void Workbench::open(const GuiOptions& what) {
   // The list of another checkpoint starts without a filter.
   std::vector<Command> commands;

@@ -40,9 +40,8 @@ class Workbench {
   // Checks every two seconds whether another process changed the open checkpoint or saved a new
   // step.
   void watch_disk();
-  void set_recent_places_file(std::string file) {
-    session_.set_recent_places_file(std::move(file));
-  }
+  // Recent places keep the verdict of the banner.
+  void set_recent_places_file(std::string file);
   // Call between ImGui::NewFrame and ImGui::Render. Returns a request for tabs.
   std::optional<TabRequest> draw(const Fonts& fonts, float scale, double now,
                                  std::span<const KeyPress> keys, bool stable, const OpenTabs& tabs);
