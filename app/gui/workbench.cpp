@@ -119,9 +119,12 @@ void Workbench::make_digests() {
 void Workbench::follow_up(const Snapshot& snapshot) {
   if (snapshot.report == followed_) return;
   followed_ = snapshot.report;
+  // A later check of the same checkpoint leaves the list as the user has set it.
+  const bool is_first = followed_checkpoint_.lock() != snapshot.checkpoint;
+  followed_checkpoint_ = snapshot.checkpoint;
   for (Command& command : shw::follow_up(snapshot)) {
     if (const auto* filter = std::get_if<FilterCommand>(&command)) {
-      if (!ui_.filter.empty()) continue;
+      if (!ui_.filter.empty() || !is_first) continue;
       ui_.filter = filter->text;
     }
     session_.apply(std::move(command));

@@ -74,6 +74,7 @@ class Workbench {
   std::string title_ = "Shardwright";
   GlLayouts layouts_;
   std::shared_ptr<const CheckReport> followed_;
+  std::weak_ptr<const Checkpoint> followed_checkpoint_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -137,6 +137,10 @@ Result<Change> run_check(const Snapshot& before, const Command& command, Progres
                    : verbs::check(verb_inputs(before), depth, progress));
   return [depth, report = shared(std::move(made))](Snapshot& s) {
     s.options.depth = depth;
+    // A check that ends behind the reader's back does not turn the page.
+    if (s.wanted_finding.empty() && s.finding && s.report != nullptr &&
+        *s.finding < s.report->findings.size())
+      s.wanted_finding = finding_mark(s.report->findings[*s.finding]);
     s.report = report;
     s.plan = nullptr;
     // A user's edits stay available after a new plan is made.

@@ -306,7 +306,7 @@ void follow_selection(Frame& frame, UiState& state) {
   bool first = !bytes.followed && !bytes.followed_tile;
   bytes.followed = frame.snapshot.tensor;
   bytes.followed_tile = frame.snapshot.chunk;
-  if (!same && !first && !frame.job.looking) frame.emit(BytesCommand{Go::kTile});
+  if (!same && !first) frame.emit(BytesCommand{Go::kTile});
 }
 
 }  // namespace
