@@ -54,6 +54,12 @@ void reload(Frame& frame, UiState& /*state*/) {
   frame.emit(CheckCommand{frame.snapshot.options.depth});
 }
 
+std::string question_before_reload(const Frame& frame) {
+  const Snapshot& s = frame.snapshot;
+  if (s.edits == nullptr || s.edits->all.size() < 2 || is_plan_executed(s)) return {};
+  return "The plan has edits, which opening again drops. Save the plan to keep them.";
+}
+
 bool can_cancel(const Frame& frame, const UiState& /*state*/) {
   return frame.anything_runs() || frame.job.looking;
 }
@@ -175,7 +181,13 @@ constexpr std::array kFindingRows{
     ActionRow{Action::kCopyName, "Copy the tensor's name", ctrl(Key::kC), has_tensor, copy_name},
     ActionRow{
         Action::kCopyCommand, "Copy the command for a terminal", {}, has_checkpoint, copy_command},
-    ActionRow{Action::kReload, "Open again from disk", {Key::kF5}, can_open_again, reload},
+    ActionRow{Action::kReload,
+              "Open again from disk",
+              {Key::kF5},
+              can_open_again,
+              reload,
+              OverlayPolicy::kBlocked,
+              question_before_reload},
     ActionRow{Action::kQuit, "Quit", ctrl(Key::kQ), always,
               [](Frame&, UiState& state) { state.quit = true; }, OverlayPolicy::kAlways,
               question_before_stopping},

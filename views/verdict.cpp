@@ -442,6 +442,18 @@ VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, const Find
   return text;
 }
 
+RememberedVerdict verdict_to_remember(const Snapshot& snapshot) {
+  Snapshot own = snapshot;
+  own.error.reset();
+  if (is_repaired_elsewhere(own)) own.repaired = nullptr;
+  const VerdictText shown = verdict_of(own, {}, *make_finding_effects(own));
+  return {shown.tone == Tone::kOk     ? "clean"
+          : shown.tone == Tone::kBad  ? "findings"
+          : shown.tone == Tone::kWarn ? "warnings"
+                                      : "undecided",
+          shown.title};
+}
+
 const JobState& shown_job(const JobState& job, std::span<const JobState> concurrent_jobs) {
   auto proof = std::find_if(concurrent_jobs.begin(), concurrent_jobs.end(),
                             [](const JobState& each) { return each.verb == "verify"; });

@@ -64,6 +64,10 @@ void Workbench::watch_disk() {
   });
 }
 
+void Workbench::set_recent_places_file(std::string file) {
+  session_.set_recent_places_file(std::move(file), verdict_to_remember);
+}
+
 void Workbench::open(const GuiOptions& what) {
   // The list of another checkpoint starts without a filter.
   std::vector<Command> commands;
@@ -115,12 +119,12 @@ void Workbench::make_digests() {
 void Workbench::follow_up(const Snapshot& snapshot) {
   if (snapshot.report == followed_) return;
   followed_ = snapshot.report;
-  // A filter that the user took back does not return with the next check.
-  const bool is_first_check = followed_checkpoint_ != snapshot.checkpoint;
+  // A later check of the same checkpoint leaves the list as the user has set it.
+  const bool is_first = followed_checkpoint_.lock() != snapshot.checkpoint;
   followed_checkpoint_ = snapshot.checkpoint;
   for (Command& command : shw::follow_up(snapshot)) {
     if (const auto* filter = std::get_if<FilterCommand>(&command)) {
-      if (!ui_.filter.empty() || !is_first_check) continue;
+      if (!ui_.filter.empty() || !is_first) continue;
       ui_.filter = filter->text;
     }
     session_.apply(std::move(command));
@@ -176,9 +180,9 @@ bool Workbench::busy() const {
   return digest_is_late();
 }
 
-bool Workbench::asks_before_closing() const {
-  if (is_asked_before_stopping(session_.job())) return true;
-  return std::ranges::any_of(session_.concurrent_jobs(), is_asked_before_stopping);
+bool Workbench::writes() const {
+  const JobState job = session_.job();
+  return job.running && job.writes;
 }
 
 OpenTab Workbench::described() const {

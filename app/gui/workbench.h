@@ -40,9 +40,8 @@ class Workbench {
   // Checks every two seconds whether another process changed the open checkpoint or saved a new
   // step.
   void watch_disk();
-  void set_recent_places_file(std::string file) {
-    session_.set_recent_places_file(std::move(file));
-  }
+  // Recent places keep the verdict of the banner.
+  void set_recent_places_file(std::string file);
   // Call between ImGui::NewFrame and ImGui::Render. Returns a request for tabs.
   std::optional<TabRequest> draw(const Fonts& fonts, float scale, double now,
                                  std::span<const KeyPress> keys, bool stable, const OpenTabs& tabs);
@@ -52,8 +51,8 @@ class Workbench {
   void settle();
   // True while something runs that needs frames without events.
   bool busy() const;
-  // True while a job runs that the user is asked about first.
-  bool asks_before_closing() const;
+  // True while a job that writes files is running.
+  bool writes() const;
   // Cancels all jobs, without waiting for their ends.
   void stop_jobs() { session_.apply(CancelCommand{}); }
   // State for the tab strip.
@@ -75,7 +74,7 @@ class Workbench {
   std::string title_ = "Shardwright";
   GlLayouts layouts_;
   std::shared_ptr<const CheckReport> followed_;
-  std::shared_ptr<const Checkpoint> followed_checkpoint_;
+  std::weak_ptr<const Checkpoint> followed_checkpoint_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

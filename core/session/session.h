@@ -53,6 +53,12 @@ struct JobState {
   double part = 0;                 // of the whole job, as far as it is known; only grows
 };
 
+// A verdict as recent places keep it: "clean", "warnings", "findings" or "undecided", and a line.
+struct RememberedVerdict {
+  std::string verdict, summary;
+};
+using VerdictToRemember = std::function<RememberedVerdict(const Snapshot&)>;
+
 class Session {
  public:
   Session();
@@ -65,8 +71,10 @@ class Session {
   // Commands that depend on each other (open, then check): if one fails, the following are
   // dropped.
   void apply(std::vector<Command> commands);
-  // Keeps opened checkpoints and their last verdict in a file: read now, written after each check.
-  void set_recent_places_file(std::string file);
+  // Keeps opened checkpoints and their last verdict in a file: read now, written after each command
+  // that changes the verdict. `verdict`: as it is shown; empty: that of the check. Called on any
+  // thread.
+  void set_recent_places_file(std::string file, VerdictToRemember verdict = nullptr);
   // Sets the GPU detection; without it repairs use the CPU.
   void set_gpu_detection(std::function<Gpus()> gpus);
   // Waits until all commands are done or paused, for the command line, tests and

@@ -119,11 +119,12 @@ void Session::apply(std::vector<Command> commands) {
   state_->queue(std::move(jobs));
 }
 
-void Session::set_recent_places_file(std::string file) {
+void Session::set_recent_places_file(std::string file, VerdictToRemember verdict) {
   auto recent = std::make_shared<const verbs::RecentPlaces>(verbs::read_recent(file));
   {
     std::lock_guard lock(state_->mutex);
     state_->recent_file = std::move(file);
+    state_->verdict_to_remember = std::move(verdict);
   }
   state_->publish([&](Snapshot& s) { s.recent = recent; });
 }

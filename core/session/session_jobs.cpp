@@ -75,6 +75,16 @@ bool can_overtake(const Command& command, const Command& running, const Snapshot
   return leaves_files && !waits_for_result && !changes_what_is_open(running, snapshot);
 }
 
+// True if the verdict that recent places keep may be another one after it.
+bool changes_verdict(const Command& command) {
+  return std::holds_alternative<CheckCommand>(command) ||
+         std::holds_alternative<RepairCommand>(command) ||
+         std::holds_alternative<ResumeCommand>(command) ||
+         std::holds_alternative<UndoCommand>(command) ||
+         std::holds_alternative<VerifyCommand>(command) ||
+         std::holds_alternative<TensorNumbersCommand>(command);
+}
+
 bool has_verb(const Command& command, const std::string& verb) {
   return verb.empty() || row_of(command).verb == verb;
 }
@@ -215,7 +225,7 @@ bool Session::State::run_command(const Command& command, Progress* progress) {
   publish(*change);
   // Filter terms like finding:* depend on the report.
   if (row_of(command).lane == Lane::kJob) want_list();
-  if (std::holds_alternative<CheckCommand>(command)) remember();
+  if (changes_verdict(command)) remember();
   // Work of a stopped repair is reported as soon as there is a plan.
   if (auto after = now(); after->plan != nullptr && after->target == nullptr)
     inspect_partial_folders(command);
@@ -268,10 +278,8 @@ void Session::State::run_concurrent_command(std::list<RunningJob>::iterator mine
     });
     goes_on = brought && !mine->progress->cancelled && has_more_results(*now(), command);
   }
-  if (checks && brought) {
-    want_list();
-    remember();
-  }
+  if (checks && brought) want_list();
+  if (brought && changes_verdict(command)) remember();
   {
     std::lock_guard lock(mutex);
     ended.push_back(std::move(mine->thread));
@@ -390,12 +398,31 @@ void Session::State::each_job(const std::string& verb, void (RunningJob::*what)(
   changed.notify_all();
 }
 
+namespace {
+
+// Errors, warnings or hints, clean, or undecided.
+RememberedVerdict verdict_of_check(const Snapshot& snapshot) {
+  const CheckReport& report = *snapshot.report;
+  const bool is_error =
+      std::any_of(report.findings.begin(), report.findings.end(),
+                  [](const Finding& finding) { return finding.severity == Severity::kError; });
+  const bool is_clean =
+      report.verdict == Verdict::kClean && rules_with_hints(report.unjudged).empty();
+  const Checkpoint& checkpoint = *snapshot.checkpoint;
+  return {report.verdict == Verdict::kUndecided ? "undecided"
+          : is_error                            ? "findings"
+          : is_clean                            ? "clean"
+                                                : "warnings",
+          check_headline(checkpoint, report, affected_by(checkpoint, report.findings))};
+}
+
+}  // namespace
+
 // Errors are ignored, because nothing depends on this file.
 void Session::State::remember() {
   auto snapshot_now = now();
   if (recent_file.empty() || snapshot_now->report == nullptr) return;
   const VerbOptions& verb_options = snapshot_now->options;
-  const CheckReport& report = *snapshot_now->report;
   // A recent place may be opened from another folder.
   auto absolute = [](const std::string& path) {
     return path.empty() || is_remote(path) ? path : posix_store().resolved(path).value_or(path);
@@ -403,18 +430,10 @@ void Session::State::remember() {
   verbs::RecentPlace place{
       posix_store().resolved(verb_options.checkpoint).value_or(verb_options.checkpoint),
       absolute(verb_options.spec), absolute(verb_options.against), verb_options.mesh};
-  // State for the banner: errors, warnings or hints, clean, or undecided.
-  const bool is_error =
-      std::any_of(report.findings.begin(), report.findings.end(),
-                  [](const Finding& finding) { return finding.severity == Severity::kError; });
-  const bool is_clean =
-      report.verdict == Verdict::kClean && rules_with_hints(report.unjudged).empty();
-  place.verdict = report.verdict == Verdict::kUndecided ? "undecided"
-                  : is_error                            ? "findings"
-                  : is_clean                            ? "clean"
-                                                        : "warnings";
-  const Checkpoint& checkpoint = *snapshot_now->checkpoint;
-  place.summary = check_headline(checkpoint, report, affected_by(checkpoint, report.findings));
+  RememberedVerdict shown =
+      verdict_to_remember ? verdict_to_remember(*snapshot_now) : verdict_of_check(*snapshot_now);
+  place.verdict = std::move(shown.verdict);
+  place.summary = std::move(shown.summary);
   // Reads the file again: other windows, and the tabs of this one, may have written it meanwhile.
   static std::mutex one_tab_at_a_time;
   const std::lock_guard lock(one_tab_at_a_time);

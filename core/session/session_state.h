@@ -73,6 +73,7 @@ struct Session::State {
 
   History history;
   std::string recent_file;  // empty: not kept
+  VerdictToRemember verdict_to_remember;
 
   std::string filter;
   SortCommand sort;

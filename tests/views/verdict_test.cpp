@@ -36,6 +36,18 @@ Snapshot planned(std::vector<Finding> undecided) {
   return snapshot;
 }
 
+Snapshot clean_with(std::vector<Finding> findings, std::vector<Unjudged> unjudged) {
+  Snapshot snapshot;
+  snapshot.checkpoint = std::make_shared<const Checkpoint>();
+  CheckReport report;
+  report.verdict = Verdict::kClean;
+  report.depth = Depth::kData;
+  report.findings = std::move(findings);
+  report.unjudged = std::move(unjudged);
+  snapshot.report = std::make_shared<const CheckReport>(std::move(report));
+  return snapshot;
+}
+
 }  // namespace
 
 TEST_CASE("a repair that mends all says that nothing is lost, one that leaves a finding does not") {
@@ -156,6 +168,29 @@ TEST_CASE(
   CHECK(unknown.find("Repaired, proved") != std::string::npos);
 }
 
+TEST_CASE(
+    "recents: they keep the title of the banner, with its notes, numbers and repair in place") {
+  const auto title = [](const Snapshot& s) {
+    return verdict_of(s, {}, *make_finding_effects(s)).title;
+  };
+  Finding note = finding_of("value-statistics");
+  note.severity = Severity::kInfo;
+  const Snapshot noted = clean_with({note}, {});
+  CHECK(verdict_to_remember(noted).summary == title(noted));
+  CHECK(verdict_to_remember(noted).verdict == "clean");
+
+  Snapshot damaged = *make::demo();
+  CHECK(verdict_to_remember(damaged).verdict == "findings");
+  const std::string before = verdict_to_remember(damaged).summary;
+  Snapshot copied = *make::demo_repaired(true);
+  CHECK(verdict_to_remember(copied).summary == before);
+  CHECK(verdict_to_remember(copied).verdict == "findings");
+  Snapshot mended = copied;
+  mended.options.checkpoint = mended.repaired->output;
+  CHECK(verdict_to_remember(mended).summary == title(mended));
+  CHECK(verdict_to_remember(mended).verdict == "clean");
+}
+
 TEST_CASE("steps that were passed over for the newest complete one are below the verdict") {
   Snapshot snapshot = planned({});
   CHECK(verdict_of(snapshot, {}, {}).unjudged.empty());
@@ -163,22 +198,6 @@ TEST_CASE("steps that were passed over for the newest complete one are below the
   CHECK(verdict_of(snapshot, {}, {}).unjudged ==
         "Passed over, since not complete: step_10000: files are gone. ");
 }
-
-namespace {
-
-Snapshot clean_with(std::vector<Finding> findings, std::vector<Unjudged> unjudged) {
-  Snapshot snapshot;
-  snapshot.checkpoint = std::make_shared<const Checkpoint>();
-  CheckReport report;
-  report.verdict = Verdict::kClean;
-  report.depth = Depth::kData;
-  report.findings = std::move(findings);
-  report.unjudged = std::move(unjudged);
-  snapshot.report = std::make_shared<const CheckReport>(std::move(report));
-  return snapshot;
-}
-
-}  // namespace
 
 TEST_CASE("a clean verdict counts the notes that the column at the side shows") {
   Finding note = finding_of("value-statistics");

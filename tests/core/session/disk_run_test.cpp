@@ -90,7 +90,8 @@ TEST_CASE("run: a folder that is away keeps its rows and says so, until it is ba
   fs::create_directory(run.folder / "run");
   put_step(run.folder / "run/step_1");
   put_step(run.folder / "run/step_2");
-  run.apply({OpenCommand{run.folder / "run"}, RunCommand{}});
+  run.apply({OpenCommand{run.folder / "run"}});
+  run.apply({RunCommand{}});
   REQUIRE(run.now()->run->is_complete());
   fs::rename(run.folder / "run", run.folder / "away");
   run.apply({RunCommand{}});

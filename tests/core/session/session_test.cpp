@@ -81,6 +81,28 @@ TEST_CASE("a session goes from opening to a proved repair and back to the list")
   CHECK(repaired->revision > planned->revision);
 }
 
+TEST_CASE("check: the finding that is read stays selected") {
+  Session session;
+  session.apply({OpenCommand{case_dir("s2_swiglu_t1/ckpt"), case_dir("s2_swiglu_t1/spec.json")},
+                 CheckCommand{}});
+  session.wait();
+  const auto first = session.snapshot();
+  REQUIRE(first->report != nullptr);
+  REQUIRE_FALSE(first->report->findings.empty());
+  const std::size_t last = first->report->findings.size() - 1;
+  const Finding& read = first->report->findings[last];
+  session.apply(SelectFindingCommand{last});
+  for (const auto depth : {std::optional<Depth>(), std::optional(Depth::kData)}) {
+    session.apply(CheckCommand{depth});
+    session.wait();
+    const auto now = session.snapshot();
+    CHECK(now->report != first->report);
+    REQUIRE(now->finding.has_value());
+    CHECK(now->report->findings[*now->finding].rule == read.rule);
+    CHECK(now->report->findings[*now->finding].subjects.front() == read.subjects.front());
+  }
+}
+
 TEST_CASE("a cancel takes back what waits") {
   Session session;
   session.apply({OpenCommand{case_dir("s1_placement_not_transposed/ckpt"), ""}, CheckCommand{},
