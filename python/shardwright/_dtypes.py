@@ -11,7 +11,7 @@ _OF_NUMPY = frozenset(("float64", "float32", "float16", "int64", "int32", "int16
 
 def numpy_dtype(name, size):
     """bf16 and fp8 need ml_dtypes. Without it they are unsigned integers with the same bits, as are
-    the dtypes that ml_dtypes lacks: fp4 in pairs, halves of complex, torch's bits and qints."""
+    the dtypes that ml_dtypes lacks: fp4 in pairs, torch's bits and qints."""
     import numpy as np
     if name in _OF_NUMPY:
         return np.dtype(name)

@@ -135,15 +135,22 @@ def test_one_run_is_mapped_and_cannot_be_written(tmp_path):
 DTYPES = ["float4_e2m1fn_x2", "complex32", "bits8", "bits16", "qint8", "float8_e8m0fnu", "bfloat16"]
 
 
+@pytest.mark.parametrize("has_ml_dtypes", [True, False])
 @pytest.mark.parametrize("name", DTYPES)
-def test_dtypes_that_numpy_lacks_keep_their_bits(name, tmp_path):
+def test_dtypes_that_numpy_lacks_keep_their_bits(name, has_ml_dtypes, tmp_path, monkeypatch):
     torch = pytest.importorskip("torch")
+    if has_ml_dtypes:
+        pytest.importorskip("ml_dtypes")
+    else:
+        monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     if not hasattr(torch, name):
         pytest.skip(f"this torch has no {name}")
     bits = torch.arange(32, dtype=torch.uint8)
     torch.save({"w": bits.view(getattr(torch, name))}, tmp_path / "saved.pt")
     tensor = sw.open(tmp_path / "saved.pt")["w"]
     assert tensor.dtype_name == name and tensor.nbytes == 32
+    assert tensor.dtype.kind == "u" or has_ml_dtypes and tensor.dtype.name == name
+    assert tensor.dtype.name == name or not has_ml_dtypes or name not in ("bfloat16", "float8_e8m0fnu")
     assert tensor[:].view(np.uint8).tolist() == tensor.torch().view(torch.uint8).tolist()
     assert tensor.torch().view(torch.uint8).tolist() == bits.tolist()
     assert tensor.torch().dtype == getattr(torch, name)
