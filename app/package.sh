@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # From a fresh clone to what is given away, in dist/: a portable headless program that needs nothing
-# but glibc 2.28, a wheel of it for pip, a root for a container. Needs Python 3.9 or newer with venv,
-# CMake, Ninja, git, pkg-config and apt-get; of root nothing.
+# but glibc 2.28, a wheel of it for pip, a root for a container. It needs Debian or Ubuntu with Python
+# 3.9 or newer, and says which packages are missing. Only --deb needs root, to install packages.
 #
 #   bash app/package.sh [--arch x86_64|aarch64]... [--test] [--deb]
 #
 #   --arch   x86_64 and aarch64 without
 #   --test   runs the tests of core too, as this compiler builds them for the architecture
-#   --deb    a .deb of this machine's release build too, with the desktop (as app/run.sh builds it)
+#   --deb    a .deb of this machine's release build too, with the desktop; as app/run.sh, it installs
+#            what that build needs, as root
 #
 # The compiler is ziglang from PyPI, the libraries are the distribution's source packages. All that is
 # fetched and built lies in build/portable, so that a second run only compiles what has changed.
@@ -32,12 +33,32 @@ mkdir -p "$work" dist
 glibc=2.28
 zig_version=0.17.0
 
-# SHARDWRIGHT_ZIG: a zig that is there already.
-zig=${SHARDWRIGHT_ZIG:-}
-if [[ -z $zig ]]; then
-  [[ -d $work/venv ]] || { python3 -m venv "$work/venv" && "$work/venv/bin/pip" install -q "ziglang==$zig_version"; }
+check_tools() {
+  local absent=() one
+  command -v apt-get >/dev/null || { say "package: this needs Debian or Ubuntu, for the sources of libraries" && exit 1; }
+  for one in python3 cmake ninja=ninja-build git pkg-config dpkg-source=dpkg-dev readelf=binutils; do
+    command -v "${one%=*}" >/dev/null || absent+=("${one#*=}")
+  done
+  # SHARDWRIGHT_ZIG: a zig that is there already.
+  [[ -n ${SHARDWRIGHT_ZIG:-} ]] || python3 -c 'import ensurepip, venv' 2>/dev/null || absent+=(python3-venv)
+  [[ ${#absent[@]} == 0 ]] || { say "package: missing, as root: apt-get install ${absent[*]}" && exit 1; }
+}
+
+# An installation that was interrupted is done again.
+install_zig() {
+  zig=${SHARDWRIGHT_ZIG:-}
+  [[ -z $zig ]] || return 0
+  if [[ ! -f $work/venv/zig-$zig_version ]]; then
+    rm -rf "$work/venv"
+    python3 -m venv "$work/venv"
+    "$work/venv/bin/python" -m pip install -q "ziglang==$zig_version"
+    touch "$work/venv/zig-$zig_version"
+  fi
   zig=$("$work/venv/bin/python" -c 'import os, ziglang; print(os.path.join(os.path.dirname(ziglang.__file__), "zig"))')
-fi
+}
+
+check_tools
+install_zig
 bash app/portable/fetch.sh "$work"
 
 wrapper() {

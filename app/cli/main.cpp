@@ -17,6 +17,7 @@
 #include "app/cli/options.h"
 #include "app/cli/processes.h"
 #include "app/cli/run_on_remote_host.h"
+#include "app/cli/started_by.h"
 #include "app/cli/terminal.h"
 #include "app/cli/verbs.h"
 #include "core/base/cores.h"
@@ -456,6 +457,8 @@ int print_early_exit(const EarlyExit& early, const Launch& launch) {
 int main(int argc, char** argv) {
   using namespace shw::cli;
   install_signal_handlers();
+  end_with_parent();
+  remember_secrets_of_urls();
   auto parsed = parse_arguments(argc, argv);
   if (auto* options = std::get_if<Options>(&parsed))
     return run(*options, std::vector<std::string>(argv + 1, argv + argc));

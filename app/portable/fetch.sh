@@ -3,6 +3,8 @@
 # the system has installed or enabled does not matter, and nobody has to be root.
 #
 #   fetch.sh WORK      into WORK/src, and WORK/headers for those that are headers alone
+#
+# SHARDWRIGHT_ARCHIVE: the URL of the archive; without, apt's own sources name it.
 set -euo pipefail
 work=$1
 sources="fmtlib onetbb zlib libdeflate libzstd xxhash pcre2"
@@ -10,14 +12,14 @@ headers="libexpected-dev nlohmann-json3-dev libcli11-dev doctest-dev"
 [[ $(cat "$work/fetched" 2>/dev/null) != "$sources $headers" ]] || exit 0
 
 . /etc/os-release
-archive=$({ cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null || true; } |
-  sed -nE 's/^(URIs:|deb( \[[^]]*\])?) *([^ ]+).*/\3/p' | grep -m1 -E '/(debian|ubuntu)/*$')
+codename=${VERSION_CODENAME:-}
+archive=${SHARDWRIGHT_ARCHIVE:-$(python3 "$(dirname "${BASH_SOURCE[0]}")/archive.py" "$codename")}
 components=main
 [[ $ID != ubuntu ]] || components="main universe"
 rm -rf "$work/src" "$work/headers" "$work/packages"
 mkdir -p "$work/apt/lists/partial" "$work/apt/cache/archives/partial" "$work/src" "$work/headers" "$work/packages"
-printf '%s %s %s %s\n' deb "$archive" "$VERSION_CODENAME" "$components" \
-  deb-src "$archive" "$VERSION_CODENAME" "$components" >"$work/apt/sources.list"
+printf '%s %s %s %s\n' deb "$archive" "$codename" "$components" \
+  deb-src "$archive" "$codename" "$components" >"$work/apt/sources.list"
 cat >"$work/apt/conf" <<END
 Dir::Etc::sourcelist "$work/apt/sources.list";
 Dir::Etc::sourceparts "/dev/null";

@@ -45,11 +45,20 @@ Description-Content-Type: text/markdown
 """ + (ROOT / "README.md").read_text()
 
 
-def files(program, library, tag, number, shell):
+def tags(arch, *binaries):
+    """manylinux_2_28, and manylinux2014 for pip before 20.3 (RHEL 8 has 20.2) where no symbol of
+    glibc is newer than 2.17."""
+    minors = [int(minor) for data in binaries for minor in re.findall(rb"GLIBC_2\.(\d+)", data)]
+    names = ["manylinux_2_28"] + (["manylinux2014"] if max(minors, default=99) <= 17 else [])
+    return [f"{name}_{arch}" for name in names]
+
+
+def files(program, library, tags, number, shell):
     """(name in the wheel, bytes, whether it is run)"""
     info, data = f"shardwright-{number}.dist-info", f"shardwright-{number}.data"
-    yield f"{data}/scripts/shardwright", program.read_bytes(), True
-    yield "shardwright/libshardwright.so.1", library.read_bytes(), True
+    yield f"{data}/scripts/shardwright", program, True
+    yield "shardwright/libshardwright.so.1", library, True
+    yield "shardwright/shardwright.h", (ROOT / "core/capi/shardwright.h").read_bytes(), False
     for kind, place in SHELL_PLACES.items():
         if shell is not None and (shell / kind).exists():
             yield f"{data}/data/{place}", (shell / kind).read_bytes(), False
@@ -58,8 +67,8 @@ def files(program, library, tag, number, shell):
             yield f"shardwright/{path.name}", path.read_bytes(), False
     yield "shardwright/_spec.py", (ROOT / "assets/export_spec.py").read_bytes(), False
     yield f"{info}/METADATA", metadata(number).encode(), False
-    yield (f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: shardwright\nRoot-Is-Purelib: false\n"
-           f"Tag: {tag}\n".encode(), False)
+    yield (f"{info}/WHEEL", (f"Wheel-Version: 1.0\nGenerator: shardwright\nRoot-Is-Purelib: false\n"
+           + "".join(f"Tag: py3-none-{tag}\n" for tag in tags)).encode(), False)
     yield f"{info}/LICENSE", (ROOT / "LICENSE").read_bytes(), False
 
 
@@ -73,12 +82,13 @@ def entry(name, is_run):
 
 def main(program, library, arch, dist, shell=None):
     number = version()
-    tag = f"py3-none-manylinux_2_28_{arch}"
-    out = pathlib.Path(dist) / f"shardwright-{number}-{tag}.whl"
+    program, library = pathlib.Path(program).read_bytes(), pathlib.Path(library).read_bytes()
+    served = tags(arch, program, library)
+    out = pathlib.Path(dist) / f"shardwright-{number}-py3-none-{'.'.join(served)}.whl"
     record = []
     with zipfile.ZipFile(out, "w", compresslevel=9) as wheel:
-        for name, data, is_run in files(pathlib.Path(program), pathlib.Path(library), tag,
-                                        number, shell and pathlib.Path(shell)):
+        for name, data, is_run in files(program, library, served, number,
+                                        shell and pathlib.Path(shell)):
             wheel.writestr(entry(name, is_run), data)
             digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
             record.append(f"{name},sha256={digest},{len(data)}")

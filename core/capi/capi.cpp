@@ -1,6 +1,10 @@
 // Implements shardwright.h: each function calls one of core/verbs.
+#include <pthread.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -74,9 +78,37 @@ auto catch_exceptions(Work work) -> decltype(work()) {
   }
 }
 
+// Blocks SIGPIPE, which would end the caller's program when this library writes to an ssh that has
+// ended. Threads that start meanwhile inherit that.
+class SigpipeBlock {
+ public:
+  SigpipeBlock() {
+    sigemptyset(&sigpipe_);
+    sigaddset(&sigpipe_, SIGPIPE);
+    sigset_t pending;
+    sigemptyset(&pending);
+    ::sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    ::pthread_sigmask(SIG_BLOCK, &sigpipe_, &before_);
+  }
+  ~SigpipeBlock() {
+    const timespec no_wait{};
+    while (!was_pending_ && ::sigtimedwait(&sigpipe_, nullptr, &no_wait) < 0 && errno == EINTR) {
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  SigpipeBlock(const SigpipeBlock&) = delete;
+  SigpipeBlock& operator=(const SigpipeBlock&) = delete;
+
+ private:
+  sigset_t sigpipe_{}, before_{};
+  bool was_pending_ = false;
+};
+
 // Runs `work(progress)`; while it runs, the caller's thread calls `said`.
 template <class Work>
 auto run(shw_progress said, void* context, Work work) -> decltype(work(nullptr)) {
+  const SigpipeBlock block;
   Progress progress;
   if (said == nullptr) return catch_exceptions([&] { return work(&progress); });
   auto done = run_on_own_thread([&] { return catch_exceptions([&] { return work(&progress); }); });
@@ -140,10 +172,12 @@ std::string local_folder(const Checkpoint& model) {
 
 Result<std::unique_ptr<shw_checkpoint>> opened(const char* path, const shw_options& options,
                                                Progress* progress) {
+  if (path == nullptr) return fail(ErrorKind::kUsage, "the path of the checkpoint is NULL");
+  // No message shows a password then; opening recalls it.
   VerbOptions asked;
-  asked.checkpoint = path;
-  if (options.spec != nullptr) asked.spec = options.spec;
-  if (options.against != nullptr) asked.against = options.against;
+  asked.checkpoint = without_secrets(path);
+  if (options.spec != nullptr) asked.spec = without_secrets(options.spec);
+  if (options.against != nullptr) asked.against = without_secrets(options.against);
   if (options.mesh != nullptr) asked.mesh = options.mesh;
   if (options.memory_bytes != 0) asked.memory = options.memory_bytes;
   SHW_CHECK(verbs::resolve_newest_steps(asked, progress));
@@ -273,7 +307,22 @@ shw_checkpoint* shw_open(const char* path, const shw_options* options) {
   return nullptr;
 }
 
+const char* shw_public_path(const char* path) {
+  thread_local std::string shown;
+  auto hidden = catch_exceptions([&]() -> Result<std::string> {
+    if (path == nullptr) return fail(ErrorKind::kUsage, "the path is NULL");
+    return without_secrets(path);
+  });
+  if (!hidden) {
+    remember(std::move(hidden).error());
+    return nullptr;
+  }
+  shown = std::move(*hidden);
+  return shown.c_str();
+}
+
 void shw_close(shw_checkpoint* checkpoint) {
+  const SigpipeBlock block;
   delete checkpoint;
 }
 
@@ -328,6 +377,15 @@ char* shw_list(const shw_checkpoint* checkpoint) {
     std::iota(tensors.begin(), tensors.end(), 0u);
     std::iota(objects.begin(), objects.end(), 0u);
     return list_to_json(model, tensors, objects, verbs::quantised_weights(model));
+  });
+}
+
+char* shw_show(const shw_checkpoint* checkpoint, uint64_t tensor) {
+  return answer(checkpoint, [&](Progress*) -> Result<std::string> {
+    SHW_TRY(const TensorId id, tensor_at(checkpoint, tensor));
+    const auto quantised = verbs::quantised_parts_of(model_of(checkpoint), id);
+    return tensor_to_json(model_of(checkpoint), id, nullptr, 0, true,
+                          quantised ? &*quantised : nullptr);
   });
 }
 

@@ -4,7 +4,7 @@
  *   shw_checkpoint* ck = shw_open("run/step-1000", NULL);
  *   if (ck == NULL) { fprintf(stderr, "%s\n", shw_last_error()->message); return 1; }
  *   int64_t i = shw_find_tensor(ck, "model.norm.weight", 17);
- *   shw_tensor tensor;
+ *   shw_tensor tensor = {.size = sizeof tensor};
  *   if (i >= 0 && shw_get_tensor(ck, (uint64_t)i, &tensor) == 0) ...
  *   shw_close(ck);
  *
@@ -98,9 +98,14 @@ SHW_API const char* shw_version(void);
 SHW_API shw_checkpoint* shw_open(const char* path, const shw_options* options);
 SHW_API void shw_close(shw_checkpoint* checkpoint);
 
+/* `path` without the password and the query of a URL, as messages and shw_path() show it. This
+ * process remembers them: opening what is returned uses them. Valid until the thread's next call;
+ * NULL: see shw_last_error(). */
+SHW_API const char* shw_public_path(const char* path);
+
 /* "dcp", "safetensors". */
 SHW_API const char* shw_format(const shw_checkpoint* checkpoint);
-/* The path, with the step that @latest stands for. */
+/* The path, with the step that @latest stands for, and without secrets of a URL. */
 SHW_API const char* shw_path(const shw_checkpoint* checkpoint);
 
 SHW_API uint64_t shw_tensor_count(const shw_checkpoint* checkpoint);
@@ -123,11 +128,13 @@ SHW_API int shw_find_run(const shw_checkpoint* checkpoint, uint64_t tensor, uint
 SHW_API int shw_read(const shw_checkpoint* checkpoint, uint64_t tensor, const int64_t* start,
                      const int64_t* stop, void* out, uint64_t bytes);
 
-/* JSON as of `shardwright info`, `ls`, `check`, `stats` and `hash`; NULL: see shw_last_error().
- * shw_check reads values too where `data` is not 0. `name` of a tensor, a shell pattern, or NULL
- * for all. Free with shw_free(). */
+/* JSON as of `shardwright info`, `ls`, `show --places`, `check`, `stats` and `hash`; NULL: see
+ * shw_last_error(). Tensors are listed in the order of their indices. shw_check reads values too
+ * where `data` is not 0. `name` of a tensor, a shell pattern, or NULL for all. Free with
+ * shw_free(). */
 SHW_API char* shw_info(const shw_checkpoint* checkpoint);
 SHW_API char* shw_list(const shw_checkpoint* checkpoint);
+SHW_API char* shw_show(const shw_checkpoint* checkpoint, uint64_t tensor);
 SHW_API char* shw_check(const shw_checkpoint* checkpoint, int data);
 SHW_API char* shw_stats(const shw_checkpoint* checkpoint, const char* name);
 SHW_API char* shw_hash(const shw_checkpoint* checkpoint, const char* name);

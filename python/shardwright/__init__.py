@@ -11,6 +11,8 @@ The module runs the `shardwright` program that it was installed with and reads i
 are read from the files directly, without a copy where they are in one piece.
 """
 
+from __future__ import annotations
+
 from ._checkpoint import Checkpoint, Tensor, open  # noqa: A004
 from ._gate import NotClean, raise_unless_clean
 from ._program import Cancelled, Progress, ShardwrightError, program, run
@@ -24,18 +26,28 @@ __all__ = ["Cancelled", "Checkpoint", "Finding", "NotClean", "Progress", "Report
            "extract", "hash", "hash_of", "merge", "open", "program", "raise_unless_clean",
            "repair", "reshard", "run", "spec_of", "stats", "verify", "__version__"]
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, Mapping, Optional
 
-def spec_of(model, path=None, **options):
+    from torch.nn import Module
+
+    from ._hashes import Hashes
+    from ._program import StrPath
+
+
+def spec_of(model: Module, path: Optional[StrPath] = None, **options: Any) -> Dict[str, Any]:
     """What the model expects of its checkpoint, for `check(spec=...)`. Needs torch.
 
     Call it on every rank after the model is parallelised; rank 0 writes `path`. `optimizer=`,
     `model_prefix=` and `optimizer_prefix=` are those of `shardwright._spec.export_spec`.
     """
-    from . import _spec
-    return _spec.export_spec(model, path, **options)
+    from . import _spec  # type: ignore[attr-defined]  # the wheel has it
+    spec: Dict[str, Any] = _spec.export_spec(model, path, **options)
+    return spec
 
 
-def hash_of(state, group=None):
+def hash_of(state: Mapping[str, Any], group: Any = None) -> Hashes:
     """The hashes that `hash` gives of files, of a live state dict: sharded tensors are not gathered.
 
     Needs torch. All ranks call it; see `shardwright._live.hash_of`.

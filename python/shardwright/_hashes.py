@@ -1,15 +1,25 @@
 """Hashes of tensors, by name."""
 
 
-class Hashes(dict):
-    """Name to hash."""
+from __future__ import annotations
 
-    def __init__(self, hashes, kinds=(), total=None):
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, Optional
+    Base = Dict[str, Optional[str]]
+else:
+    Base = dict
+
+
+class Hashes(Base):
+    """Name to hash; None of a tensor that has none."""
+
+    def __init__(self, hashes: Any, kinds: Any = (), total: Optional[str] = None) -> None:
         super().__init__(hashes)
         self._kinds, self._total = dict(kinds), total
 
     @property
-    def total(self):
+    def total(self) -> Optional[str]:
         """The one hash of all tensors. That of live tensors needs the package xxhash."""
         if self._total is None and self and all(self.values()):
             import xxhash

@@ -8,6 +8,8 @@ It adds up over the parts of a tensor. Each rank hashes its own part, and only t
 are gathered. int64 of torch wraps as uint64 does; shifts are masked where bits must be zero.
 """
 
+from __future__ import annotations
+
 import math
 
 import torch
@@ -26,17 +28,32 @@ def hash_of(state, group=None):
 
     Every rank hashes its own part of a DTensor or ShardedTensor. All ranks of `group` (without: of
     the default group, if there is one) must call it. A plain tensor that several ranks hold must be
-    equal on all of them. ValueError: it is not, or a part of a tensor is with none of these ranks.
+    equal on all of them. ValueError: it is not, or a part of a tensor is with none of these ranks, or
+    another rank has failed.
     """
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return _joined([_own_parts(state)])
+    # A rank that fails takes part all the same: the others would wait for it.
+    own = failure = None
+    try:
+        own = _own_parts(state)
+    except Exception as error:
+        own, failure = f"{type(error).__name__}: {error}", error
+    everywhere = [None] * torch.distributed.get_world_size(group)
+    torch.distributed.all_gather_object(everywhere, own, group=group)
+    if failure is not None:
+        raise failure
+    for rank, parts in enumerate(everywhere):
+        if isinstance(parts, str):
+            raise ValueError(f"rank {rank} has no hashes: {parts}")
+    return _joined(everywhere)
+
+
+def _own_parts(state):
     from torch.distributed.checkpoint._nested_dict import flatten_state_dict
     flat, _ = flatten_state_dict(state)
-    own = {name: _own_part(name, value) for name, value in flat.items()
-           if isinstance(value, torch.Tensor) or _is_sharded_tensor(value)}
-    everywhere = [own]
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        everywhere = [None] * torch.distributed.get_world_size(group)
-        torch.distributed.all_gather_object(everywhere, own, group=group)
-    return _joined(everywhere)
+    return {name: _own_part(name, value) for name, value in flat.items()
+            if isinstance(value, torch.Tensor) or _is_sharded_tensor(value)}
 
 
 def _joined(everywhere):

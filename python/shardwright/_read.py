@@ -1,15 +1,26 @@
 """Boxes of a tensor as numpy arrays: a map of the file where the elements are in one piece."""
 
-import mmap
+from __future__ import annotations
+
 import os
 
 import numpy as np
 
+from . import _maps
+
+# Below it an array of one's own is copied: that is as quick, and a process has 65,530 maps.
+_SMALL = 1 << 16
+
 
 def read(tensor, index, writeable=False):
-    """tensor[index]: slices, integers, ... and None read the box that holds them; of arrays the
-    whole tensor is read. `writeable`: an array of one's own, whose changes do not reach the file."""
-    bounds, rest = _bounds(tensor.shape, index)
+    """tensor[index]: slices, integers, ... and None read the box that holds them; of arrays, lists and
+    bools the whole tensor is read. `writeable`: an array of one's own, whose changes do not reach the
+    file."""
+    words = index if isinstance(index, tuple) else (index,)
+    if all(map(_is_basic, words)):
+        bounds, rest = _bounds(tensor.shape, words)
+    else:
+        bounds, rest = [(0, extent) for extent in tensor.shape], index
     whole = _one_map(tensor, bounds, writeable)
     if whole is None:
         whole = np.empty([stop - start for start, stop in bounds], tensor.dtype)
@@ -18,18 +29,25 @@ def read(tensor, index, writeable=False):
     return whole[rest]
 
 
-def _bounds(shape, index):
+def _is_basic(word):
+    """False for what numpy takes as an array of indices or as a mask."""
+    if word is None or word is Ellipsis or isinstance(word, (slice, np.integer)):
+        return True
+    is_array = isinstance(word, (bool, np.bool_, list, tuple)) or hasattr(word, "__array__")
+    if not is_array and not hasattr(word, "__index__"):
+        raise IndexError(f"{word!r} is not an index of a tensor")
+    return not is_array
+
+
+def _bounds(shape, words):
     """The box that is read, [start, stop) per dimension, and what is then taken of it."""
-    words = index if isinstance(index, tuple) else (index,)
     taken = sum(word is not None and word is not Ellipsis for word in words)
-    if any(isinstance(word, (list, np.ndarray)) for word in words):
-        return [(0, extent) for extent in shape], index
-    if sum(word is Ellipsis for word in words) > 1 or taken > len(shape):
-        raise IndexError(f"{index!r} is not an index of a tensor of shape {list(shape)}")
-    if Ellipsis not in words:
-        words += (Ellipsis,)
-    bounds, rest, dim = [], [], 0
-    for word in words:
+    dots = sum(word is Ellipsis for word in words)
+    if dots > 1 or taken > len(shape):
+        raise IndexError(f"{words!r} is not an index of a tensor of shape {list(shape)}")
+    # With dots in the index numpy gives an array, without them a scalar where no dimension is left.
+    rest, bounds, dim = [], [], 0
+    for word in words if dots else words + (Ellipsis,):
         if word is None:
             rest.append(None)
         elif word is Ellipsis:
@@ -38,11 +56,11 @@ def _bounds(shape, index):
                 rest.append(slice(None))
                 dim += 1
         else:
-            bounds.append(None)
-            bounds[-1], after = _bound(word, shape[dim], dim)
+            bound, after = _bound(word, shape[dim], dim)
+            bounds.append(bound)
             rest.append(after)
             dim += 1
-    return bounds, tuple(rest)
+    return bounds, tuple(rest) + (Ellipsis,) * dots
 
 
 def _bound(word, extent, dim):
@@ -71,23 +89,31 @@ def _one_map(tensor, bounds, writeable):
             low <= start and stop <= high for (start, stop), (low, high) in zip(bounds, box))
         if not inside:
             continue
-        mapped = tensor._map(chunk, writeable)
+        run = tensor._run(chunk)
+        mapped = None if run is None else _map_run(
+            tensor._handle.maps, run, tensor.dtype, [high - low for low, high in box], writeable)
         if mapped is not None:
             return mapped[tuple(slice(start - low, stop - low)
                                 for (start, stop), (low, _) in zip(bounds, box))]
     return None
 
 
-def map_run(run, dtype, sizes, writeable=False):
-    """The elements of a run (path, offset, bytes); None where it does not hold them."""
+def _map_run(maps, run, dtype, sizes, writeable):
+    """The elements of a run (path, offset, bytes); None where it does not hold them, or where the
+    file cannot be mapped. Then they are read, and the library says what is wrong."""
     path, offset, length = run
-    count = int(np.prod(sizes, dtype=np.int64))
-    if count * dtype.itemsize != length or offset + length > os.path.getsize(path):
+    if int(np.prod(sizes, dtype=np.int64)) * dtype.itemsize != length:
         return None
-    # numpy.memmap is a subclass whose slices cost 2 us each; this is a plain array over the map.
-    page = mmap.ALLOCATIONGRANULARITY
-    begin = offset // page * page
-    with open(path, "rb") as file:
-        held = mmap.mmap(file.fileno(), offset - begin + length,
-                         access=mmap.ACCESS_COPY if writeable else mmap.ACCESS_READ, offset=begin)
-    return np.frombuffer(held, dtype, count, offset - begin).reshape(sizes)
+    try:
+        if writeable and length >= _SMALL:
+            if offset + length > os.path.getsize(path):
+                return None
+            held = _maps.private(path, offset, length)
+        else:
+            held = maps.file(path)[offset:offset + length]
+            if held.nbytes != length:
+                return None
+            held = held.copy() if writeable else held
+    except OSError:
+        return None
+    return held.view(dtype).reshape(sizes)

@@ -3,10 +3,12 @@
     SHARDWRIGHT=build/release/app/shardwright PYTHONPATH=python python -m pytest python/tests
 """
 
+import os
 import pathlib
 import re
 import socket
 import sys
+import time
 import types
 
 import pytest
@@ -15,6 +17,7 @@ torch = pytest.importorskip("torch")
 
 import shardwright as sw  # noqa: E402
 
+PROGRAM = sw.program()
 HOOKS = pathlib.Path(__file__).resolve().parents[2] / "docs" / "hooks"
 PATTERN = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -77,7 +80,31 @@ def rank(number, port, folder):
     with pytest.raises(sw.ShardwrightError) as refused:
         sw.raise_unless_clean(folder / "nowhere")
     assert not isinstance(refused.value, sw.NotClean) and refused.value.exit_code == 4
+    # Of another kind, on rank 0 alone.
+    with pytest.raises(sw.ShardwrightError if number else ValueError, match="not the name of an opt"):
+        sw.raise_unless_clean(folder / "whole", **{"Mesh ": "dp=2"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SHARDWRIGHT", str(folder / "absent"))
+        with pytest.raises(sw.ShardwrightError, match="cannot start"):
+            sw.raise_unless_clean(folder / "whole")
+        check_slowly(folder, patch)
     torch.distributed.destroy_process_group()
+
+
+def check_slowly(folder, patch):
+    """A check takes longer than a collective of the group may."""
+    from datetime import timedelta
+
+    from shardwright import _gate
+    script = folder / f"slow-{os.getpid()}"
+    script.write_text(f'#!/bin/sh\nsleep 5\nexec "{PROGRAM}" "$@"\n')
+    script.chmod(0o755)
+    patch.setenv("SHARDWRIGHT", str(script))
+    patch.setattr(_gate, "_HEARTBEAT", 0.5)
+    group = torch.distributed.new_group(timeout=timedelta(seconds=3))
+    began = time.monotonic()
+    assert sw.raise_unless_clean(folder / "whole", group=group, data=True).verdict == "clean"
+    assert time.monotonic() - began > 4
 
 
 def test_every_rank_hears_what_rank_0_found(tmp_path):

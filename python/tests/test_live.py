@@ -85,6 +85,9 @@ def rank(number, port, folder):
         sw.hash_of({"whole": torch.full((3,), float(number))})
     with pytest.raises(ValueError, match="Partial"):
         sw.hash_of({"sum": DTensor.from_local(torch.ones(3), line, [Partial()])})
+    # One rank fails, and no rank waits for it.
+    with pytest.raises(ValueError, match="w: .*meta" if number == 2 else "rank 2 .*w: .*meta"):
+        sw.hash_of({"w": torch.ones(3, device="meta" if number == 2 else "cpu")})
     torch.distributed.destroy_process_group()
 
 

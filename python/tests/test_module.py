@@ -1,8 +1,6 @@
-"""The module against numpy and torch, on the fixtures of tests/data.
+"""The module: columns, findings, verbs, processes.
 
     SHARDWRIGHT=build/release/app/shardwright PYTHONPATH=python python -m pytest python/tests
-
-Every fixture with a truth.safetensors says what the elements of its checkpoint are.
 """
 
 import os
@@ -15,83 +13,98 @@ import time
 
 import numpy as np
 import pytest
+from cases import DATA, GRID, write_safetensors
 
 import shardwright as sw
 
-DATA = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data"
-HEALTHY = sorted(path.parent for path in DATA.glob("*/healthy*/truth.safetensors"))
-GRID = DATA / "torch-2.14/healthy_grid/ckpt"
 
-
-def truth_of(case):
-    torch = pytest.importorskip("torch")
-    from safetensors import safe_open
-    with safe_open(case / "truth.safetensors", "pt") as file:
-        return torch, {name: file.get_tensor(name) for name in file.keys()}
-
-
-@pytest.mark.parametrize("case", HEALTHY, ids=lambda case: f"{case.parent.name}-{case.name}")
-def test_elements_are_those_that_were_saved(case):
-    torch, truth = truth_of(case)
-    ck = sw.open(case / "ckpt")
-    shared = set(ck) & set(truth)
-    assert shared
-    for name in shared:
-        wanted = truth[name]
-        assert ck[name].shape == tuple(wanted.shape)
-        got = ck[name].torch()
-        assert got.dtype == wanted.dtype
-        assert torch.equal(got.reshape(-1).view(torch.uint8), wanted.contiguous().reshape(-1)
-                           .view(torch.uint8)), name
-
-
-def test_dlpack_carries_the_dtypes_that_numpy_lacks(tmp_path):
-    torch = pytest.importorskip("torch")
-    from safetensors.torch import save_file
-    values = {str(dtype): torch.arange(24).reshape(4, 6).to(dtype) for dtype in
-              (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2, torch.float16, torch.int64)}
-    save_file(values, tmp_path / "model.safetensors")
+def test_a_checkpoint_is_closed_when_it_is_dropped(tmp_path):
+    import weakref
+    write_safetensors(tmp_path / "model.safetensors", "w", np.arange(4, dtype="f4"))
     ck = sw.open(tmp_path / "model.safetensors")
-    for name, wanted in values.items():
-        got = torch.from_dlpack(ck[name])
-        assert got.dtype == wanted.dtype
-        assert torch.equal(got.view(torch.uint8), wanted.view(torch.uint8)), name
+    handle = weakref.ref(ck._handle)
+    del ck
+    assert handle() is None  # without the garbage collector
+    with sw.open(tmp_path / "model.safetensors") as ck:
+        kept = ck["w"][:]
+    assert kept.sum() == 6  # its map outlives the checkpoint
+    for use in (lambda: ck["w"][:], ck.info, ck.chunks, lambda: ck["w"].dtype):
+        with pytest.raises(sw.ShardwrightError, match="closed"):
+            use()
+    ck.close()
 
 
-INDICES = [..., 0, -1, slice(None, 2), slice(1, None), slice(None, None, -1), slice(None, None, 2),
-           (slice(1, 3), slice(None, None, -2)), (..., 0), (None, 1), (0, 0), slice(2, 2),
-           (slice(None), -1), (1, ..., 2), [0, 2]]
+def test_closing_waits_for_calls_of_other_threads():
+    ck = sw.open(DATA / "torch-2.14/healthy_zstd/ckpt")
+    wrong = []
+
+    def look():
+        try:
+            while True:
+                for name in ck:
+                    ck[name].numpy()
+        except sw.ShardwrightError as error:
+            if "closed" not in str(error):
+                wrong.append(error)
+
+    threads = [threading.Thread(target=look) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.2)
+    ck.close()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
-@pytest.mark.parametrize("index", INDICES, ids=str)
-def test_indices_are_those_of_numpy(index):
-    tensor = sw.open(GRID)["cube"]
-    assert np.array_equal(tensor[index], tensor.numpy()[index])
+def test_checkpoints_and_errors_travel_to_other_processes():
+    import pickle
+    ck = pickle.loads(pickle.dumps(sw.open(GRID, against=GRID)))
+    assert ck._expected == {"against": GRID}
+    tensor = pickle.loads(pickle.dumps(ck["cube"]))
+    assert np.array_equal(tensor[:], ck["cube"][:])
+    with pytest.raises(sw.ShardwrightError) as error:
+        sw.open("/no/such/checkpoint")
+    again = pickle.loads(pickle.dumps(error.value))
+    assert vars(again) == vars(error.value) and str(again) == str(error.value)
+    report = sw.Report({"verdict": "findings", "depth": "metadata", "unjudged": [], "findings": [
+        {"rule": "coverage-gap", "severity": "error", "cause": "a hole"}]})
+    stopped = pickle.loads(pickle.dumps(sw.NotClean("step_9", report)))
+    assert isinstance(stopped, sw.NotClean) and stopped.report.findings == report.findings
+    assert "step_9" in str(stopped) and stopped.exit_code == 1
 
 
-def test_an_index_out_of_bounds_is_an_error():
-    tensor = sw.open(GRID)["cube"]
-    for index in (3, -4, (0, 0, 0, 0), (..., ...)):
-        with pytest.raises(IndexError):
-            tensor[index]
+def test_what_open_was_told_to_expect_is_expected_by_all(tmp_path):
+    (tmp_path / "spec.json").write_text('{"absent": {"shape": [2], "dtype": "float32"}}')
+    plain, ck = sw.open(GRID), sw.open(GRID, spec=tmp_path / "spec.json")
+    wanted = ck.check().answer["findings"]
+    assert any("absent" in finding["subjects"] for finding in wanted)
+    assert sw.check(ck).answer["findings"] == wanted
+    assert sw.check(ck, spec=None).answer["findings"] == plain.check().answer["findings"]
+    with pytest.raises(sw.NotClean) as stopped:
+        sw.raise_unless_clean(ck)
+    assert stopped.value.report.answer["findings"] == wanted
 
 
-def test_one_run_is_mapped_and_cannot_be_written(tmp_path):
-    values = np.arange(12, dtype="f4").reshape(3, 4)
-    write_safetensors(tmp_path / "model.safetensors", "w", values)
-    tensor = sw.open(tmp_path / "model.safetensors")["w"]
-    got = tensor[1:]
-    assert np.array_equal(got, values[1:]) and not got.flags.writeable and not got.flags.owndata
-    changed = np.from_dlpack(tensor)
-    assert np.array_equal(changed, values)
+def test_a_checkpoint_is_taken_where_a_path_is():
+    ck = sw.open(GRID)
+    assert os.fspath(ck) == ck.path
+    assert ck.check(against=ck).verdict == sw.check(GRID, against=GRID).verdict
+    assert sw.diff(GRID, ck, data=True)["verdict"] == "same"
 
 
-def write_safetensors(path, name, values):
-    import json
-    header = json.dumps({name: {"dtype": "F32", "shape": list(values.shape),
-                                "data_offsets": [0, values.nbytes]}}).encode()
-    header += b" " * (-len(header) % 8)
-    path.write_bytes(len(header).to_bytes(8, "little") + header + values.tobytes())
+def test_places_are_those_that_the_program_shows():
+    for case in (GRID, DATA / "torch-2.14/healthy_zstd/ckpt"):
+        ck = sw.open(case)
+        columns = ck.chunks()
+        for name in ck:
+            shown = sw.run("show", case, name, "--places")["chunks"]
+            assert ck[name].chunks == shown
+            rows = [at for at, other in enumerate(columns["tensor"]) if other == name]
+            for key in ("offsets", "sizes", "file", "offset", "length"):
+                assert [columns[key][at] for at in rows] == [
+                    tuple(one[key]) if isinstance(one[key], list) else one[key] for one in shown]
+            assert [columns["rank"][at] for at in rows] == [one["writer"] for one in shown]
 
 
 def test_columns_go_into_a_table():
@@ -99,6 +112,26 @@ def test_columns_go_into_a_table():
     for columns in (ck.tensors(), ck.chunks(), ck.stats(), ck.findings()):
         assert len({len(column) for column in columns.values()}) == 1
     assert len(ck.tensors()["tensor"]) == len(ck)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_are_taken_by(library, tmp_path):
+    table = pytest.importorskip(library).DataFrame
+    torch = pytest.importorskip("torch")
+    import torch.distributed.checkpoint as dcp
+    dcp.save({"step": torch.tensor(3), "nan": torch.tensor([1., float("nan")]),
+              "only_nan": torch.tensor([float("nan")]), "infinite": torch.tensor([float("inf"), -1]),
+              "mask": torch.tensor([True, False]), "half": torch.randn(3, 4).bfloat16(),
+              "large": torch.tensor([2**64 - 1], dtype=torch.uint64), "none": torch.empty(0, 3),
+              "complex": torch.tensor([1 + 2j])}, checkpoint_id=tmp_path / "ckpt")
+    damaged = DATA / "torch-2.14/s2_swiglu_t2/ckpt"
+    for ck in (sw.open(tmp_path / "ckpt"), sw.open(GRID), sw.open(damaged)):
+        for columns in (ck.tensors(), ck.chunks(), ck.stats(), ck.findings()):
+            assert list(table(columns).columns) == list(columns)
+    stats = sw.stats(tmp_path / "ckpt")
+    least = dict(zip(stats["tensor"], stats["min"]))
+    assert least["step"] == 3 and least["infinite"] == -1 and least["complex"] is None
+    assert least["mask"] == 0 and least["large"] == float(2**64 - 1)
 
 
 def test_findings_are_objects_and_show_themselves():
@@ -139,108 +172,6 @@ def test_checkpoints_are_combined(tmp_path):
     with pytest.raises(sw.ShardwrightError) as error:
         sw.delta(first, first, out=tmp_path / "none")
     assert error.value.code == "usage"
-
-
-def test_a_box_of_what_must_be_decoded_is_that_of_numpy():
-    torch, truth = truth_of(DATA / "torch-2.14/healthy_zstd")
-    ck = sw.open(DATA / "torch-2.14/healthy_zstd/ckpt")
-    for name in set(ck) & set(truth):
-        if ck[name].ndim != 2:
-            continue
-        got = torch.from_numpy(np.ascontiguousarray(ck[name][1:, ::2]).view(np.uint8))
-        assert torch.equal(got.reshape(-1), truth[name][1:, ::2].contiguous().view(torch.uint8)
-                           .reshape(-1)), name
-
-
-def test_a_checkpoint_over_http_is_read_by_ranges(tmp_path):
-    import http.server
-
-    values = np.arange(1 << 20, dtype="f4").reshape(1 << 10, 1 << 10)
-    write_safetensors(tmp_path / "model.safetensors", "w", values)
-
-    class Ranges(http.server.SimpleHTTPRequestHandler):
-        sent = 0
-
-        def do_GET(self):
-            path = pathlib.Path(self.translate_path(self.path))
-            if not path.is_file():
-                return self.send_error(404)
-            whole, asked = path.read_bytes(), self.headers.get("Range")
-            low, high = 0, len(whole) - 1
-            if asked:
-                first, last = asked.removeprefix("bytes=").split("-")
-                low, high = int(first), min(int(last or high), high)
-            self.send_response(206 if asked else 200)
-            self.send_header("ETag", '"1"')
-            self.send_header("Accept-Ranges", "bytes")
-            if asked:
-                self.send_header("Content-Range", f"bytes {low}-{high}/{len(whole)}")
-            self.send_header("Content-Length", str(high + 1 - low))
-            self.end_headers()
-            Ranges.sent += high + 1 - low
-            self.wfile.write(whole[low:high + 1])
-
-        def do_HEAD(self):
-            path = pathlib.Path(self.translate_path(self.path))
-            if not path.is_file():
-                return self.send_error(404)
-            self.send_response(200)
-            self.send_header("ETag", '"1"')
-            self.send_header("Accept-Ranges", "bytes")
-            self.send_header("Content-Length", str(path.stat().st_size))
-            self.end_headers()
-
-        def log_message(self, *words):
-            pass
-
-    handler = lambda *words, **more: Ranges(*words, directory=tmp_path, **more)  # noqa: E731
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        where = f"http://127.0.0.1:{server.server_port}/model.safetensors"
-        try:
-            got = sw.open(where)["w"][100:102]
-        except sw.ShardwrightError as error:
-            if "libcurl" in str(error):
-                pytest.skip("libcurl is not installed")
-            raise
-        finally:
-            server.shutdown()
-    assert np.array_equal(got, values[100:102])
-    assert Ranges.sent < values.nbytes
-
-
-def test_a_lost_file_is_an_error_that_names_it(tmp_path):
-    import shutil
-    shutil.copytree(GRID, tmp_path / "ckpt")
-    lost = sorted((tmp_path / "ckpt").glob("*.distcp"))[0]
-    lost.unlink()
-    ck = sw.open(tmp_path / "ckpt")
-    errors = []
-    for name in ck:
-        try:
-            ck[name].numpy()
-        except sw.ShardwrightError as error:
-            errors.append(error)
-    assert errors and all(error.code in ("damaged", "system_refused") for error in errors)
-    assert any(lost.name in str(error) for error in errors)
-
-
-def test_threads_share_a_checkpoint():
-    ck = sw.open(DATA / "torch-2.14/healthy_zstd/ckpt")
-    wanted = {name: ck[name].numpy().tobytes() for name in ck}
-    wrong = []
-
-    def look():
-        for name in ck:
-            if ck[name].numpy().tobytes() != wanted[name]:
-                wrong.append(name)
-
-    threads = [threading.Thread(target=look) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
 
 
 def test_an_error_has_a_code():
@@ -322,3 +253,64 @@ def test_ctrl_c_stops_the_program(tmp_path):
         assert time.monotonic() - began < 20
         return
     pytest.fail("it was not stopped")
+
+
+def running_programs(folder):
+    """Of commands that name the folder."""
+    found = []
+    for place in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if str(folder) in place.read_text() and "--json" in place.read_text():
+                found.append(place.parent.name)
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, "SystemExit"], ids=str)
+def test_the_program_ends_with_the_python_that_runs_it(tmp_path, ending):
+    with open(tmp_path / "model.safetensors", "wb") as file:  # sparse, and long to read
+        header = b'{"w": {"dtype": "F32", "shape": [%d], "data_offsets": [0, %d]}}' % (1 << 34, 1 << 36)
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.truncate(8 + len(header) + (1 << 36))
+    code = f"""
+import signal, sys, shardwright as sw
+if {ending == "SystemExit"}:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+sw.hash({str(tmp_path / "model.safetensors")!r})
+"""
+    python = subprocess.Popen([sys.executable, "-c", code])
+    deadline = time.monotonic() + 30
+    while not running_programs(tmp_path):
+        assert python.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(0.3)
+    python.send_signal(signal.SIGTERM if ending == "SystemExit" else ending)
+    assert python.wait(30) == (7 if ending == "SystemExit" else -ending)
+    while running_programs(tmp_path):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_program_that_cannot_start_is_an_error(monkeypatch, tmp_path):
+    monkeypatch.setenv("SHARDWRIGHT", str(tmp_path / "absent"))
+    with pytest.raises(sw.ShardwrightError, match="cannot start") as error:
+        sw.check(GRID)
+    assert error.value.code == "system_refused" and error.value.exit_code == 4
+
+
+def test_secrets_of_urls_are_in_no_message_and_no_command(tmp_path, monkeypatch):
+    secret = "http://me:hunter2@127.0.0.1:1/model.safetensors?sig=hunter3"
+    for wrong in (secret, f"{GRID}/@merged={secret}"):
+        with pytest.raises(sw.ShardwrightError) as error:
+            sw.open(wrong)
+        assert "hunter" not in str(error.value) + repr(vars(error.value))
+    seen = tmp_path / "seen"
+    script = tmp_path / "program"
+    script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {seen}\nprintf "%s" "$SHARDWRIGHT_URLS" '
+                      f'> {seen}.urls\necho \'{{"verdict": "same"}}\'\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("SHARDWRIGHT", str(script))
+    sw.diff(secret, GRID, rename="https?://x=y")
+    assert "hunter" not in seen.read_text() and "https?://x=y" in seen.read_text()
+    assert (tmp_path / "seen.urls").read_text() == secret

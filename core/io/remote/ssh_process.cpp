@@ -141,13 +141,19 @@ Result<int> run_ssh(const std::vector<std::string>& words) {
 
 SshProcess::SshProcess(SshProcess&& other) noexcept
     : pid_(std::exchange(other.pid_, 0)),
+      parent_(other.parent_),
       from_(std::exchange(other.from_, -1)),
       to_(std::exchange(other.to_, -1)),
       errors_(std::exchange(other.errors_, -1)) {}
 
 SshProcess::~SshProcess() {
+  if (!is_own()) pid_ = 0;
   if (pid_ > 0) ::kill(pid_, SIGTERM);
   finish();
+}
+
+bool SshProcess::is_own() const {
+  return parent_ == ::getpid();
 }
 
 int SshProcess::finish() {

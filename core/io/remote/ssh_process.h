@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <string>
@@ -35,18 +36,20 @@ class SshProcess {
   SshProcess& operator=(SshProcess&&) = delete;
   SshProcess(const SshProcess&) = delete;
   SshProcess& operator=(const SshProcess&) = delete;
-  ~SshProcess();  // closes the pipes and waits
+  ~SshProcess();  // closes the pipes and waits; after a fork only the process that started it waits
 
   int from() const { return from_; }
   int to() const { return to_; }
   int errors() const { return errors_; }  // -1 without `reads_errors`
+  // False in a fork of the process that started it: both would read the same answers.
+  bool is_own() const;
   // Closes the child's stdin and waits; returns its exit code, 255 if ssh itself failed.
   int finish();
 
  private:
   SshProcess(pid_t pid, int from, int to, int errors)
       : pid_(pid), from_(from), to_(to), errors_(errors) {}
-  pid_t pid_;
+  pid_t pid_, parent_ = ::getpid();
   int from_, to_, errors_;
 };
 
