@@ -125,6 +125,12 @@ void Driver::drag(ImVec2 from, ImVec2 to) {
   frame();
 }
 
+std::string Driver::drawn_text() const {
+  std::string text;
+  for (const TextMark& mark : marks.texts) text += mark.text + " ";
+  return text;
+}
+
 std::vector<std::string> Driver::text_faults() const {
   std::vector<std::string> faults;
   auto say = [&](const char* what, const TextMark& a, const std::string& with) {

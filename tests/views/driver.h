@@ -25,6 +25,7 @@ class Driver {
   std::vector<Command> type(const std::string& text);
   // Presses at one place and releases at another, in so many frames.
   void drag(ImVec2 from, ImVec2 to);
+  std::string drawn_text() const;  // all texts of the last frame
   // Texts of the last frame that are cut off or overlap.
   std::vector<std::string> text_faults() const;
   ImVec2 middle(const std::string& name) const;
