@@ -92,7 +92,7 @@ std::string plan_text_of(const verbs::StoppedRun& run) {
     return run.in_place ? "Only its last renames are left." : "Its plan is too long to be shown.";
   std::vector<std::string> steps;
   for (const Operation& step : run.plan->operations) steps.push_back(step.text);
-  for (const Step& step : run.plan->steps) steps.push_back(to_text(step));
+  for (const auto& step : run.plan->steps) steps.push_back(to_text(step));
   if (!run.plan->format.empty()) steps.push_back("write as " + run.plan->format);
   std::string text = "Its plan: ";
   for (std::size_t i = 0; i < std::min(steps.size(), kShownSteps); ++i) {

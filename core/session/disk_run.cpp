@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/io/store.h"
-#include "core/session/command_run.h"
+#include "core/session/stopped_run.h"
 #include "core/verbs/disk_state.h"
 #include "core/verbs/plan_file.h"
 #include "core/verbs/run/run_numbers.h"

@@ -8,6 +8,7 @@
 #include "core/exec/partial_folder.h"
 #include "core/io/store.h"
 #include "core/session/command_run.h"
+#include "core/session/stopped_run.h"
 #include "core/verbs/plan_file.h"
 
 namespace shw {

@@ -5,6 +5,7 @@
 #include "core/formats/open.h"
 #include "core/io/store.h"
 #include "core/session/command_run.h"
+#include "core/session/stopped_run.h"
 #include "core/verbs/plan_file.h"
 #include "core/verbs/resume.h"
 
@@ -72,16 +73,6 @@ Result<Change> run_repair(const Snapshot& before, const Command& command, Progre
   options.device.gpus = before.gpus;
   SHW_TRY(RepairResult made, verbs::repair(verb_inputs(before), *before.plan, options, progress));
   return open_result(before, std::move(made), progress);
-}
-
-std::shared_ptr<const verbs::StoppedRuns> search_stopped_runs(const Snapshot& snapshot,
-                                                              const std::string& output) {
-  std::vector<std::string> outputs;
-  if (snapshot.stopped != nullptr) outputs = snapshot.stopped->outputs;
-  if (!output.empty() && std::find(outputs.begin(), outputs.end(), output) == outputs.end())
-    outputs.push_back(output);
-  return std::make_shared<const verbs::StoppedRuns>(verbs::find_stopped_runs(
-      posix_store(), *snapshot.checkpoint, snapshot.options.checkpoint, std::move(outputs)));
 }
 
 namespace {

@@ -12,6 +12,7 @@
 #include "core/session/command_run.h"
 #include "core/session/content_run.h"
 #include "core/session/session_state.h"
+#include "core/session/stopped_run.h"
 #include "core/verbs/plan_file.h"
 
 namespace shw {

@@ -11,10 +11,10 @@
 namespace shw::verbs {
 namespace {
 
-struct FileRow {
+struct NewFileRow {
   std::string_view word, name, ending;  // the last two are of PlaceRequest
 };
-constexpr std::array<FileRow, 7> kFiles{{{"report", "report", ".html"},
+constexpr std::array<NewFileRow, 7> kNewFiles{{{"report", "report", ".html"},
                                          {"view", "view", kViewEnding},
                                          {"hashes", "hashes", ".txt"},
                                          {"npy", "", ".npy"},
@@ -22,25 +22,25 @@ constexpr std::array<FileRow, 7> kFiles{{{"report", "report", ".html"},
                                          {"png", "view", ".png"},
                                          {"svg", "view", ".svg"}}};
 
-const FileRow& row_of(NewFile file) {
-  return kFiles[static_cast<std::size_t>(file)];
+const NewFileRow& new_file_row(NewFile file) {
+  return kNewFiles[static_cast<std::size_t>(file)];
 }
 
 }  // namespace
 
 std::string_view name(NewFile file) {
-  return row_of(file).word;
+  return new_file_row(file).word;
 }
 
 std::optional<NewFile> parse_new_file(std::string_view text) {
-  const auto found = std::ranges::find(kFiles, text, &FileRow::word);
-  if (found == kFiles.end()) return std::nullopt;
-  return static_cast<NewFile>(found - kFiles.begin());
+  const auto found = std::ranges::find(kNewFiles, text, &NewFileRow::word);
+  if (found == kNewFiles.end()) return std::nullopt;
+  return static_cast<NewFile>(found - kNewFiles.begin());
 }
 
 PlaceRequest place_request(NewFile file, const std::string& checkpoint, std::string_view fqn,
                            const std::string& path) {
-  const FileRow& row = row_of(file);
+  const NewFileRow& row = new_file_row(file);
   return {checkpoint, path, row.name.empty() ? file_name_of(fqn) : std::string(row.name),
           std::string(row.ending)};
 }

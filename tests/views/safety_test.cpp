@@ -71,7 +71,7 @@ struct PlanPanel {
   Driver driver;
   std::shared_ptr<Snapshot> snapshot;
   explicit PlanPanel(std::shared_ptr<Snapshot> shown, const std::string& typed = {})
-      : driver(shown), snapshot(shown) {
+      : driver(shown, {1440, 1600}), snapshot(shown) {
     driver.frame();
     driver.desk.plan_open = true;
     driver.frame();
