@@ -39,6 +39,8 @@ void escape(Frame& frame, UiState& state, bool typing) {
     state.asked.reset();
   else if (state.palette_open)
     state.palette_open = false;
+  else if (state.save.open)
+    state.save.open = false;
   else if (panel_is_open(state))
     close_panels(state);
   else if (tour_is_on(state))
@@ -105,9 +107,11 @@ void request_action(Action action, Frame& frame, UiState& state) {
     state.plan_open = true;
     return;
   }
-  if (row.question != nullptr && !row.question(frame).empty()) {
+  const std::string question = row.question == nullptr ? std::string() : row.question(frame);
+  if (!question.empty()) {
     state.palette_open = false;
     state.asked = action;
+    state.asked_text = question;
     return;
   }
   if (!is_allowed_over_panel(row, state)) close_panels(state);

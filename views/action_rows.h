@@ -20,7 +20,7 @@ std::span<const ActionRow> tab_actions();
 std::string question_before_transfer(const Frame& frame);
 // Like question_before_transfer(), for a verb that reads the reference too.
 std::string question_before_check(const Frame& frame);
-// Empty if no job writes files.
+// Names each job that closing stops, with what it leaves; empty: none is worth a question.
 std::string question_before_stopping(const Frame& frame);
 
 constexpr KeyPress ctrl(Key key) {

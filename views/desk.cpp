@@ -81,7 +81,9 @@ void draw_regions(Frame& frame, UiState& state, const Regions& regions) {
     draw_columns(frame, state, regions);
   }
   if (frame.snapshot.checkpoint != nullptr) state.welcome_shown = false;
-  draw_job_bar(frame, state, regions.job);
+  const float card = regions.job.min.y + stopped_card_height(frame);
+  draw_stopped_card(frame, state, {regions.job.min, {regions.job.max.x, card}});
+  draw_job_bar(frame, state, {{regions.job.min.x, card}, regions.job.max});
 }
 
 // Tab completes the path in the browser, as in a shell.
@@ -105,7 +107,8 @@ void draw_ui(Frame& frame, UiState& state) {
   frame.tabs = &state.tabs;
   state.tabs.begin(tab_steps(frame, state));
   record_texts(frame.marks);
-  if (frame.snapshot.checkpoint == nullptr) state.plan_open = state.mesh_open = false;
+  if (frame.snapshot.checkpoint == nullptr)
+    state.plan_open = state.mesh_open = state.save.open = false;
   restore_panel(frame, state);
   run_keys(frame, state);
   forget_plan_inputs(frame, state);
@@ -124,7 +127,8 @@ void draw_ui(Frame& frame, UiState& state) {
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();
   Regions regions =
-      regions_of(size, frame.scale, job_bar_height(frame), state.layout, tab_strip_height(frame));
+      regions_of(size, frame.scale, job_bar_height(frame) + stopped_card_height(frame),
+                 state.layout, tab_strip_height(frame));
   state.left_rail = regions.left_rail;
   state.right_rail = regions.right_rail;
   draw_tab_strip(frame, state, {{0, 0}, {size.x, regions.verdict.min.y}});
@@ -144,6 +148,7 @@ void draw_ui(Frame& frame, UiState& state) {
   if (state.mesh_open) draw_mesh_panel(frame, state);
   if (state.browser.open) draw_browser(frame, state);
   draw_habit_panels(frame, state);
+  if (state.save.open) draw_save_panel(frame, state);
   if (state.palette_open) draw_palette(frame, state);
   if (state.asked) draw_question(frame, state);
   record_texts(nullptr);

@@ -8,6 +8,7 @@
 #include "core/verbs/command_line.h"
 #include "views/action_rows.h"
 #include "views/panels/panels.h"
+#include "views/parts.h"
 #include "views/text.h"
 
 namespace shw {
@@ -203,10 +204,15 @@ std::string question_before_check(const Frame& frame) {
 }
 
 std::string question_before_stopping(const Frame& frame) {
-  if (!frame.job.running || !frame.job.writes) return {};
-  return "\"" + frame.job.title +
-         "\" is under way and would be stopped. What is finished stays; the plan's panel can go on "
-         "from there.";
+  std::string text;
+  const auto add = [&](const JobState& job) {
+    if (!is_asked_before_stopping(job)) return;
+    text += (text.empty() ? "What runs would be stopped. " : " ") + printable(job.title) + ": " +
+            stop_words(job) + ".";
+  };
+  add(frame.job);
+  for (const JobState& job : frame.concurrent_jobs) add(job);
+  return text;
 }
 
 std::span<const ActionRow> finding_actions() {

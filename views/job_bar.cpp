@@ -101,7 +101,8 @@ void draw_bar(Frame& frame, const JobState& job, ImDrawList* draw, ImVec2 min, I
   }
 }
 
-// What stopping the job leaves, as the end of a sentence.
+}  // namespace
+
 const char* stop_words(const JobState& job) {
   if (job.past_proof && job.on_stop != StopEffect::kNothingWritten)
     return "the result is written and proved, and stays";
@@ -119,6 +120,14 @@ const char* stop_words(const JobState& job) {
   }
   return "";
 }
+
+bool is_asked_before_stopping(const JobState& job) {
+  constexpr double kMissed = 5;  // seconds of reading that a user would miss
+  if (!job.running || job.stopping) return false;
+  return job.on_stop != StopEffect::kNothingWritten || job.seconds >= kMissed;
+}
+
+namespace {
 
 // Text about what remains on disk if the user quits now.
 std::string paused_text(const JobState& job) {
@@ -207,7 +216,6 @@ void draw_running(Frame& frame, const JobState& job, const std::string& of, Regi
 struct IdleLine {
   std::string text = {};
   std::optional<Sign> sign = {};
-  bool left_work = false;  // of a stopped repair, which can be resumed or discarded
 };
 
 IdleLine idle_line(const Frame& frame, const UiState& state) {
@@ -215,16 +223,10 @@ IdleLine idle_line(const Frame& frame, const UiState& state) {
   if (bar_shows_error(frame, state)) {
     const Error& error = *snapshot.error;
     if (error.kind == ErrorKind::kCancelled && !error.advice.empty())
-      return {"The repair was stopped. What is finished stays next to the checkpoint.",
-              Sign::kQuiet, true};
+      return {"The repair was stopped. What is finished stays.", Sign::kQuiet};
     return {failure_text(error), error.kind == ErrorKind::kCancelled ? Sign::kQuiet : Sign::kBad};
   }
   if (frame.now < state.toast_until && !state.toast.empty()) return {state.toast};
-  if (snapshot.target != nullptr && !snapshot.target->half_made.empty() &&
-      is_possible(Action::kReview, frame, state))
-    return {
-        "A repair that was stopped, or runs elsewhere, has left its work next to the checkpoint.",
-        Sign::kQuiet, true};
   if (snapshot.report == nullptr)
     return {snapshot.checkpoint == nullptr ? "" : snapshot.options.checkpoint};
   const Depth depth = snapshot.report->depth;
@@ -248,14 +250,6 @@ void draw_idle(Frame& frame, UiState& state, Region region) {
   right -= text_until(draw, frame.fonts.mono_small, right, middle, frame.theme.quiet, hint) +
            frame.px(24);
   const IdleLine line = idle_line(frame, state);
-  if (line.left_work) {
-    constexpr const char* kLabel = "Resume or discard";
-    const ImVec2 size = button_size(frame, kLabel);
-    if (button(frame, "job/left", kLabel, "Opens the repair, where both are offered.",
-               {right - size.x, middle - size.y / 2}))
-      request_action(Action::kReview, frame, state);
-    right -= size.x + frame.px(16);
-  }
   if (line.sign == Sign::kBad && frame.snapshot.failure != nullptr) {
     dismiss_button(frame, state, "job/dismiss", {right - frame.px(11), middle});
     right -= frame.px(34);

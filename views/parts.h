@@ -30,6 +30,9 @@ void draw_file_shares(Frame& frame, UiState& state, Column& column);
 void draw_summary(Frame& frame, UiState& state, Region region);
 void draw_inspector(Frame& frame, UiState& state, Region region);
 void draw_compare(Frame& frame, UiState& state, Region region);
+// The card of an unfinished repair, above the status bar; height 0: there is none.
+float stopped_card_height(const Frame& frame);
+void draw_stopped_card(Frame& frame, UiState& state, Region region);
 // Notices above the job bar, which begins at `bottom`: toasts and failures that it does not show.
 void draw_notices(Frame& frame, UiState& state, float bottom);
 // The text of a failed request, in the terms of the window.
@@ -41,6 +44,10 @@ bool bar_shows_error(const Frame& frame, const UiState& state);
 // Hides the last failure until the next one.
 bool dismiss_button(Frame& frame, UiState& state, const char* id, ImVec2 middle);
 float job_bar_height(const Frame& frame);
+// What stopping the job leaves, as the end of a sentence.
+const char* stop_words(const JobState& job);
+// True if closing the window or the tab asks about the job: it writes, or has read for a while.
+bool is_asked_before_stopping(const JobState& job);
 void draw_job_bar(Frame& frame, UiState& state, Region region);
 void draw_welcome(Frame& frame, UiState& state, Region region);
 // The steps of a run, if its folder was opened.

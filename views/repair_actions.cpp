@@ -3,6 +3,7 @@
 
 #include "views/action_rows.h"
 #include "views/panels/plan_parts.h"
+#include "views/stopped_run_text.h"
 
 namespace shw {
 namespace {
@@ -69,17 +70,28 @@ bool can_redo_edit(const Frame& frame, const UiState& /*state*/) {
   return s.edits != nullptr && s.edits->can_redo() && !is_plan_executed(s);
 }
 
-bool has_partial_result(const Frame& frame, const UiState& /*state*/) {
-  const auto& target = frame.snapshot.target;
-  return target != nullptr && !target->half_made.empty() && is_idle(frame);
+// The finished files of a run stay where another process may use them.
+bool can_discard(const Frame& frame, const UiState& /*state*/) {
+  const verbs::StoppedRun* run = first_stopped_run(frame.snapshot);
+  return run != nullptr && !run->in_use && is_idle(frame) &&
+         (!run->in_place || !frame.anything_runs());
 }
-void go_on(Frame& frame, UiState& state) {
-  frame.emit(ResumeCommand{frame.snapshot.target->half_made.front()});
-  frame.emit(VerifyCommand{});
+bool can_resume(const Frame& frame, const UiState& state) {
+  const verbs::StoppedRun* run = first_stopped_run(frame.snapshot);
+  return can_discard(frame, state) && run->is_of_open && !run->not_resumable;
+}
+void resume(Frame& frame, UiState& state) {
+  frame.emit(ResumeCommand{first_stopped_run(frame.snapshot)->folder});
+  if (!first_stopped_run(frame.snapshot)->in_place) frame.emit(VerifyCommand{});
   state.plan_open = false;
 }
-void roll_back(Frame& frame, UiState& /*state*/) {
-  frame.emit(RollBackCommand{frame.snapshot.target->half_made.front()});
+void discard(Frame& frame, UiState& /*state*/) {
+  frame.emit(RollBackCommand{first_stopped_run(frame.snapshot)->folder});
+}
+template <std::string (*kText)(const verbs::StoppedRun&)>
+std::string question_about_stopped_run(const Frame& frame) {
+  const verbs::StoppedRun* run = first_stopped_run(frame.snapshot);
+  return run == nullptr ? std::string() : kText(*run);
 }
 
 bool can_open_repaired(const Frame& frame, const UiState& /*state*/) {
@@ -146,15 +158,17 @@ constexpr std::array kRepairRows{
     ActionRow{Action::kResume,
               "Resume the stopped repair",
               {},
-              has_partial_result,
-              go_on,
-              OverlayPolicy::kNeedsRepairPanel},
+              can_resume,
+              resume,
+              OverlayPolicy::kRepairPanelOnly,
+              question_about_stopped_run<resume_question>},
     ActionRow{Action::kRollBack,
               "Discard the stopped repair",
               {},
-              has_partial_result,
-              roll_back,
-              OverlayPolicy::kNeedsRepairPanel},
+              can_discard,
+              discard,
+              OverlayPolicy::kRepairPanelOnly,
+              question_about_stopped_run<discard_question>},
     ActionRow{Action::kCommit,
               "Keep the repair in place for good",
               {},

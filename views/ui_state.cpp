@@ -6,14 +6,14 @@ bool panel_is_open(const UiState& state) {
   const PanelsState& habits = state.habits;
   return state.plan_open || state.certificate_open || state.explain_open || state.mesh_open ||
          state.browser.open || habits.settings_open || habits.errors_open || habits.report_open ||
-         habits.expect_open || habits.pins_open || state.write.open;
+         habits.expect_open || habits.pins_open || state.write.open || state.save.open;
 }
 
 void close_panels(UiState& state) {
   PanelsState& habits = state.habits;
   state.plan_open = state.certificate_open = state.explain_open = state.mesh_open =
       state.browser.open = habits.settings_open = habits.errors_open = habits.report_open =
-          habits.expect_open = habits.pins_open = state.write.open = false;
+          habits.expect_open = habits.pins_open = state.write.open = state.save.open = false;
 }
 
 bool is_covered(const UiState& state) {

@@ -18,6 +18,7 @@
 #include "views/panels/panels_state.h"
 #include "views/panels/plan_state.h"
 #include "views/panels/run_state.h"
+#include "views/panels/save_state.h"
 #include "views/panels/table_state.h"
 #include "views/panels/values_state.h"
 #include "views/panels/write_state.h"
@@ -87,6 +88,7 @@ struct UiState {
 
   PlanState plan;  // of the repair panel
   WriteState write;
+  SaveState save;  // of the panel over all others
   bool certificate_open = false;
   bool compare_open = false, compare_wanted = false;  // compare_wanted focuses its text field
   std::string compare_path;
@@ -110,14 +112,15 @@ struct UiState {
   int palette_row = 0, palette_first = 0;  // selected and first visible row
   bool palette_wanted = false;
   PaletteSearch search;  // of the palette
-  float plan_height = 420, explain_height = 360, mesh_height = 480,
-        certificate_height = 420;  // heights of panels in the last frame, in pixels
-  bool welcome_shown = false;      // in the last frame; its field gets the keyboard only once
+  float plan_height = 420, explain_height = 360, mesh_height = 480, certificate_height = 420,
+        question_height = 0;   // of panels in the last frame, in pixels
+  bool welcome_shown = false;  // in the last frame; its field gets the keyboard only once
   std::string toast;
   double toast_until = 0;
   std::weak_ptr<const FailedCommand> failure_dismissed;
   float notice_height = 0;      // in the last frame, in pixels
   std::optional<Action> asked;  // action whose confirmation is shown
+  std::string asked_text;       // the question, as it was asked
   bool quit_wanted = false;     // a request to close the window
   bool quit = false;
   bool close_wanted = false;  // a request to close this tab

@@ -7,16 +7,18 @@
 #include "app/gui/svg_view.h"
 #include "core/base/printable.h"
 #include "core/io/output_file.h"
-#include "core/verbs/free_path.h"
+#include "core/verbs/new_file.h"
 
 namespace shw {
 namespace {
 
 Result<std::string> write_view(PictureFile kind, Workbench& bench, const Image& screen) {
   const bool is_svg = kind == PictureFile::kSvg;
+  const verbs::NewFile file = is_svg ? verbs::NewFile::kSvg : verbs::NewFile::kPng;
   SHW_TRY(std::string path,
-          verbs::free_path(posix_store(), {bench.snapshot()->options.checkpoint, "", "view",
-                                           is_svg ? ".svg" : ".png"}));
+          verbs::free_path(posix_store(),
+                           verbs::place_request(file, bench.snapshot()->options.checkpoint, {},
+                                                bench.desk().habits.picture_path)));
   if (!is_svg) {
     SHW_CHECK(write_png(path, screen));
     return path;

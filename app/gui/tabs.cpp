@@ -159,7 +159,7 @@ void Tabs::handle_tab_request(const TabRequest& request) {
       return show_same(request.tab);
     case TabRequest::Kind::kClose:
       if (request.tab >= tabs_.size()) return;
-      if (request.tab != shown_ && tabs_[request.tab].bench->writes()) {
+      if (request.tab != shown_ && tabs_[request.tab].bench->asks_before_closing()) {
         // Shows the tab about which the user is asked.
         show(request.tab);
         shown().desk().close_wanted = true;
@@ -169,13 +169,14 @@ void Tabs::handle_tab_request(const TabRequest& request) {
   }
 }
 
-// Quits once every tab with a writing job has been confirmed.
+// Quits once every tab whose jobs are asked about has been confirmed.
 void Tabs::continue_quitting() {
   UiState& desk = shown().desk();
   if (desk.quit) {
     tabs_[shown_].may_end = true;
-    auto next = std::find_if(tabs_.begin(), tabs_.end(),
-                             [](const Tab& tab) { return !tab.may_end && tab.bench->writes(); });
+    auto next = std::find_if(tabs_.begin(), tabs_.end(), [](const Tab& tab) {
+      return !tab.may_end && tab.bench->asks_before_closing();
+    });
     if (next == tabs_.end()) {
       has_left_ = true;
       return;

@@ -33,7 +33,7 @@ class Tabs {
   // Call between ImGui::NewFrame and ImGui::Render. Also executes requests for tabs.
   void draw(const Fonts& fonts, float scale, double now, std::span<const KeyPress> keys,
             bool stable);
-  // Requests to quit: asks about jobs that write files, one tab after the other.
+  // Requests to quit: asks about running jobs, one tab after the other.
   void leave() { shown().desk().quit_wanted = true; }
   bool has_left() const { return has_left_; }
   // True while any tab needs frames without events.

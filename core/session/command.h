@@ -135,6 +135,11 @@ struct DifferenceCommand {
 struct ExplainErrorCommand {
   std::string text;
 };
+// Examines where a small file would be written.
+struct PlaceCommand {
+  verbs::NewFile file = verbs::NewFile::kReport;
+  std::string path = {};  // a new file or a folder; empty: next to the checkpoint
+};
 // Saves a report about the open checkpoint.
 struct ReportCommand {
   std::string path = {};  // a file or folder; empty: next to the checkpoint
@@ -191,15 +196,17 @@ struct LearnCommand {
 struct WriteAsCommand {
   verbs::OutputForm wanted;
 };
-using Command = std::variant<
-    OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand, UndoCommand,
-    CancelCommand, SelectTensorCommand, SelectChunkCommand, SelectFindingCommand, FilterCommand,
-    SortCommand, StepCommand, PlanUndoCommand, PlanRedoCommand, EditPlanCommand, SavePlanCommand,
-    LoadPlanCommand, DryRunCommand, TargetCommand, ResumeCommand, RollBackCommand, CommitCommand,
-    BytesCommand, ValuesCommand, BrowseCommand, GoCommand, CompareCommand, DifferenceCommand,
-    ExplainErrorCommand, ReportCommand, DemoCommand, TileValuesCommand, PauseCommand,
-    ContinueCommand, RunCommand, DiskCommand, SaveValuesCommand, SaveViewCommand, RunNumbersCommand,
-    LearnCommand, WriteAsCommand, TensorNumbersCommand, PinCommand, UnpinCommand, HashCommand>;
+using Command =
+    std::variant<OpenCommand, CheckCommand, MeshCommand, PlanCommand, RepairCommand, VerifyCommand,
+                 UndoCommand, CancelCommand, SelectTensorCommand, SelectChunkCommand,
+                 SelectFindingCommand, FilterCommand, SortCommand, StepCommand, PlanUndoCommand,
+                 PlanRedoCommand, EditPlanCommand, SavePlanCommand, LoadPlanCommand, DryRunCommand,
+                 TargetCommand, ResumeCommand, RollBackCommand, CommitCommand, BytesCommand,
+                 ValuesCommand, BrowseCommand, GoCommand, CompareCommand, DifferenceCommand,
+                 ExplainErrorCommand, ReportCommand, DemoCommand, TileValuesCommand, PauseCommand,
+                 ContinueCommand, RunCommand, DiskCommand, SaveValuesCommand, SaveViewCommand,
+                 RunNumbersCommand, LearnCommand, WriteAsCommand, TensorNumbersCommand, PinCommand,
+                 UnpinCommand, HashCommand, PlaceCommand>;
 
 // The command as type C, as guaranteed by its row.
 template <class C>

@@ -5,6 +5,7 @@
 #include "core/formats/open.h"
 #include "core/io/path_suffix.h"
 #include "core/io/remote/remote_path.h"
+#include "core/io/store.h"
 #include "core/model/evidence.h"
 #include "core/repair/run/in_place.h"
 #include "core/session/disk_run.h"
@@ -96,14 +97,18 @@ Result<Change> run_open(const Snapshot& before, const Command& command, Progress
     auto state = in_place_state(*opened.checkpoint->directory());
     can_undo = state && *state == InPlace::kDone;
   }
+  auto stopped = std::make_shared<const verbs::StoppedRuns>(
+      verbs::find_stopped_runs(posix_store(), *opened.checkpoint, options.checkpoint));
   verbs::SshUse over_ssh = verbs::ssh_use(options);
   // Pins belong to the checkpoint, so they stay when it is opened again.
   if (pins == nullptr && options.checkpoint == before.options.checkpoint) pins = before.pins;
   return [options = std::move(options), opened = std::move(opened), c, can_undo, over_ssh, disk,
-          left_aside, pins, run, passed_over = skipped_newer_steps(asked, settled)](Snapshot& s) {
+          stopped, left_aside, pins, run,
+          passed_over = skipped_newer_steps(asked, settled)](Snapshot& s) {
     s = blank(s);
     if (run != nullptr) s.run = run;
     s.can_undo = can_undo;
+    s.stopped = stopped;
     s.runs_over_ssh = over_ssh.is_possible;
     s.why_not_over_ssh = over_ssh.why_not;
     s.disk = disk;

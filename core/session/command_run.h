@@ -21,6 +21,9 @@ Result<Change> select_tensor(const Snapshot& before, const Command& command, Pro
 Result<Change> select_chunk(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> select_finding(const Snapshot& before, const Command& command, Progress* progress);
 
+// Unfinished repairs of the open checkpoint. `output`: also searched for; may be empty.
+std::shared_ptr<const verbs::StoppedRuns> search_stopped_runs(const Snapshot& snapshot,
+                                                              const std::string& output = {});
 Result<Change> run_resume(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> run_roll_back(const Snapshot& before, const Command& command, Progress* progress);
 Result<Change> run_commit(const Snapshot& before, const Command& command, Progress* progress);

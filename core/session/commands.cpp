@@ -123,6 +123,8 @@ constexpr std::array<CommandRow, std::variant_size_v<Command>> kTable{{
     {"unpin", "unpin N", "Unpinning", Lane::kQuick, parse_unpin, print_unpin, run_unpin},
     {"hash", "hash [PATH]", "Hashing every tensor", Lane::kConcurrent, parse_hash, print_hash,
      run_hash},
+    {"place", "place report|view|hashes|npy|csv|png|svg [PATH]", "Looking at the place",
+     Lane::kLook, parse_place, print_place, run_place},
 }};
 
 bool is_verb(std::string_view word) {

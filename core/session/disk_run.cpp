@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/io/store.h"
+#include "core/session/command_run.h"
 #include "core/verbs/disk_state.h"
 #include "core/verbs/plan_file.h"
 #include "core/verbs/run/run_numbers.h"
@@ -52,10 +54,13 @@ std::shared_ptr<const verbs::RunSteps> list_opened_run(const Snapshot& before,
 }
 
 Change show_run(const VerbOptions& options, std::shared_ptr<const verbs::RunSteps> run) {
-  return [options, run = std::move(run)](Snapshot& s) {
+  auto stopped = std::make_shared<const verbs::StoppedRuns>(
+      verbs::find_stopped_runs_in(posix_store(), options.checkpoint));
+  return [options, run = std::move(run), stopped](Snapshot& s) {
     s = blank(s);
     s.options = options;
     s.run = run;
+    s.stopped = stopped;
   };
 }
 
@@ -71,8 +76,15 @@ Result<Change> run_run_numbers(const Snapshot& before, const Command&, Progress*
 Result<Change> run_disk(const Snapshot& before, const Command&, Progress*) {
   if (before.checkpoint == nullptr || before.disk == nullptr) return unchanged_error();
   std::string changes = verbs::changes_since(*before.checkpoint, *before.disk);
-  if (changes == before.changed_on_disk) return unchanged_error();
-  return Change([changes](Snapshot& s) { s.changed_on_disk = changes; });
+  std::shared_ptr<const verbs::StoppedRuns> stopped = before.stopped;
+  const std::string& path = before.options.checkpoint;
+  if (stopped == nullptr || stopped->seen != verbs::unfinished_marks(posix_store(), path))
+    stopped = search_stopped_runs(before);
+  if (changes == before.changed_on_disk && stopped == before.stopped) return unchanged_error();
+  return Change([changes, stopped](Snapshot& s) {
+    s.changed_on_disk = changes;
+    s.stopped = stopped;
+  });
 }
 
 }  // namespace shw

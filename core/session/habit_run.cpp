@@ -105,6 +105,29 @@ Result<Change> run_report(const Snapshot& before, const Command& command, Progre
   };
 }
 
+std::optional<Command> parse_place(std::string_view rest) {
+  const std::size_t end = std::min(rest.find(' '), rest.size());
+  const auto file = verbs::parse_new_file(rest.substr(0, end));
+  if (!file) return std::nullopt;
+  return PlaceCommand{*file, std::string(rest.substr(std::min(end + 1, rest.size())))};
+}
+
+std::string print_place(const Command& command) {
+  const auto& c = as<PlaceCommand>(command);
+  return std::string(verbs::name(c.file)) + (c.path.empty() ? "" : " " + c.path);
+}
+
+Result<Change> run_place(const Snapshot& before, const Command& command, Progress*) {
+  if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
+  const auto& c = as<PlaceCommand>(command);
+  std::optional<TensorId> tensor = before.tensor;
+  if (before.values != nullptr && before.values->values) tensor = before.values->values->tensor;
+  const std::string_view fqn = tensor ? before.checkpoint->fqn(*tensor) : std::string_view();
+  auto place = std::make_shared<const verbs::NewFilePlace>(verbs::inspect_new_file(
+      posix_store(), verb_inputs(before), before.options, c.file, fqn, c.path));
+  return [place](Snapshot& s) { s.place = place; };
+}
+
 std::optional<Command> parse_hash(std::string_view rest) {
   return HashCommand{std::string(rest)};
 }

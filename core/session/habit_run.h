@@ -32,4 +32,8 @@ std::string print_demo(const Command& command);
 // Creates the demo and opens it with its spec.
 Result<Change> run_demo(const Snapshot& before, const Command& command, Progress* progress);
 
+std::optional<Command> parse_place(std::string_view rest);
+std::string print_place(const Command& command);
+Result<Change> run_place(const Snapshot& before, const Command& command, Progress* progress);
+
 }  // namespace shw

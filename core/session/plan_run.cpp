@@ -1,9 +1,11 @@
 // Commands that edit a plan.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "core/base/checked.h"
+#include "core/exec/partial_folder.h"
 #include "core/io/store.h"
 #include "core/session/command_run.h"
 #include "core/verbs/plan_file.h"
@@ -200,6 +202,16 @@ BytesToWrite bytes_to_write(const Snapshot& snapshot, const std::string& out) {
   return estimate ? BytesToWrite{estimate->bytes_written} : most;
 }
 
+// True if an unfinished folder of this output was not searched for yet.
+bool has_unknown_partial(const Snapshot& snapshot, const std::string& output) {
+  if (partial_folders(posix_store(), output).empty()) return false;
+  if (snapshot.stopped == nullptr) return true;
+  const auto& runs = snapshot.stopped->runs;
+  const auto& outputs = snapshot.stopped->outputs;
+  return std::ranges::find(outputs, output) == outputs.end() &&
+         std::ranges::find(runs, output, &verbs::StoppedRun::output) == runs.end();
+}
+
 }  // namespace
 
 Result<Change> run_target(const Snapshot& before, const Command& command, Progress*) {
@@ -218,8 +230,13 @@ Result<Change> run_target(const Snapshot& before, const Command& command, Progre
       found.needs_of = before.plan;
     }
   }
+  std::shared_ptr<const verbs::StoppedRuns> stopped = before.stopped;
+  if (has_unknown_partial(before, found.path)) stopped = search_stopped_runs(before, found.path);
   auto target = std::make_shared<const verbs::RepairTarget>(std::move(found));
-  return [target](Snapshot& s) { s.target = target; };
+  return [target, stopped](Snapshot& s) {
+    s.target = target;
+    s.stopped = stopped;
+  };
 }
 
 }  // namespace shw

@@ -1,4 +1,7 @@
 // Executes, resumes and undoes repairs.
+#include <algorithm>
+#include <cstdint>
+
 #include "core/formats/open.h"
 #include "core/io/store.h"
 #include "core/session/command_run.h"
@@ -31,8 +34,10 @@ Result<Change> open_result(const Snapshot& before, RepairResult made, Progress* 
   std::shared_ptr<const verbs::DiskState> disk = before.disk;
   if (in_place)
     disk = std::make_shared<const verbs::DiskState>(verbs::disk_state(*before.checkpoint));
-  return [after, repaired, left, list, in_place, disk, edits = before.edits](Snapshot& s) {
+  auto stopped = search_stopped_runs(before);
+  return [after, repaired, left, list, in_place, disk, stopped, edits = before.edits](Snapshot& s) {
     s.disk = disk;
+    s.stopped = stopped;
     if (in_place) s.changed_on_disk.clear();
     s.executed = nullptr;
     if (edits != nullptr) {
@@ -69,23 +74,76 @@ Result<Change> run_repair(const Snapshot& before, const Command& command, Progre
   return open_result(before, std::move(made), progress);
 }
 
+std::shared_ptr<const verbs::StoppedRuns> search_stopped_runs(const Snapshot& snapshot,
+                                                              const std::string& output) {
+  std::vector<std::string> outputs;
+  if (snapshot.stopped != nullptr) outputs = snapshot.stopped->outputs;
+  if (!output.empty() && std::find(outputs.begin(), outputs.end(), output) == outputs.end())
+    outputs.push_back(output);
+  return std::make_shared<const verbs::StoppedRuns>(verbs::find_stopped_runs(
+      posix_store(), *snapshot.checkpoint, snapshot.options.checkpoint, std::move(outputs)));
+}
+
+namespace {
+
+// The unfinished run that `folder` names, or that becomes it, with its plan.
+std::optional<verbs::StoppedRun> find_stopped_run(const Snapshot& snapshot,
+                                                  const std::string& folder) {
+  const std::string whole = posix_store().resolved(folder).value_or(folder);
+  verbs::StoppedRuns found = verbs::find_stopped_runs(
+      posix_store(), *snapshot.checkpoint, snapshot.options.checkpoint, {whole}, SIZE_MAX);
+  for (verbs::StoppedRun& run : found.runs) {
+    for (const std::string& name : {folder, whole}) {
+      if (run.folder == name || run.output == name) return std::move(run);
+    }
+  }
+  return std::nullopt;
+}
+
+// The snapshot with the plan that the run carries out; without a plan if that is unknown.
+Result<Snapshot> with_plan_of(const Snapshot& snapshot, const verbs::StoppedRun* run) {
+  Snapshot planned = snapshot;
+  planned.plan = nullptr;
+  planned.edits = nullptr;
+  if (run == nullptr || run->plan == nullptr) return planned;
+  SHW_TRY(PlanEdit edit, make_edit(verb_inputs(snapshot), nullptr, run->plan,
+                                   DisabledSteps(run->plan->operations.size(), false), "resumed"));
+  edit.fill = run->fill;
+  set_plan_edits(planned, with_edit(nullptr, std::move(edit)));
+  return planned;
+}
+
+}  // namespace
+
 Result<Change> run_resume(const Snapshot& before, const Command& command, Progress* progress) {
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
   std::string folder = verbs::expanded_path(as<ResumeCommand>(command).folder);
+  const std::optional<verbs::StoppedRun> run = find_stopped_run(before, folder);
+  if (run && !run->is_of_open && !run->checkpoint.empty())
+    return fail(ErrorKind::kUsage, "is made of another checkpoint: " + run->checkpoint, {folder},
+                "open that one, and resume there");
+  SHW_TRY(const Snapshot planned, with_plan_of(before, run ? &*run : nullptr));
   verbs::ResumeLimits limits;
   limits.device.gpus = before.gpus;
   SHW_TRY(verbs::ResumeResult resumed, verbs::resume(posix_store(), folder, limits, progress));
-  return open_result(before, std::move(resumed.result), progress);
+  // The open checkpoint was read before its files were repaired.
+  if (run && run->in_place) return open_and_check_again(before, before.options.depth, progress);
+  return open_result(planned, std::move(resumed.result), progress);
 }
 
-Result<Change> run_roll_back(const Snapshot& before, const Command& command, Progress*) {
-  if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
+Result<Change> run_roll_back(const Snapshot& before, const Command& command, Progress* progress) {
+  if (before.checkpoint == nullptr && before.run == nullptr)
+    return fail(ErrorKind::kUsage, "nothing is open");
   std::string folder = verbs::expanded_path(as<RollBackCommand>(command).folder);
   SHW_TRY(auto taken, verbs::roll_back(posix_store(), folder));
-  std::string said = before.target ? before.target->typed_path : std::string();
-  auto target = std::make_shared<const verbs::RepairTarget>(
-      verbs::inspect_target(posix_store(), verb_inputs(before), said, suffix_of(before)));
-  return [target](Snapshot& s) { s.target = target; };
+  if (before.checkpoint == nullptr) {
+    auto stopped = std::make_shared<const verbs::StoppedRuns>(
+        verbs::find_stopped_runs_in(posix_store(), before.options.checkpoint));
+    return [stopped](Snapshot& s) { s.stopped = stopped; };
+  }
+  if (folder == before.options.checkpoint)
+    return open_and_check_again(before, before.options.depth, progress);
+  return [stopped = search_stopped_runs(before)](Snapshot& s) { s.stopped = stopped; };
 }
 
 Result<Change> open_and_check_again(const Snapshot& before, std::optional<Depth> depth,

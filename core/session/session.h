@@ -47,7 +47,6 @@ struct JobState {
   bool looking = false;     // reading file contents: progress in elements
   std::uint64_t looked = 0, to_look = 0;
   std::string_view verb = {};  // of its command
-  bool writes = false;         // writes persistent files
   bool changes_open = false;   // writes the files of the open checkpoint
   StopEffect on_stop = StopEffect::kNothingWritten;
   std::uint64_t bytes_in_all = 0;  // read or written since the job began; only grows

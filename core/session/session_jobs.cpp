@@ -47,14 +47,6 @@ bool changes_what_is_open(const Command& command, const Snapshot& snapshot) {
   return std::holds_alternative<UndoCommand>(command);
 }
 
-// True if partial results stay after cancellation.
-bool writes_files(const Command& command) {
-  return std::holds_alternative<RepairCommand>(command) ||
-         std::holds_alternative<ResumeCommand>(command) ||
-         std::holds_alternative<RollBackCommand>(command) ||
-         std::holds_alternative<UndoCommand>(command);
-}
-
 StopEffect stop_effect_of(const Command& command) {
   if (const auto* repair = std::get_if<RepairCommand>(&command))
     return repair->options.in_place ? StopEffect::kUnchanged : StopEffect::kResumable;
@@ -138,7 +130,6 @@ void RunningJob::cancel() {
 JobState RunningJob::state() {
   JobState job;
   job.verb = row_of(command).verb;
-  job.writes = writes_files(command);
   job.on_stop = stop_effect_of(command);
   job.changes_open = changes_open;
   job.title = title;
@@ -459,7 +450,11 @@ void Session::State::inspect_partial_folders(const Command& command) {
   std::string out = before->target ? before->target->typed_path : std::string();
   if (const auto* repair = std::get_if<RepairCommand>(&command)) out = repair->options.out;
   auto looked = run_target(*before, TargetCommand{out}, nullptr);
-  if (looked) publish(*looked);
+  auto stopped = search_stopped_runs(*before, verbs::expanded_path(out));
+  publish([&](Snapshot& s) {
+    if (looked) (*looked)(s);
+    if (s.checkpoint == before->checkpoint) s.stopped = stopped;
+  });
 }
 
 }  // namespace shw

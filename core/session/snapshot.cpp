@@ -31,6 +31,11 @@ const verbs::TileValues* tile_values_of(const Snapshot& snapshot, TensorId tenso
   return found == snapshot.tile_values->end() ? nullptr : found->second.get();
 }
 
+const verbs::StoppedRun* first_stopped_run(const Snapshot& snapshot) {
+  if (snapshot.stopped == nullptr || snapshot.stopped->runs.empty()) return nullptr;
+  return &snapshot.stopped->runs.front();
+}
+
 bool is_repaired_elsewhere(const Snapshot& snapshot) {
   if (snapshot.repaired == nullptr || snapshot.checkpoint == nullptr) return false;
   const std::string& output = snapshot.repaired->output;

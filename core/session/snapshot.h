@@ -19,10 +19,12 @@
 #include "core/verbs/diff.h"
 #include "core/verbs/disk_state.h"
 #include "core/verbs/names/paired_names.h"
+#include "core/verbs/new_file.h"
 #include "core/verbs/plan_file.h"
 #include "core/verbs/recent.h"
 #include "core/verbs/run/run_numbers.h"
 #include "core/verbs/run/run_steps.h"
+#include "core/verbs/stopped_runs.h"
 #include "core/verbs/ui_report.h"
 #include "core/verbs/values/bytes_window.h"
 #include "core/verbs/values/next_value.h"
@@ -87,6 +89,7 @@ struct Snapshot {
   std::optional<Error> not_in_place;                  // why the plan cannot run in place
   std::shared_ptr<const RepairEstimate> outlook;      // forecast of the plan; null: not requested
   std::shared_ptr<const verbs::RepairTarget> target;  // output folder; null: not examined
+  std::shared_ptr<const verbs::StoppedRuns> stopped;  // unfinished repairs; null: not searched
   bool can_undo = false;                              // repaired in place and not committed
   std::shared_ptr<const RepairResult> repaired;       // null: not applied
   std::shared_ptr<const PlanEdit> executed;           // what made `repaired`; null: not known
@@ -122,6 +125,7 @@ struct Snapshot {
   std::shared_ptr<const verbs::DiskState> disk;             // files as they were when it was opened
   std::string changed_on_disk;                              // what changed since; empty: nothing
   std::shared_ptr<const ExplainedText> explained;           // null: no message pasted
+  std::shared_ptr<const verbs::NewFilePlace> place;         // of a small file; null: not examined
   std::shared_ptr<const verbs::WrittenReport> written;      // the last report; null: none
   std::shared_ptr<const verbs::SavedValues> saved_values;   // the last file; null: none
   std::shared_ptr<const verbs::WrittenReport> saved_view;   // the last file; null: none
@@ -137,6 +141,9 @@ const verbs::TileValues* tile_values_of(const Snapshot& snapshot, TensorId tenso
 
 // The snapshot without a checkpoint, for opening another one.
 Snapshot blank(const Snapshot& before);
+
+// The unfinished repair to offer first; null: there is none.
+const verbs::StoppedRun* first_stopped_run(const Snapshot& snapshot);
 
 // True if the repair wrote another checkpoint, so that the open one is still damaged.
 bool is_repaired_elsewhere(const Snapshot& snapshot);

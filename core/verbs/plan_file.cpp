@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "core/exec/partial_folder.h"
 #include "core/io/output_file.h"
 #include "core/io/path_suffix.h"
 #include "core/io/path_text.h"
@@ -103,7 +102,6 @@ RepairTarget inspect_target(const Store& store, const Opened& opened, const std:
     if (first.find('/', end) == std::string::npos && store.exists(first)) target.earlier = first;
   }
   if (auto whole = store.resolved(*output)) target.path = *whole;
-  target.half_made = partial_folders(store, target.path);
   if (auto free = store.free_bytes(parent_of(target.path))) target.free = *free;
   return target;
 }

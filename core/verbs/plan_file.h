@@ -35,7 +35,6 @@ struct RepairTarget {
   std::string typed_path;                     // as typed by the user; empty: the default
   std::string path = {};                      // the absolute path; empty: none
   std::optional<Error> refused = {};          // why it is refused
-  std::vector<std::string> half_made = {};    // unfinished folders of killed or running repairs
   std::optional<std::uint64_t> free = {};     // bytes on its disk
   std::optional<std::uint64_t> needs = {};    // bytes that the plan writes
   bool needs_at_most = false;                 // `needs` is an upper bound

@@ -47,23 +47,6 @@ Error in_folder(Error error, const std::string& folder) {
   return error;
 }
 
-Status check_not_in_progress(const Store& store, const std::string& partial) {
-  switch (owner_state(store, partial)) {
-    case OwnerState::kNobody:
-    case OwnerState::kDeadProcess:
-      return {};
-    case OwnerState::kLiveProcess:
-      return fail(ErrorKind::kUsage, "is being made right now", {partial});
-    case OwnerState::kUnknown:
-      break;
-  }
-  return fail(ErrorKind::kUsage,
-              "is made by a process of another machine, or of before this one was started",
-              {partial},
-              "make sure that it runs no more, remove " + partial + "/" + kOwnerFile +
-                  ", and do this again");
-}
-
 bool is_partial(const std::string& path) {
   return path.substr(path.rfind('/') + 1).find(kPartialMark) != std::string::npos;
 }
@@ -157,6 +140,23 @@ Result<ResumeResult> resume_existing_folder(Store& store, const std::string& fol
 }
 
 }  // namespace
+
+Status check_not_in_progress(const Store& store, const std::string& partial) {
+  switch (owner_state(store, partial)) {
+    case OwnerState::kNobody:
+    case OwnerState::kDeadProcess:
+      return {};
+    case OwnerState::kLiveProcess:
+      return fail(ErrorKind::kUsage, "is being made right now", {partial});
+    case OwnerState::kUnknown:
+      break;
+  }
+  return fail(ErrorKind::kUsage,
+              "is made by a process of another machine, or of before this one was started",
+              {partial},
+              "make sure that it runs no more, remove " + partial + "/" + kOwnerFile +
+                  ", and do this again");
+}
 
 Result<ResumeResult> resume(Store& store, const std::string& folder, const ResumeLimits& limits,
                             Progress* progress) {

@@ -46,6 +46,8 @@ struct ResumeResult {
 // place was killed. kUsage if there is no unfinished work.
 Result<ResumeResult> resume(Store& store, const std::string& folder, const ResumeLimits& limits,
                             Progress* progress = nullptr);
+// kUsage if a process may still work on this unfinished folder.
+Status check_not_in_progress(const Store& store, const std::string& partial);
 // Removes unfinished work; returns the folders.
 Result<std::vector<std::string>> roll_back(Store& store, const std::string& folder);
 // Deletes the data for undoing a repair in place.

@@ -4,7 +4,7 @@
 #include "core/io/publish.h"
 #include "core/report/report.h"
 #include "core/verbs/command_line.h"
-#include "core/verbs/free_path.h"
+#include "core/verbs/new_file.h"
 #include "core/verbs/output_place.h"
 
 namespace shw::verbs {
@@ -20,7 +20,8 @@ Result<WrittenReport> write_new_text(Store& store, const std::string& path,
 
 Result<WrittenReport> write_ui_report(Store& store, const UiReport& wanted) {
   SHW_TRY(std::string path,
-          free_path(store, {wanted.options.checkpoint, wanted.path, "report", ".html"}));
+          free_path(store,
+                    place_request(NewFile::kReport, wanted.options.checkpoint, {}, wanted.path)));
   SHW_CHECK(check_output_place(wanted.opened, wanted.options, path));
   std::string commands = command_line("check", wanted.options);
   const bool repairs = wanted.plan != nullptr && wanted.plan->repairs();

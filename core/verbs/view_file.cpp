@@ -9,7 +9,7 @@
 #include "core/io/publish.h"
 #include "core/io/read_whole.h"
 #include "core/io/remote/remote_path.h"
-#include "core/verbs/free_path.h"
+#include "core/verbs/new_file.h"
 #include "core/verbs/output_place.h"
 #include "core/verbs/place_mark.h"
 #include "core/verbs/run/newest_step.h"
@@ -139,7 +139,7 @@ Result<WrittenReport> write_view_file(Store& store, const Opened& opened,
                                       const VerbOptions& verb_options, SavedView view,
                                       const std::string& path) {
   SHW_TRY(std::string place,
-          free_path(store, {verb_options.checkpoint, path, "view", std::string(kViewEnding)}));
+          free_path(store, place_request(NewFile::kView, verb_options.checkpoint, {}, path)));
   SHW_CHECK(check_output_place(opened, verb_options, place));
   ViewJson json = {{"schema", kViewSchema}};
   for (const ViewKey& one : kKeys) {

@@ -1,7 +1,7 @@
 #include "core/verbs/write_hashes.h"
 
 #include "core/report/hash_report.h"
-#include "core/verbs/free_path.h"
+#include "core/verbs/new_file.h"
 #include "core/verbs/output_place.h"
 #include "core/verbs/verbs_over_ssh.h"
 
@@ -9,7 +9,8 @@ namespace shw::verbs {
 
 Result<WrittenReport> write_hashes(Store& store, const Opened& opened, const VerbOptions& options,
                                    const std::string& path, bool over_ssh, Progress* progress) {
-  SHW_TRY(const std::string place, free_path(store, {options.checkpoint, path, "hashes", ".txt"}));
+  SHW_TRY(const std::string place,
+          free_path(store, place_request(NewFile::kHashes, options.checkpoint, {}, path)));
   SHW_CHECK(check_output_place(opened, options, place));
   std::string text;
   if (over_ssh) {

@@ -239,6 +239,31 @@ std::shared_ptr<Snapshot> with_target(std::shared_ptr<Snapshot> snapshot,
   return snapshot;
 }
 
+std::shared_ptr<Snapshot> with_place(const Snapshot& snapshot, verbs::NewFile file,
+                                     const std::string& path) {
+  auto placed = std::make_shared<Snapshot>(snapshot);
+  verbs::NewFilePlace place{file, ""};
+  place.path = path;
+  place.free = 48'000'000'000;
+  placed->place = std::make_shared<const verbs::NewFilePlace>(std::move(place));
+  return placed;
+}
+
+std::shared_ptr<Snapshot> with_stopped_run(std::shared_ptr<Snapshot> snapshot) {
+  verbs::StoppedRun run{snapshot->options.checkpoint + "-repaired.shardwright-partial-7"};
+  run.output = snapshot->options.checkpoint + "-repaired";
+  run.checkpoint = snapshot->options.checkpoint;
+  run.is_of_open = snapshot->checkpoint != nullptr;
+  run.files = 12;
+  run.bytes = 3'200'000'000;
+  run.plan = snapshot->plan == nullptr ? std::make_shared<const Plan>() : snapshot->plan;
+  run.fill = "zero";
+  verbs::StoppedRuns runs;
+  runs.runs = {std::move(run)};
+  snapshot->stopped = std::make_shared<const verbs::StoppedRuns>(std::move(runs));
+  return snapshot;
+}
+
 std::shared_ptr<Snapshot> demo_planned() {
   auto snapshot = demo();
   snapshot->plan = demo_plan(*snapshot->checkpoint);

@@ -18,6 +18,11 @@ std::shared_ptr<Snapshot> demo_planned();
 // the panel; empty: the default name.
 std::shared_ptr<Snapshot> with_target(std::shared_ptr<Snapshot> snapshot,
                                       const std::string& typed = {});
+// With the place of a small file examined, as it is for an empty path.
+std::shared_ptr<Snapshot> with_place(const Snapshot& snapshot, verbs::NewFile file,
+                                     const std::string& path);
+// With an unfinished repair beside it, whose journal has the snapshot's plan, if it has one.
+std::shared_ptr<Snapshot> with_stopped_run(std::shared_ptr<Snapshot> snapshot);
 // With an explained error message and a report that was written to that path.
 std::shared_ptr<Snapshot> demo_explained(const std::string& report);
 std::shared_ptr<Snapshot> demo_repaired(bool verified);

@@ -127,7 +127,7 @@ mv "$beside-view.svg" "$WORK/shown.svg"
 picture record
 close_window
 cp "$WORK/record" "$WORK/script"
-echo "key Shift+F12" >> "$WORK/script"
+printf 'key Shift+F12\nwait\nclick save/write\n' >> "$WORK/script"
 env -u DISPLAY "$GUI" --replay "$WORK/script" --size 1280x720 --scale 1 > "$WORK/said" 2>&1 ||
   fail "the record does not play"
 python3 - "$WORK/shown.svg" "$beside-view.svg" <<'END' || fail "the record comes to another view"

@@ -68,6 +68,7 @@ click_at() {  # X Y; a hand takes longer than a frame between coming, pressing a
 export_view() {
   rm -f "$beside"-view*."$2"
   press "$1"
+  press Return  # the panel says where it goes
   for attempt in $(seq 60); do
     [ -s "$beside-view.$2" ] && return 0
     sleep 0.3

@@ -62,11 +62,7 @@ std::shared_ptr<Snapshot> given(Given what) {
     s->compared = both;
     s->compared_with = "/runs/7/step_8000";
   }
-  if (what == Given::kHalfMade) {
-    verbs::RepairTarget target;
-    target.half_made = {"/runs/7/half"};
-    s->target = std::make_shared<const verbs::RepairTarget>(target);
-  }
+  if (what == Given::kHalfMade) s = make::with_stopped_run(s);
   if (what == Given::kEdited) {
     auto edits = std::make_shared<PlanEdits>();
     auto edit = std::make_shared<PlanEdit>();
@@ -95,6 +91,11 @@ bool asks_tabs(const Driver& driver) {
   return driver.tab_request && driver.tab_request->kind == kKind;
 }
 
+template <verbs::NewFile kFile>
+bool asks_for_file(const Driver& driver) {
+  return driver.desk.save.open && driver.desk.save.file == kFile;
+}
+
 const Deed kDeeds[] = {
     {Action::kOpenInTab, Given::kPlanned, "browse",
      [](const Driver& d) { return d.desk.browser.in_new_tab; }},
@@ -118,9 +119,10 @@ const Deed kDeeds[] = {
     {Action::kDryRun, Given::kPlanned, "dry-run"},
     {Action::kPlanUndo, Given::kEdited, "plan-undo"},
     {Action::kPlanRedo, Given::kEdited, "plan-redo"},
-    {Action::kResume, Given::kHalfMade, "target", [](const Driver& d) { return d.desk.plan_open; }},
-    {Action::kRollBack, Given::kHalfMade, "target",
-     [](const Driver& d) { return d.desk.plan_open; }},
+    {Action::kResume, Given::kHalfMade, "",
+     [](const Driver& d) { return d.desk.asked == Action::kResume; }},
+    {Action::kRollBack, Given::kHalfMade, "",
+     [](const Driver& d) { return d.desk.asked == Action::kRollBack; }},
     {Action::kCommit, Given::kRepaired, "",
      [](const Driver& d) { return d.desk.asked == Action::kCommit; }},
     {Action::kCertificate, Given::kRepaired, "",
@@ -193,8 +195,8 @@ const Deed kDeeds[] = {
     {Action::kShowValues, Given::kPlanned, "values"},
     {Action::kGoToIndex, Given::kPlanned, "values"},
     {Action::kNextValue, Given::kValues, "values next-nan"},
-    {Action::kSaveNpy, Given::kValues, "values-save"},
-    {Action::kSaveCsv, Given::kValues, "values-save"},
+    {Action::kSaveNpy, Given::kValues, "place npy", asks_for_file<verbs::NewFile::kNpy>},
+    {Action::kSaveCsv, Given::kValues, "place csv", asks_for_file<verbs::NewFile::kCsv>},
     {Action::kTable, Given::kPlanned, "", [](const Driver& d) { return d.desk.table.open; }},
     {Action::kOpen, Given::kPlanned, "browse", [](const Driver& d) { return d.desk.browser.open; }},
     {Action::kBack, Given::kPlanned, "go back"},
@@ -217,14 +219,12 @@ const Deed kDeeds[] = {
      [](const Driver& d) { return d.desk.habits.settings.scale == 1; }},
     {Action::kExplainError, Given::kPlanned, "",
      [](const Driver& d) { return d.desk.habits.errors_open; }},
-    {Action::kReport, Given::kPlanned, "report"},
-    {Action::kSaveView, Given::kPlanned, "view-save"},
-    {Action::kHashes, Given::kPlanned, "hash"},
+    {Action::kReport, Given::kPlanned, "place report", asks_for_file<verbs::NewFile::kReport>},
+    {Action::kSaveView, Given::kPlanned, "place view", asks_for_file<verbs::NewFile::kView>},
+    {Action::kHashes, Given::kPlanned, "place hashes", asks_for_file<verbs::NewFile::kHashes>},
     {Action::kPins, Given::kPlanned, "", [](const Driver& d) { return d.desk.habits.pins_open; }},
-    {Action::kExportPng, Given::kPlanned, "",
-     [](const Driver& d) { return d.desk.habits.picture_wanted == PictureFile::kPng; }},
-    {Action::kExportSvg, Given::kPlanned, "",
-     [](const Driver& d) { return d.desk.habits.picture_wanted == PictureFile::kSvg; }},
+    {Action::kExportPng, Given::kPlanned, "place png", asks_for_file<verbs::NewFile::kPng>},
+    {Action::kExportSvg, Given::kPlanned, "place svg", asks_for_file<verbs::NewFile::kSvg>},
     {Action::kOpenDemo, Given::kPlanned, "demo"},
     {Action::kTour, Given::kPlanned, "",
      [](const Driver& d) { return d.desk.habits.tour_step >= 0; }},

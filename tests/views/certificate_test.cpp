@@ -85,24 +85,6 @@ TEST_CASE("a repair in place is taken back or kept from the bar, after a questio
   CHECK(std::holds_alternative<CommitCommand>(commands[0]));
 }
 
-TEST_CASE("what a stopped repair left is gone on with or taken away where the plan is reviewed") {
-  auto snapshot = make::demo_planned();
-  verbs::RepairTarget target;
-  target.path = "/runs/7/step_9000-repaired";
-  target.half_made = {"/runs/7/step_9000-repaired.shardwright-partial-7"};
-  snapshot->target = std::make_shared<const verbs::RepairTarget>(target);
-  Driver driver(snapshot);
-  driver.desk.plan_open = true;
-  auto commands = driver.click("plan/roll-back");
-  REQUIRE(commands.size() == 1);
-  REQUIRE(std::holds_alternative<RollBackCommand>(commands[0]));
-  CHECK(std::get<RollBackCommand>(commands[0]).folder == target.half_made.front());
-  commands = driver.click("plan/resume");
-  REQUIRE(commands.size() == 2);
-  CHECK(std::holds_alternative<ResumeCommand>(commands[0]));
-  CHECK(std::holds_alternative<VerifyCommand>(commands[1]));
-}
-
 TEST_CASE("a job that was asked to stop says so at once and offers no second Cancel") {
   auto snapshot = make::demo_planned();
   Driver driver(snapshot);

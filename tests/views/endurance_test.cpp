@@ -33,7 +33,7 @@ class Hands {
     auto commands = driver_.frame(keys);
     driver_.desk.quit = false;
     driver_.desk.out = folder_ / "out" + std::to_string(pick(3));
-    driver_.desk.habits.report_path = pick(2) == 0 ? "" : folder_ / "reports";
+    driver_.desk.save.path = pick(2) == 0 ? "" : folder_ / "reports";
     // A file instead of a folder, so that no demo is made: checking its ten gigabytes takes too
     // long.
     driver_.desk.habits.cache_folder = folder_ / "b/__0_0.distcp";

@@ -29,7 +29,8 @@ std::shared_ptr<Snapshot> with_failure(std::shared_ptr<Snapshot> snapshot) {
 
 JobState repairing() {
   JobState job;
-  job.running = job.writes = true;
+  job.running = true;
+  job.on_stop = StopEffect::kResumable;
   job.verb = "repair";
   job.title = "Repairing";
   return job;

@@ -1,6 +1,9 @@
 // A single wrong key or click never writes, undoes or stops anything.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
+
 #include "make/snapshots.h"
 #include "views/driver.h"
 
@@ -13,8 +16,9 @@ constexpr KeyPress kCtrlEnter{Key::kEnter, true, false, false};
 bool writes(const std::vector<Command>& commands) {
   for (const Command& command : commands) {
     const std::string text = to_text(command);
-    if (text.starts_with("repair") || text.starts_with("undo") || text.starts_with("commit"))
-      return true;
+    for (const char* verb : {"repair", "undo", "commit", "resume", "roll-back"}) {
+      if (text.starts_with(verb)) return true;
+    }
   }
   return false;
 }
@@ -229,34 +233,47 @@ TEST_CASE("undo and commit ask first, and no key says yes") {
   }
 }
 
-TEST_CASE("quitting asks where a job writes, and nowhere else") {
+TEST_CASE("quit: every job that writes, or has read for a while, is asked about and named") {
   for (bool by_window : {false, true}) {
-    for (bool is_writing : {false, true}) {
-      CAPTURE(by_window);
-      CAPTURE(is_writing);
-      JobState job;
-      job.running = true;
-      job.title = "Repairing";
-      job.writes = is_writing;
-      Driver driver(make::demo_planned());
-      driver.show(make::demo_planned(), job);
-      driver.frame();
-      if (by_window) driver.desk.quit_wanted = true;
-      driver.frame(by_window ? std::vector<KeyPress>{} : std::vector{key_of(Action::kQuit)});
-      CHECK(driver.desk.quit != is_writing);
-      CHECK(driver.desk.asked.has_value() == is_writing);
-      if (!is_writing) continue;
-      driver.frame();
-      CHECK(driver.text_faults().empty());
-      driver.click("question/yes");
-      CHECK(driver.desk.quit);
+    for (bool is_concurrent : {false, true}) {
+      for (bool is_writing : {false, true}) {
+        for (double seconds : {0.5, 600.0}) {
+          CAPTURE(by_window);
+          CAPTURE(is_concurrent);
+          CAPTURE(is_writing);
+          CAPTURE(seconds);
+          JobState job;
+          job.running = true;
+          job.title = "Hashing every tensor";
+          job.seconds = seconds;
+          if (is_writing) job.on_stop = StopEffect::kDiscarded;
+          Driver driver(make::demo_planned());
+          if (is_concurrent)
+            driver.show(make::demo_planned(), {}, {job});
+          else
+            driver.show(make::demo_planned(), job);
+          driver.frame();
+          if (by_window) driver.desk.quit_wanted = true;
+          driver.frame(by_window ? std::vector<KeyPress>{} : std::vector{key_of(Action::kQuit)});
+          const bool asks = is_writing || seconds > 60;
+          CHECK(driver.desk.quit != asks);
+          CHECK(driver.desk.asked.has_value() == asks);
+          if (!asks) continue;
+          CHECK(driver.desk.asked_text.find(job.title) != std::string::npos);
+          driver.frame();
+          CHECK(driver.text_faults().empty());
+          driver.click("question/yes");
+          CHECK(driver.desk.quit);
+        }
+      }
     }
   }
 }
 
 TEST_CASE("a question whose job has ended goes away by itself") {
   JobState job;
-  job.running = job.writes = true;
+  job.running = true;
+  job.on_stop = StopEffect::kResumable;
   job.title = "Repairing";
   Driver driver(make::demo_planned());
   driver.show(make::demo_planned(), job);
@@ -270,38 +287,139 @@ TEST_CASE("a question whose job has ended goes away by itself") {
   CHECK_FALSE(driver.desk.quit);
 }
 
-TEST_CASE(
-    "a stopped repair offers to be resumed or discarded, and names no command for a terminal") {
-  auto snapshot = std::make_shared<Snapshot>(*make::demo_planned());
+namespace {
+
+// Everything that a driver draws, as one text.
+std::string drawn_text(const Driver& driver) {
+  std::string text;
+  for (const TextMark& mark : driver.marks.texts) text += mark.text + " ";
+  return text;
+}
+
+std::vector<Command> answer(Driver& driver, const char* button, bool yes) {
+  CHECK(driver.click(button).empty());
+  for (int i = 0; i < 3; ++i) driver.frame();
+  return driver.click(yes ? "question/yes" : "question/no");
+}
+
+}  // namespace
+
+TEST_CASE("stopped: the card is in every view, with or without a plan, findings or a report") {
+  std::vector<std::shared_ptr<Snapshot>> views = {make::healthy(), make::demo(),
+                                                  make::demo_planned(), make::damaged(),
+                                                  make::demo_repaired(true)};
+  auto unchecked = std::make_shared<Snapshot>(*make::healthy());
+  unchecked->report = nullptr;
+  views.push_back(unchecked);
+  views.push_back(make::with_values(make::healthy()));
+  for (const auto& view : views) {
+    Driver without(view);
+    without.frame();
+    CHECK_FALSE(without.marks.items.contains("stopped/resume"));
+    for (bool shows_summary : {false, true}) {
+      Driver driver(make::with_stopped_run(std::make_shared<Snapshot>(*view)));
+      driver.desk.summary_open = shows_summary;
+      driver.frame();
+      driver.frame();
+      CHECK(driver.marks.items.contains("stopped/resume"));
+      CHECK(driver.marks.items.contains("stopped/discard"));
+    }
+  }
+}
+
+TEST_CASE("stopped: in a folder of steps the card opens what is made of, or discards it") {
+  auto steps = make::with_stopped_run(make::run_of_steps(3, 2, false));
+  Driver driver(steps);
+  driver.frame();
+  driver.frame();
+  CHECK_FALSE(driver.marks.items.contains("stopped/resume"));
+  const auto opened = driver.click("stopped/open");
+  REQUIRE(opened.size() == 2);
+  CHECK(std::get<OpenCommand>(opened[0]).path == first_stopped_run(*steps)->checkpoint);
+  const auto discarded = answer(driver, "stopped/discard", true);
+  REQUIRE(discarded.size() == 1);
+  CHECK(std::holds_alternative<RollBackCommand>(discarded[0]));
+}
+
+TEST_CASE("stopped: Resume shows the plan of the journal, and asks") {
+  auto snapshot = make::with_stopped_run(make::demo_planned());
+  verbs::StoppedRuns runs = *snapshot->stopped;
+  auto plan = std::make_shared<Plan>(*snapshot->plan);
+  plan->operations.resize(1);
+  plan->operations[0].text = "mask 4 elements of the journal";
+  runs.runs[0].plan = plan;
+  snapshot->stopped = std::make_shared<const verbs::StoppedRuns>(runs);
+  Driver driver(snapshot, {1440, 900}, 1);
+  driver.frame();
+  CHECK(answer(driver, "stopped/resume", false).empty());
+  driver.click("stopped/resume");
+  for (int i = 0; i < 3; ++i) driver.frame();
+  REQUIRE(driver.desk.asked == Action::kResume);
+  const std::string& question = driver.desk.asked_text;
+  CHECK(question.find("mask 4 elements of the journal") != std::string::npos);
+  CHECK(question.find("zeros") != std::string::npos);
+  CHECK(question.find(runs.runs[0].output) != std::string::npos);
+  CHECK(question.find("12 files") != std::string::npos);
+  CHECK(driver.text_faults().empty());
+  const auto commands = driver.click("question/yes");
+  REQUIRE(commands.size() == 2);
+  CHECK(std::get<ResumeCommand>(commands[0]).folder == runs.runs[0].folder);
+  CHECK(std::holds_alternative<VerifyCommand>(commands[1]));
+}
+
+TEST_CASE("stopped: Discard asks with the folder and its bytes, and about that folder alone") {
+  auto snapshot = make::with_stopped_run(make::healthy());
+  const verbs::StoppedRun run = *first_stopped_run(*snapshot);
+  Driver driver(snapshot);
+  CHECK(answer(driver, "stopped/discard", false).empty());
+  const auto commands = answer(driver, "stopped/discard", true);
+  REQUIRE(commands.size() == 1);
+  CHECK(std::get<RollBackCommand>(commands[0]).folder == run.folder);
+  driver.click("stopped/discard");
+  CHECK(driver.desk.asked_text.find(run.folder) != std::string::npos);
+  CHECK(driver.desk.asked_text.find(human_bytes(run.bytes)) != std::string::npos);
+  auto other = std::make_shared<Snapshot>(*snapshot);
+  verbs::StoppedRuns runs = *snapshot->stopped;
+  runs.runs[0].folder += "8";
+  other->stopped = std::make_shared<const verbs::StoppedRuns>(runs);
+  driver.show(other);
+  driver.frame();
+  CHECK_FALSE(driver.desk.asked.has_value());
+}
+
+TEST_CASE("stopped: what a process works on, and what has changed, is not resumed") {
+  auto snapshot = make::with_stopped_run(make::healthy());
+  verbs::StoppedRuns runs = *snapshot->stopped;
+  const auto items_of = [&] {
+    auto shown = std::make_shared<Snapshot>(*snapshot);
+    shown->stopped = std::make_shared<const verbs::StoppedRuns>(runs);
+    Driver driver(shown);
+    driver.frame();
+    driver.frame();
+    return std::pair(driver.marks.items.contains("stopped/resume"),
+                     driver.marks.items.contains("stopped/discard"));
+  };
+  CHECK(items_of() == std::pair(true, true));
+  runs.runs[0].not_resumable = Error{ErrorKind::kDamaged, "has changed", {"/runs/7/step_9000/a"}};
+  CHECK(items_of() == std::pair(false, true));
+  runs.runs[0].in_use = Error{ErrorKind::kUsage, "is being made right now"};
+  CHECK(items_of() == std::pair(false, false));
+}
+
+TEST_CASE("stopped: after a cancel no command for a terminal is named") {
+  auto snapshot = make::with_stopped_run(make::demo_planned());
   snapshot->error = Error{ErrorKind::kCancelled,
                           "stopped on request",
                           {},
                           "go on with `shardwright resume /runs/7/step_9000-repaired`"};
-  {
+  for (bool opens_plan : {false, true}) {
     Driver driver(snapshot);
     driver.frame();
-    CHECK_FALSE(writes(driver.click("job/left")));
-    CHECK(driver.desk.plan_open);
-    driver.marks.wants_texts = true;
-    driver.frame();
-    driver.frame();
-    CHECK_FALSE(driver.marks.texts.empty());
-    for (const TextMark& mark : driver.marks.texts)
-      CHECK(mark.text.find("shardwright resume") == std::string::npos);
+    driver.desk.plan_open = opens_plan;
+    for (int i = 0; i < 3; ++i) driver.frame();
+    CHECK(drawn_text(driver).find("shardwright resume") == std::string::npos);
+    CHECK(driver.marks.items.contains(opens_plan ? "plan/resume" : "stopped/resume"));
   }
-  snapshot->error->advice.clear();  // a check that was stopped leaves nothing
-  {
-    Driver calm(snapshot);
-    calm.frame();
-    CHECK_FALSE(calm.marks.items.contains("job/left"));
-  }
-  snapshot->error.reset();
-  verbs::RepairTarget target;
-  target.half_made = {"/runs/7/step_9000-repaired.shardwright-partial-7"};
-  snapshot->target = std::make_shared<const verbs::RepairTarget>(target);
-  Driver of_another_day(snapshot);
-  of_another_day.frame();
-  CHECK(of_another_day.marks.items.contains("job/left"));
 }
 
 TEST_CASE("apply: the folder that was typed is forgotten with the panel and with the checkpoint") {
@@ -317,6 +435,51 @@ TEST_CASE("apply: the folder that was typed is forgotten with the panel and with
   other.driver.frame();
   CHECK(other.driver.desk.plan_open);
   CHECK(other.driver.desk.out.empty());
+}
+
+TEST_CASE("save: no key or click writes a file before its place is shown, and Enter does then") {
+  const std::pair<Action, verbs::NewFile> kFiles[] = {
+      {Action::kReport, verbs::NewFile::kReport}, {Action::kSaveView, verbs::NewFile::kView},
+      {Action::kHashes, verbs::NewFile::kHashes}, {Action::kSaveNpy, verbs::NewFile::kNpy},
+      {Action::kSaveCsv, verbs::NewFile::kCsv},   {Action::kExportPng, verbs::NewFile::kPng},
+      {Action::kExportSvg, verbs::NewFile::kSvg}};
+  for (const auto& [action, file] : kFiles) {
+    CAPTURE(row_of(action).name);
+    auto snapshot = make::with_values(make::demo_planned());
+    Driver driver(snapshot, {1280, 720}, 1);
+    driver.frame();
+    const auto is_written = [&](const std::vector<Command>& commands) {
+      const bool is_command = std::ranges::any_of(commands, [](const Command& command) {
+        const std::string text = to_text(command);
+        return std::ranges::any_of(std::array{"report", "view-save", "hash", "values-save"},
+                                   [&](const char* verb) { return text.starts_with(verb); });
+      });
+      return is_command || driver.desk.habits.picture_wanted != PictureFile::kNone;
+    };
+    CHECK_FALSE(is_written(by_palette(driver, action, true)));
+    REQUIRE(driver.desk.save.open);
+    CHECK_FALSE(is_written(driver.frame({{Key::kEnter}})));
+    auto placed = make::with_place(*snapshot, file, "/runs/7/some-file");
+    driver.show(placed);
+    for (int i = 0; i < 3; ++i) driver.frame();
+    CHECK(driver.text_faults().empty());
+    CHECK(drawn_text(driver).find("/runs/7/some-file") != std::string::npos);
+    auto refused = std::make_shared<Snapshot>(*placed);
+    auto place = std::make_shared<verbs::NewFilePlace>(*placed->place);
+    place->refused = Error{ErrorKind::kUsage, "is there already", {"/runs/7/some-file"}};
+    refused->place = place;
+    driver.show(refused);
+    for (int i = 0; i < 3; ++i) driver.frame();
+    CHECK_FALSE(driver.marks.items.contains("save/write"));
+    driver.show(placed);
+    CHECK(is_written(driver.click("save/write")));
+    CHECK_FALSE(driver.desk.save.open);
+    // A place of an earlier opening is examined again.
+    driver.desk.habits.picture_wanted = PictureFile::kNone;
+    by_palette(driver, action, true);
+    REQUIRE(driver.desk.save.open);
+    CHECK_FALSE(driver.marks.items.contains("save/write"));
+  }
 }
 
 TEST_CASE("safety: every byte of another machine is read only after a question with the amount") {

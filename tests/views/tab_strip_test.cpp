@@ -22,7 +22,8 @@ bool asks(const Driver& driver, TabRequest::Kind kind, std::size_t tab) {
 
 JobState writing() {
   JobState job;
-  job.running = job.writes = true;
+  job.running = true;
+  job.on_stop = StopEffect::kResumable;
   job.title = "Repairing";
   return job;
 }

@@ -69,8 +69,14 @@ TEST_CASE("values: Save .npy asks for a file, and the file is announced once") {
   driver.frame();
   auto commands = driver.click("values/npy");
   REQUIRE_FALSE(commands.empty());
-  REQUIRE(std::holds_alternative<SaveValuesCommand>(commands.front()));
-  CHECK(std::get_if<SaveValuesCommand>(&commands.front())->kind == verbs::ValuesFile::kNpy);
+  CHECK(to_text(commands.front()) == "place npy");
+  driver.show(make::with_place(*snapshot, verbs::NewFile::kNpy, "/runs/step-w.npy"));
+  commands = driver.click("save/write");
+  REQUIRE_FALSE(commands.empty());
+  const auto* save = std::get_if<SaveValuesCommand>(&commands.front());
+  REQUIRE(save != nullptr);
+  CHECK(save->kind == verbs::ValuesFile::kNpy);
+  CHECK(save->path == "/runs/step-w.npy");
   auto after = std::make_shared<Snapshot>(*snapshot);
   after->saved_values = std::make_shared<const verbs::SavedValues>(
       verbs::SavedValues{"/runs/step-w.npy", 192, 4, 8, "float32", 0});

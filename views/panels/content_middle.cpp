@@ -7,6 +7,7 @@
 
 #include "views/action_rows.h"
 #include "views/actions.h"
+#include "views/panels/panels.h"
 #include "views/panels/values_parts.h"
 
 namespace shw {
@@ -94,10 +95,6 @@ bool can_save_values(const Frame& frame, const UiState& /*state*/) {
   if (shown == nullptr || !shown->values) return false;
   return kKind == verbs::ValuesFile::kCsv || !verbs::npy_dtype(shown->values->dtype).empty();
 }
-template <verbs::ValuesFile kKind>
-void save_shown_values(Frame& frame, UiState& /*state*/) {
-  frame.emit(SaveValuesCommand{kKind});
-}
 
 template <BytesCommand::Go kWhere>
 void step_bytes(Frame& frame, UiState& /*state*/) {
@@ -126,12 +123,12 @@ constexpr std::array kLookRows{
               "Save the values of the slice as .npy",
               {},
               can_save_values<verbs::ValuesFile::kNpy>,
-              save_shown_values<verbs::ValuesFile::kNpy>},
+              request_file<verbs::NewFile::kNpy>},
     ActionRow{Action::kSaveCsv,
               "Save the values of the slice as .csv",
               {},
               can_save_values<verbs::ValuesFile::kCsv>,
-              save_shown_values<verbs::ValuesFile::kCsv>},
+              request_file<verbs::NewFile::kCsv>},
     ActionRow{Action::kTable, "Show the tensors as a table", ctrl(Key::kT), has_checkpoint,
               toggle_table},
 };

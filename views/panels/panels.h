@@ -41,13 +41,16 @@ void open_write_panel(Frame& frame, UiState& state);
 void draw_write_panel(Frame& frame, UiState& state);
 // The panel that explains a pasted error message (explain_panel.cpp).
 void draw_error_meaning(Frame& frame, UiState& state);
-// The panel that saves a report of the current check (report_panel.cpp). request_view() saves the
-// current view, request_hashes() a file of hashes; follow_written_files() copies the path of each
-// once it exists.
-void request_view(Frame& frame, UiState& state);
-void request_hashes(Frame& frame, UiState& state);
+// The panel that says where a small file goes before it is written (save_panel.cpp).
+void open_save_panel(const Frame& frame, UiState& state, verbs::NewFile file);
+void draw_save_panel(Frame& frame, UiState& state);
+template <verbs::NewFile kFile>
+void request_file(Frame& frame, UiState& state) {
+  open_save_panel(frame, state, kFile);
+}
+// The panel that shows a written report (report_panel.cpp). follow_written_files() copies the path
+// of a view or of hashes once they exist.
 void follow_written_files(const Frame& frame, UiState& state);
-void request_report(Frame& frame, UiState& state);
 void follow_report(Frame& frame, UiState& state);
 void draw_report(Frame& frame, UiState& state);
 

@@ -30,6 +30,7 @@ struct AwaitedFile {
 
 struct PanelsState {
   PictureFile picture_wanted = PictureFile::kNone;  // written by the program after the next frame
+  std::string picture_path;                         // into this file
   verbs::UiSettings settings;
   std::string ranks_per_node;  // as typed
   bool ranks_wanted = false;   // focus its field in the next frame
@@ -49,7 +50,7 @@ struct PanelsState {
   float pins_height = 340;
   bool errors_wanted = false;  // focus the text field in the next frame
   float settings_height = 480, errors_height = 420, report_height = 240;  // in the last frame
-  std::string error_text, report_path;
+  std::string error_text;
   std::string lesson;  // rule to explain; empty: that of the finding
   AwaitedFile view, hashes;
   bool report_asked = false;  // a report was requested; the previous one

@@ -111,7 +111,7 @@ std::string size_text(const verbs::RepairTarget& target) {
 }
 
 // Shows existing contents of the output folder before Apply is pressed.
-void draw_place(Frame& frame, UiState& state, Column& column, const verbs::RepairTarget& target) {
+void draw_place(Frame& frame, Column& column, const verbs::RepairTarget& target) {
   if (target.refused) return draw_plan_error(frame, column, *target.refused);
   caption(frame, column, "Will be " + target.path + "; nothing is there yet." + size_text(target),
           Gap::kTight);
@@ -125,18 +125,24 @@ void draw_place(Frame& frame, UiState& state, Column& column, const verbs::Repai
                          ? "The disk may have too little room for it. A dry run counts the bytes."
                          : "The disk has too little room for it.",
                      Gap::kSmall);
-  if (!target.half_made.empty()) {
-    paragraph(frame, column, frame.fonts.small, frame.theme.warn,
-              "A repair that was stopped or is still running left its work next to it: " +
-                  target.half_made.front() + ".",
-              Gap::kSmall);
-    if (is_possible(Action::kResume, frame, state)) {
-      Line line(frame, column, 30, Gap::kMedium);
-      if (line.button("plan/resume", "Resume", Action::kResume)) run(Action::kResume, frame, state);
-      if (line.button("plan/roll-back", "Discard", Action::kRollBack, ButtonStyle::kQuiet))
-        run(Action::kRollBack, frame, state);
-    }
-  }
+}
+
+// The card of an unfinished repair is below this panel.
+void draw_stopped_run(Frame& frame, UiState& state, Column& column) {
+  const verbs::StoppedRun* run = first_stopped_run(frame.snapshot);
+  if (run == nullptr) return;
+  paragraph(
+      frame, column, frame.fonts.small, frame.theme.warn,
+      "A stopped repair is unfinished: " + printable(run->output) + ". It has a plan of its own.",
+      Gap::kSmall);
+  const bool can_resume = is_possible(Action::kResume, frame, state);
+  const bool can_discard = is_possible(Action::kRollBack, frame, state);
+  if (!can_resume && !can_discard) return;
+  Line line(frame, column, 30, Gap::kMedium);
+  if (can_resume && line.button("plan/resume", "Resume", Action::kResume))
+    request_action(Action::kResume, frame, state);
+  if (can_discard && line.button("plan/roll-back", "Discard", Action::kRollBack))
+    request_action(Action::kRollBack, frame, state);
 }
 
 std::string takes_text(const DeviceEstimate& device) {
@@ -239,7 +245,8 @@ void draw_plan_target(Frame& frame, UiState& state, Column& column) {
                 {"Dry run", "Says what the repair takes. Writes nothing.  (Ctrl+D)"}, {}, nullptr);
   state.plan.out_has_keys = state.tabs.focused() == ImGui::GetID("##plan/out");
   if (dry) run(Action::kDryRun, frame, state);
-  if (const auto* target = examined_target(frame, state)) draw_place(frame, state, column, *target);
+  if (const auto* target = examined_target(frame, state)) draw_place(frame, column, *target);
+  draw_stopped_run(frame, state, column);
   caption(frame, column,
           s.not_in_place
               ? "The checkpoint that is open is not touched. What comes out is verified before "

@@ -7,16 +7,6 @@
 
 namespace shw {
 
-void request_view(Frame& frame, UiState& state) {
-  state.habits.view = {true, frame.snapshot.saved_view};
-  frame.emit(SaveViewCommand{});
-}
-
-void request_hashes(Frame& frame, UiState& state) {
-  state.habits.hashes = {true, frame.snapshot.hashes};
-  frame.emit(HashCommand{});
-}
-
 namespace {
 
 void follow_file(const Frame& frame, UiState& state, AwaitedFile& awaited,
@@ -43,12 +33,6 @@ void follow_report(Frame& frame, UiState& state) {
   habits.report_open = frame.snapshot.written != nullptr;
 }
 
-void request_report(Frame& frame, UiState& state) {
-  state.habits.report_asked = true;
-  state.habits.report_before = frame.snapshot.written;
-  frame.emit(ReportCommand{state.habits.report_path});
-}
-
 void draw_report(Frame& frame, UiState& state) {
   PanelsState& habits = state.habits;
   if (frame.snapshot.written == nullptr) return;
@@ -64,14 +48,6 @@ void draw_report(Frame& frame, UiState& state) {
           Gap::kMedium);
   paragraph(frame, column, frame.fonts.mono_small, frame.theme.text, printable(written.path));
   caption(frame, column, human_bytes(written.bytes), Gap::kLarge);
-  head(frame, column, "NEXT REPORT", "a folder, or a file that is not there yet");
-  Line there(frame, column, 34, Gap::kNone);
-  const bool clicked =
-      there.button_at_end("report/again", "Write there", "Writes the report there, over nothing.");
-  const bool entered =
-      there.field("report/path", "next to the checkpoint", habits.report_path,
-                  "Where the next report goes: a folder, or a new file.  (Enter writes)");
-  if (clicked || entered) request_report(frame, state);
   habits.report_height = end_panel_content(frame, panel);
   Line line(frame, panel.all);
   if (line.button("report/copy", "Copy the path", "Copies the path of the report.")) {

@@ -150,7 +150,7 @@ void announce_saved_file(const Frame& frame, UiState& state) {
 }
 
 // The whole slice, not only the table below.
-void draw_save_buttons(Frame& frame, Line& line, const SliceValues& values) {
+void draw_save_buttons(const Frame& frame, UiState& state, Line& line, const SliceValues& values) {
   for (auto kind : {verbs::ValuesFile::kNpy, verbs::ValuesFile::kCsv}) {
     const bool is_npy = kind == verbs::ValuesFile::kNpy;
     if (is_npy && verbs::npy_dtype(values.dtype).empty()) continue;
@@ -162,7 +162,7 @@ void draw_save_buttons(Frame& frame, Line& line, const SliceValues& values) {
                           human_count(static_cast<std::uint64_t>(values.rows)),
                           human_count(static_cast<std::uint64_t>(values.columns)));
                     })))
-      frame.emit(SaveValuesCommand{kind});
+      open_save_panel(frame, state, is_npy ? verbs::NewFile::kNpy : verbs::NewFile::kCsv);
   }
 }
 
@@ -212,7 +212,7 @@ void draw_values_tools(Frame& frame, UiState& state, Column& column, const Slice
         frame, state,
         fmt::format("Copied {} × {} values for numpy.", values.table_rows, values.table_columns));
   }
-  draw_save_buttons(frame, line, values);
+  draw_save_buttons(frame, state, line, values);
 }
 
 }  // namespace shw

@@ -13,7 +13,7 @@
 #include "core/report/text_words.h"
 #include "core/tensor/cast.h"
 #include "core/tensor/element_text.h"
-#include "core/verbs/free_path.h"
+#include "core/verbs/new_file.h"
 #include "core/verbs/output_place.h"
 #include "core/verbs/values/slice_reader.h"
 
@@ -204,9 +204,10 @@ Result<SavedValues> save_values(Store& store, const SaveValues& wanted, Progress
   SaveValues exact = wanted;
   exact.ask = slice.ask;
   exact.ask.transposed = wanted.ask.transposed && slice.row_dim >= 0;
-  SHW_TRY(std::string path, free_path(store, {wanted.options.checkpoint, wanted.path,
-                                              file_name_of(checkpoint.fqn(wanted.tensor)),
-                                              is_npy ? ".npy" : ".csv"}));
+  SHW_TRY(std::string path,
+          free_path(store,
+                    place_request(is_npy ? NewFile::kNpy : NewFile::kCsv, wanted.options.checkpoint,
+                                  checkpoint.fqn(wanted.tensor), wanted.path)));
   SHW_CHECK(check_output_place(wanted.opened, wanted.options, path));
   SHW_CHECK(check_room(store, parent_of(path), slice));
   TempFile half_made(path);

@@ -49,37 +49,138 @@ struct RepairSession {
 
 }  // namespace
 
-TEST_CASE("what a stopped repair left is gone on with by the process that stopped it") {
+TEST_CASE("stopped: a repair is found beside the checkpoint, and resumed with its own plan") {
   RepairSession s("s1_placement_not_transposed");
   std::string out = s.folder / "out";
   for (int i = 0; i < 2; ++i) s.stop_while_writing(out);
-  s.apply(TargetCommand{out});
-  REQUIRE(s.now()->target != nullptr);
-  REQUIRE(s.now()->target->half_made.size() == 1);
-  s.apply(ResumeCommand{s.now()->target->half_made.front()});
+  const auto stopped_plan = s.now()->plan;
+  s.apply(OpenCommand{s.folder / "step"});  // no report, and so no plan
+  REQUIRE(first_stopped_run(*s.now()) != nullptr);
+  CHECK(s.now()->stopped->runs.size() == 1);
+  const verbs::StoppedRun run = *first_stopped_run(*s.now());
+  CHECK(run.output == out);
+  CHECK(run.is_of_open);
+  CHECK(run.files > 0);
+  CHECK_FALSE(run.not_resumable.has_value());
+  REQUIRE(run.plan != nullptr);
+  CHECK(run.plan->operations.size() == stopped_plan->operations.size());
+  s.apply(CheckCommand{});
+  s.apply(PlanCommand{});
+  s.apply(StepCommand{0, false});  // the plan on the screen is another one
+  s.apply(ResumeCommand{run.folder});
   if (s.now()->error) FAIL(s.now()->error->message);
   REQUIRE(s.now()->repaired != nullptr);
   CHECK(s.now()->repaired->output == out);
+  REQUIRE(executed_plan(*s.now()) != nullptr);
+  CHECK(executed_plan(*s.now())->operations.size() == stopped_plan->operations.size());
   REQUIRE(s.now()->still_wrong != nullptr);
   CHECK(s.now()->still_wrong->empty());
   CHECK_FALSE(s.now()->can_undo);
+  CHECK(s.now()->stopped->runs.empty());
   auto left = std::filesystem::directory_iterator(s.folder / "");
   CHECK(std::distance(begin(left), end(left)) == 2);  // the checkpoint and the result
 }
 
-TEST_CASE("what a stopped repair left is taken away, and the checkpoint stays as it was") {
+TEST_CASE("stopped: a repair is discarded, and the checkpoint stays as it was") {
   RepairSession s("s1_placement_not_transposed");
   std::string out = s.folder / "out";
   s.stop_while_writing(out);
   s.apply(TargetCommand{out});
-  REQUIRE(s.now()->target->half_made.size() == 1);
-  s.apply(RollBackCommand{s.now()->target->half_made.front()});
+  REQUIRE(first_stopped_run(*s.now()) != nullptr);
+  s.apply(RollBackCommand{first_stopped_run(*s.now())->folder});
   if (s.now()->error) FAIL(s.now()->error->message);
-  CHECK(s.now()->target->half_made.empty());
+  CHECK(s.now()->stopped->runs.empty());
   auto left = std::filesystem::directory_iterator(s.folder / "");
   CHECK(std::distance(begin(left), end(left)) == 1);
   s.apply(RollBackCommand{out});
   CHECK(s.now()->error.has_value());  // nothing is left there
+}
+
+TEST_CASE("stopped: a repair into another folder is found where that folder is typed") {
+  RepairSession s("s1_placement_not_transposed");
+  std::filesystem::create_directory(s.folder / "scratch");
+  const std::string out = s.folder / "scratch/out";
+  s.stop_while_writing(out);
+  s.apply(OpenCommand{s.folder / "step"});
+  CHECK(s.now()->stopped->runs.empty());
+  s.apply(TargetCommand{out});
+  REQUIRE(first_stopped_run(*s.now()) != nullptr);
+  CHECK(first_stopped_run(*s.now())->output == out);
+}
+
+TEST_CASE("stopped: the repair of another checkpoint is neither offered nor resumed here") {
+  RepairSession s("s1_placement_not_transposed");
+  std::string out = s.folder / "out";
+  s.stop_while_writing(out);
+  s.apply(TargetCommand{out});
+  const std::string partial = first_stopped_run(*s.now())->folder;
+  std::filesystem::copy(s.folder / "step", s.folder / "step_2",
+                        std::filesystem::copy_options::recursive);
+  s.apply(OpenCommand{s.folder / "step_2"});
+  CHECK(s.now()->stopped->runs.empty());
+  s.apply(ResumeCommand{partial});
+  CHECK(s.now()->error.has_value());
+  CHECK_FALSE(std::filesystem::exists(out));
+}
+
+TEST_CASE("stopped: a repair whose checkpoint has changed can only be discarded") {
+  RepairSession s("s1_placement_not_transposed");
+  s.stop_while_writing(s.folder / "out");
+  std::filesystem::last_write_time(s.folder / "step/__0_0.distcp",
+                                   std::filesystem::file_time_type::clock::now());
+  s.apply(OpenCommand{s.folder / "step"});
+  REQUIRE(first_stopped_run(*s.now()) != nullptr);
+  CHECK(first_stopped_run(*s.now())->not_resumable.has_value());
+}
+
+TEST_CASE("stopped: a repair that another process began is noticed while the window is open") {
+  RepairSession s("s1_placement_not_transposed");
+  CHECK(s.now()->stopped->runs.empty());
+  const auto before = s.now()->revision;
+  s.apply(DiskCommand{});
+  CHECK(s.now()->revision == before);
+  s.stop_while_writing(s.folder / "out");
+  s.apply(DiskCommand{});
+  CHECK(first_stopped_run(*s.now()) != nullptr);
+  const auto seen = s.now()->revision;
+  s.apply(DiskCommand{});
+  CHECK(s.now()->revision == seen);
+}
+
+TEST_CASE("stopped: a repair in place is resumed or discarded, and the checkpoint checked again") {
+  // Killed before or after .metadata was replaced.
+  for (bool is_replaced : {false, true}) {
+    for (bool resumes : {false, true}) {
+      CAPTURE(is_replaced);
+      CAPTURE(resumes);
+      RepairSession s("s1_placement_not_transposed");
+      bool is_replacing = false, is_dead = false;
+      FaultyStore store(posix_store(), [&](const std::string& step, const std::string& path) {
+        is_dead = is_dead || (is_replacing && is_replaced);
+        is_replacing = step == "rename" && path.ends_with(".metadata");
+        is_dead = is_dead || (is_replacing && !is_replaced);
+        return is_dead ? std::optional<Error>(Error{ErrorKind::kIo, "killed"}) : std::nullopt;
+      });
+      ApplyOptions options;
+      options.in_place = true;
+      REQUIRE_FALSE(apply_plan(store, *s.now()->checkpoint, *s.now()->plan, options, nullptr));
+      std::filesystem::remove(s.folder / "step/.shardwright-owner");  // of a dead process
+      s.apply(OpenCommand{s.folder / "step"});
+      s.apply(CheckCommand{});
+      REQUIRE(first_stopped_run(*s.now()) != nullptr);
+      const verbs::StoppedRun run = *first_stopped_run(*s.now());
+      CHECK(run.in_place);
+      CHECK((run.plan != nullptr) == !is_replaced);
+      if (resumes)
+        s.apply(ResumeCommand{run.folder});
+      else
+        s.apply(RollBackCommand{run.folder});
+      if (s.now()->error) FAIL(s.now()->error->message);
+      CHECK(s.now()->can_undo == resumes);
+      CHECK(s.now()->stopped->runs.empty());
+      CHECK(s.now()->report != nullptr);
+    }
+  }
 }
 
 TEST_CASE("repair: another plan than the one that was shown is refused, and nothing is written") {

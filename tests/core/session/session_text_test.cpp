@@ -92,6 +92,8 @@ TEST_CASE("every command reads back from its own text") {
                               TensorNumbersCommand{},
                               HashCommand{},
                               HashCommand{"/tmp/a hash.txt"},
+                              PlaceCommand{verbs::NewFile::kNpy, "/tmp/a file.npy"},
+                              PlaceCommand{verbs::NewFile::kSvg},
                               PinCommand{"looks odd"},
                               PinCommand{},
                               UnpinCommand{3},
