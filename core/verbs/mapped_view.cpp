@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "core/base/words.h"
@@ -11,6 +13,7 @@
 #include "core/maps/built_in_maps.h"
 #include "core/maps/map_of_pair.h"
 #include "core/transform/target_view.h"
+#include "core/verbs/left_out_notes.h"
 
 namespace shw::verbs {
 namespace {
@@ -59,6 +62,14 @@ Result<ModelFacts> facts_from_example_checkpoint(const Checkpoint& checkpoint,
 // True for models that multiply by 1 + weight.
 bool are_norms_centred(const ModelFacts& facts) {
   return facts.model_type.starts_with("gemma") || facts.model_type == "qwen3_next";
+}
+
+// True for models whose rotary embedding turns neighbours, and not elements that are half a head
+// apart (transformers 5.24).
+bool are_rotary_pairs_neighbours(const ModelFacts& facts) {
+  constexpr std::string_view kModels[] = {"cohere", "cohere2", "ernie4_5", "ernie4_5_moe",
+                                          "glm",    "glm4",    "helium"};
+  return std::find(std::begin(kModels), std::end(kModels), facts.model_type) != std::end(kModels);
 }
 
 }  // namespace
@@ -120,10 +131,6 @@ void add_state_notes(const MappedSteps& mapped, std::vector<std::string>& notes)
   if (mapped.made_masters != 0)
     notes.push_back(fmt::format("master weights of {} are the weights in float32",
                                 plural(mapped.made_masters, "tensor")));
-  if (!mapped.left_entries.empty())
-    notes.push_back(fmt::format("left out, next to tensors of the optimizer: {} ({})",
-                                plural(mapped.left_entries.size(), "entry"),
-                                short_list_text(mapped.left_entries)));
 }
 
 }  // namespace
@@ -133,14 +140,17 @@ std::vector<std::string> mapping_notes(const MappedByOptions& made) {
   std::vector<std::string> notes;
   for (const std::string& leg : mapped.maps)
     notes.push_back(fmt::format("from {} to {} by the map {}", mapped.from, mapped.to, leg));
-  if (!mapped.left_out.empty())
-    notes.push_back(fmt::format("left out: {} ({})", plural(mapped.left_out.size(), "tensor"),
-                                short_list_text(mapped.left_out)));
   add_state_notes(mapped, notes);
+  add_left_out_notes(mapped, notes);
   if (are_norms_centred(made.facts) && mapped.from == "hf" && mapped.to == "torch_dist")
     notes.push_back(
         "norms multiply by 1 + weight, as in the source: Megatron is told so by "
         "--apply-layernorm-1p");
+  if (are_rotary_pairs_neighbours(made.facts) && mapped.from == "hf" &&
+      (mapped.to == "torch_dist" || mapped.to == "fsdp_dtensor"))
+    notes.push_back(
+        "rotary pairs are neighbours, as in the source: Megatron is told so by "
+        "--rotary-interleaved");
   return notes;
 }
 
