@@ -41,7 +41,6 @@ bool contains_pretrained(const Checkpoint& c) {
   return used != 0;
 }
 
-// --- sizes
 // True for "vocab_size" and "text_config.vocab_size".
 bool is_vocabulary_size(std::string_view expression) {
   return expression.ends_with("vocab_size") &&
