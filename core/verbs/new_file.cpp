@@ -15,12 +15,12 @@ struct NewFileRow {
   std::string_view word, name, ending;  // the last two are of PlaceRequest
 };
 constexpr std::array<NewFileRow, 7> kNewFiles{{{"report", "report", ".html"},
-                                         {"view", "view", kViewEnding},
-                                         {"hashes", "hashes", ".txt"},
-                                         {"npy", "", ".npy"},
-                                         {"csv", "", ".csv"},
-                                         {"png", "view", ".png"},
-                                         {"svg", "view", ".svg"}}};
+                                               {"view", "view", kViewEnding},
+                                               {"hashes", "hashes", ".txt"},
+                                               {"npy", "", ".npy"},
+                                               {"csv", "", ".csv"},
+                                               {"png", "view", ".png"},
+                                               {"svg", "view", ".svg"}}};
 
 const NewFileRow& new_file_row(NewFile file) {
   return kNewFiles[static_cast<std::size_t>(file)];
