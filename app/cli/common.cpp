@@ -51,7 +51,7 @@ Error with_checkpoint_path(Error error, const Options& options) {
                   file == options.policy || file == options.placements ||
                   file.starts_with(options.checkpoint) ||
                   (!options.against.empty() && file.starts_with(options.against)) ||
-                  (options.fill.starts_with("from:") && file.starts_with(options.fill.substr(5)));
+                  (options.fill.starts_with(kFillFrom) && file.starts_with(fill_source(options)));
   if (as_typed || options.checkpoint.empty()) return error;
   if (options.checkpoint.ends_with("/" + file)) {  // the single file that was opened
     file = options.checkpoint;

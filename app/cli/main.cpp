@@ -28,7 +28,6 @@
 #include "core/cluster/mpi.h"
 #include "core/cluster/transport_team.h"
 #include "core/io/owner.h"
-#include "core/io/remote/remote_path.h"
 #include "core/io/remote/remote_traffic.h"
 #include "core/io/remote/ssh_process.h"
 #include "core/report/report.h"
@@ -171,17 +170,6 @@ Status resolve_newest_steps(Context& context, Options& options) {
   if (context.team != nullptr && context.team->rank() != 0) return {};
   for (const verbs::NewestStep& step : settled) context.terminal.say(verbs::in_words(step));
   return {};
-}
-
-// Removes credentials in URLs from all messages and answers.
-void hide_secrets(Options& options) {
-  options.checkpoint = without_secrets(options.checkpoint);
-  options.against = without_secrets(options.against);
-  options.spec = without_secrets(options.spec);
-  for (std::string& input : options.inputs) input = without_secrets(input);
-  constexpr std::string_view kFrom = "from:";
-  if (options.fill.starts_with(kFrom))
-    options.fill = std::string(kFrom) + without_secrets(options.fill.substr(kFrom.size()));
 }
 
 void report_traffic(Terminal& terminal) {

@@ -26,8 +26,6 @@ constexpr int kSshFailed = 255;
 // Metadata above this size are read over there: with a round trip of 50 ms ssh carries 40 MB/s.
 constexpr std::uint64_t kLargeMetadata = std::uint64_t{100} << 20;
 
-constexpr std::string_view kFillFrom = "from:";
-
 bool changes_checkpoint(const std::string& verb) {
   constexpr std::array<std::string_view, 5> kChanging = {"repair", "reshard", "resume", "undo",
                                                          "commit"};

@@ -333,7 +333,7 @@ void Session::State::remember() {
   const CheckReport& report = *snapshot_now->report;
   // A recent place may be opened from another folder.
   auto absolute = [](const std::string& path) {
-    return path.empty() || is_remote(path) ? path : posix_store().resolved(path).value_or(path);
+    return path.empty() ? path : posix_store().resolved(path).value_or(path);
   };
   verbs::RecentPlace place{
       posix_store().resolved(verb_options.checkpoint).value_or(verb_options.checkpoint),

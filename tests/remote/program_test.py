@@ -199,9 +199,23 @@ class Remote(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 for secret in ("hunter2", "topsecret"):
                     self.assertNotIn(secret, done.stdout + done.stderr)
-            done = run("info", signed.replace("/model?", "/nothing?"))
-            self.assertNotIn("hunter2", done.stdout + done.stderr)
-            self.assertNotIn("topsecret", done.stdout + done.stderr)
+            missing = signed.replace("/model?", "/nothing?")
+            model = self.model
+            for words in (["info", missing], [missing, "x"], ["--json", signed], ["info", signed, signed],
+                          ["info", model, "--" + signed], ["show", model, signed], ["ls", model, signed],
+                          ["stats", model, signed], ["check", model, "--baseline", missing],
+                          ["check", model, "--policy", missing], ["check", model, "--spec", missing],
+                          ["check", model, "--against", missing], ["plan", model, "--plan", missing],
+                          ["plan", model, "--fill", "from:" + missing], ["info", signed + "/@latest"],
+                          ["report", model, "--out", signed], ["report", model, "--view", missing],
+                          ["upload", model, signed], ["demo", signed],
+                          ["convert", model, "--to", "dcp", "--out", signed, "--yes"],
+                          ["convert", model, "--to", "hf", "--config", missing, "--map", missing],
+                          ["reshard", model, "--mesh", "dp=2", "--placements", missing]):
+                for json_too in ([], ["--json"]):
+                    done = run(*words, *json_too)
+                    for secret in ("hunter2", "topsecret"):
+                        self.assertNotIn(secret, done.stdout + done.stderr, words)
 
 
 @unittest.skipUnless(os.path.exists("/usr/sbin/sshd"), "sshd is not installed")
