@@ -169,6 +169,21 @@ class Remote(unittest.TestCase):
             self.assertNotIn("wrong-secret", done.stdout + done.stderr)
             self.assertEqual(done.returncode, 4)
 
+    def test_hub_file_of_any_format(self):
+        with tempfile.TemporaryDirectory() as top:
+            os.makedirs(top + "/sub/step.1")
+            shutil.copytree(self.model, top + "/sub/step.2")
+            for name in ("small", "large"):
+                shutil.copy(os.path.join(DATA, "gguf", "kinds", "ckpt", "kinds.gguf"), f"{top}/sub/{name}.gguf")
+            with Web(top, "hub") as url:
+                env = {"HF_ENDPOINT": url}
+                for path in ("hf://o/r/sub/small.gguf", "hf://o/r/sub/step.2", "hf://o/r/sub/step.2/"):
+                    there = answer("info", path, env=env, code=0)
+                    here = answer("info", path.replace("hf://o/r", top), code=0)
+                    self.assertEqual(there["tensors"], here["tensors"], path)
+                for path in ("hf://o/r/sub/other.gguf", "hf://o/r/sub/other"):
+                    self.assertEqual(run("info", path, env=env).returncode, 4, path)
+
     def test_hub_is_asked_once_per_file(self):
         files = len(os.listdir(self.model))
         for faults, most in (([], files), (["expiring=2"], 1_000)):

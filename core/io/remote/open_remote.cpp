@@ -31,6 +31,7 @@ std::string split_last_part(RemotePlace& place) {
   return last;
 }
 
+// True for endings that no folder has on a web server.
 bool is_named_like_a_file(const std::string& path) {
   constexpr std::string_view kEndings[] = {".safetensors", ".json", ".pt",   ".pth",     ".bin",
                                            ".ckpt",        ".h5",   ".hdf5", ".metadata"};
@@ -43,7 +44,7 @@ Result<std::unique_ptr<RemoteFiles>> files_of(RemotePlace place, bool is_deep) {
     case RemoteKind::kHttp:
       return http_files(std::move(place), {});
     case RemoteKind::kHub:
-      return hub_files(std::move(place));
+      return hub_files(std::move(place), is_deep);
     case RemoteKind::kS3:
     case RemoteKind::kGs:
       return bucket_files(std::move(place), is_deep);
@@ -104,25 +105,36 @@ Result<OpenedRemote> open_ssh(RemotePlace place) {
   return opened;
 }
 
+// Opens the folder of a file of the hub or of a bucket, so that files next to it are found too.
+// nullopt if the path names no file.
+Result<std::optional<OpenedRemote>> open_listed_file(const RemotePlace& place) {
+  if (place.kind != RemoteKind::kHub) {
+    SHW_TRY(const bool is_object, is_bucket_object(place));
+    if (!is_object) return std::nullopt;
+  }
+  RemotePlace above = place;
+  OpenedRemote opened;
+  opened.file = split_last_part(above);
+  SHW_TRY(auto files, files_of(above, false));
+  SHW_TRY(opened.directory, listed(above, std::move(files)));
+  if (opened.directory->stat(opened.file).kind != EntryKind::kFile) return std::nullopt;
+  return opened;
+}
+
 Result<OpenedRemote> open_place(RemotePlace place, bool is_typed_as_folder) {
   if (place.kind == RemoteKind::kSsh) return open_ssh(std::move(place));
   if (place.kind == RemoteKind::kHttp) return open_http(std::move(place), is_typed_as_folder);
-  // If the name looks like a file, opens its folder, so that files next to it are found too.
-  RemotePlace above = place;
-  const bool may_be_file =
-      !is_typed_as_folder && !place.path.empty() && is_named_like_a_file(place.path);
-  if (may_be_file) {
-    const std::string last = split_last_part(above);
-    OpenedRemote opened;
-    SHW_TRY(auto files, files_of(above, false));
-    SHW_TRY(opened.directory, listed(above, std::move(files)));
-    opened.file = last;
-    const EntryKind kind = opened.directory->stat(last).kind;
-    if (kind == EntryKind::kFile) return opened;
-    if (kind == EntryKind::kMissing)
-      return fail(ErrorKind::kIo, "there is no such file or folder", {place.shown});
+  if (is_typed_as_folder || place.path.empty()) return open_listed(std::move(place));
+  // What the name says is asked for first: that of a file has an ending.
+  const bool is_file_likely = place.path.find('.', place.path.rfind('/') + 1) != std::string::npos;
+  if (is_file_likely) {
+    SHW_TRY(auto file, open_listed_file(place));
+    if (file) return std::move(*file);
   }
-  return open_listed(std::move(place));
+  auto folder = open_listed(place);
+  if (folder || is_file_likely) return folder;
+  auto file = open_listed_file(place);
+  return file && *file ? Result<OpenedRemote>(std::move(**file)) : folder;
 }
 
 // Finds an open directory that is the path or contains it as a file.
