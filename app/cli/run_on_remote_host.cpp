@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/progress.h"
 #include "core/base/version.h"
 #include "core/base/words.h"
 #include "core/formats/open.h"
@@ -75,8 +76,9 @@ std::string remote_command_line(std::span<const std::string> words, const Remote
   // Progress for a program that reads it comes back as it does from here.
   const char* progress = std::getenv("SHARDWRIGHT_PROGRESS");
   const bool as_json = progress != nullptr && std::string_view(progress) == "json";
-  return (as_json ? "exec env SHARDWRIGHT_PROGRESS=json " : "exec ") +
-         shardwright_command(words, place);
+  const std::string machine = place.shown.substr(0, place.shown.size() - place.path.size());
+  return "env " + quoted_for_shell(std::string(kReachedAs) + "=" + machine) +
+         (as_json ? " SHARDWRIGHT_PROGRESS=json " : " ") + shardwright_command(words, place);
 }
 
 // Asks the user first, because all bytes would be transferred. `why` it cannot run over there, and
@@ -102,14 +104,20 @@ std::optional<int> confirm_transfer(Context& context, const std::string& why,
 // Runs the command of the user over there; returns its exit code.
 int run_over_ssh(Context& context, const RemotePlace& place, std::span<const std::string> words) {
   const bool is_watched = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
-  // Without -n, ssh reads the rest of the caller's stdin: the list of a shell's loop.
-  std::vector<std::string> run = ssh_arguments(
-      place, is_watched ? std::vector<std::string>{"-t"} : std::vector<std::string>{"-n", "-T"});
-  run.push_back(remote_command_line(words, place));
-  auto code = run_ssh(run);
+  // Unless a terminal of its own is over there, the caller's stdin stays unread: it may be the list
+  // of a shell's loop.
+  std::vector<std::string> run = ssh_arguments(place, {is_watched ? "-t" : "-T"});
+  const std::string command = remote_command_line(words, place);
+  run.push_back(is_watched ? "exec " + command : with_signal_control(command));
+  static const std::atomic<int> never{0};
+  const std::atomic<int>& signal = context.stopped_by == nullptr ? never : *context.stopped_by;
+  auto code = run_ssh(std::move(run), !is_watched, signal);
   if (!code) return fail_with(context, code.error());
   if (*code != kSshFailed) return *code;
-  return fail_with(context, {ErrorKind::kIo, "the connection of ssh has ended", {place.shown}, {}});
+  if (signal != 0) return fail_with(context, cancelled_error().value());
+  return fail_with(
+      context,
+      {ErrorKind::kIo, "the connection of ssh has ended", {place.shown}, ssh_login_advice(place)});
 }
 
 }  // namespace

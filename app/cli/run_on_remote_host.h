@@ -10,6 +10,9 @@
 
 namespace shw::cli {
 
+// Set for a run over there: "ssh://me@host", so that its JSON names the path that works from here.
+inline constexpr const char* kReachedAs = "SHARDWRIGHT_REACHED_AS";
+
 // The exit code of the remote run; nullopt if the verb must run here. `words`: the arguments that
 // the user typed.
 std::optional<int> run_on_remote_host(Context& context, std::span<const std::string> words);

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "core/base/parallel.h"
+#include "core/base/stop_requests.h"
 #include "core/base/threads.h"
 #include "core/base/words.h"
 #include "core/io/remote/remote_path.h"
@@ -156,6 +157,7 @@ void RunningJob::follow(JobState& job, bool is_new_phase) {
 
 // False on failure: dependent commands are dropped.
 bool Session::State::run_command(const Command& command, Progress* progress) {
+  const JobScope works_for(progress == nullptr ? nullptr : &progress->cancelled);
   // The old checkpoint stays until the new one is open, or if opening fails.
   auto before = now();
   const auto* open = std::get_if<OpenCommand>(&command);
@@ -197,6 +199,8 @@ bool Session::State::run_command(const Command& command, Progress* progress) {
 void Session::State::run_concurrent_command(std::list<RunningJob>::iterator mine,
                                             const std::shared_ptr<const Snapshot>& before) {
   publish([](Snapshot& s) { s.error.reset(); });
+  const std::shared_ptr<Progress> progress = mine->progress;
+  const JobScope works_for(&progress->cancelled);
   const Command& command = mine->command;
   bool checks = std::holds_alternative<CheckCommand>(command);
   bool brought = false, goes_on = true;

@@ -110,9 +110,9 @@ class HttpBatch {
   }
 
   Status run() {
-    const unsigned stops = stop_requests.load();
+    const StopSignal stop;
     while (!waiting_.empty() || !running_.empty()) {
-      if (stop_requests.load() != stops) return cancelled_error();
+      if (stop.is_set()) return cancelled_error();
       SHW_CHECK(begin_waiting());
       int left = 0;
       session_.curl.multi_perform(session_.multi, &left);

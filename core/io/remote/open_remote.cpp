@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "core/io/path_suffix.h"
 #include "core/io/remote/bucket_files.h"
 #include "core/io/remote/http_files.h"
 #include "core/io/remote/hub_files.h"
@@ -95,8 +96,8 @@ Result<OpenedRemote> open_listed(RemotePlace place) {
 
 // A file's folder may be a home directory, so only its direct entries are listed.
 Result<OpenedRemote> open_ssh(RemotePlace place) {
-  SHW_TRY(const auto connection, sftp_connection(place));
-  SHW_TRY(const auto found, sftp_attributes(place));
+  SHW_TRY(auto connection, sftp_connection(place));
+  SHW_TRY(const auto found, sftp_attributes(place, connection));
   if (!found) return fail(ErrorKind::kIo, "there is no such file or folder", {place.shown});
   OpenedRemote opened;
   if (found->is_file()) opened.file = split_last_part(place);
@@ -163,6 +164,25 @@ Result<OpenedRemote> open_remote(const std::string& path) {
   std::lock_guard lock(places.guard);
   places.of[opened.directory->name()] = opened.directory;
   return opened;
+}
+
+void forget_listings(const std::string& path) {
+  if (const auto computed = parse_computed_suffix(path)) {
+    forget_listings(computed->before);
+    for (const std::string& other : computed->others) forget_listings(other);
+    return;
+  }
+  const auto place = is_remote(path) ? parse_remote(path) : Result<RemotePlace>(RemotePlace{});
+  if (!place || place->shown.empty()) return;
+  const std::string& shown = place->shown;
+  const auto is_below = [](const std::string& below, const std::string& folder) {
+    return below == folder || below.starts_with(folder + "/");
+  };
+  OpenedPlaces& places = opened_places();
+  std::lock_guard lock(places.guard);
+  std::erase_if(places.of, [&](const auto& one) {
+    return is_below(one.first, shown) || is_below(shown, one.first);
+  });
 }
 
 }  // namespace shw
