@@ -187,6 +187,7 @@ int run_verb(const Verb& verb, Context& context, Options& options,
   if (auto asked = name_computed_checkpoint(options); !asked)
     return verb.fail(context, asked.error());
   if (const auto code = run_on_remote_host_if_large(context, words)) return *code;
+  if (const auto code = confirm_transfer(context)) return *code;
   int code = verb.run(context);
   report_traffic(context.terminal);
   return context.terminal.out_failed() ? kIo : code;
