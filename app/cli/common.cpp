@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "app/cli/run_on_remote_host.h"
 #include "app/cli/verbs.h"
 #include "core/base/words.h"
 #include "core/facts/storage/filled.h"
@@ -51,7 +52,7 @@ Error with_checkpoint_path(Error error, const Options& options) {
                   file == options.policy || file == options.placements ||
                   file.starts_with(options.checkpoint) ||
                   (!options.against.empty() && file.starts_with(options.against)) ||
-                  (options.fill.starts_with("from:") && file.starts_with(options.fill.substr(5)));
+                  (options.fill.starts_with(kFillFrom) && file.starts_with(fill_source(options)));
   if (as_typed || options.checkpoint.empty()) return error;
   if (options.checkpoint.ends_with("/" + file)) {  // the single file that was opened
     file = options.checkpoint;
@@ -175,8 +176,10 @@ std::string configuration_folder(const std::string& checkpoint) {
 
 std::string with_origin_of(const Context& context, std::string json) {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - context.began;
-  return with_answer_header(std::move(json), {verbs::resolved_path(context.options.checkpoint),
-                                              context.format, took.count()});
+  std::string path = verbs::resolved_path(context.options.checkpoint);
+  const char* machine = std::getenv(kReachedAs);
+  if (machine != nullptr && path.starts_with('/')) path.insert(0, machine);
+  return with_answer_header(std::move(json), {std::move(path), context.format, took.count()});
 }
 
 void print_answer(Context& context, std::string text) {

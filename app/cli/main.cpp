@@ -29,7 +29,6 @@
 #include "core/cluster/mpi.h"
 #include "core/cluster/transport_team.h"
 #include "core/io/owner.h"
-#include "core/io/remote/remote_path.h"
 #include "core/io/remote/remote_traffic.h"
 #include "core/io/remote/ssh_process.h"
 #include "core/report/report.h"
@@ -174,17 +173,6 @@ Status resolve_newest_steps(Context& context, Options& options) {
   return {};
 }
 
-// Removes credentials in URLs from all messages and answers.
-void hide_secrets(Options& options) {
-  options.checkpoint = without_secrets(options.checkpoint);
-  options.against = without_secrets(options.against);
-  options.spec = without_secrets(options.spec);
-  for (std::string& input : options.inputs) input = without_secrets(input);
-  constexpr std::string_view kFrom = "from:";
-  if (options.fill.starts_with(kFrom))
-    options.fill = std::string(kFrom) + without_secrets(options.fill.substr(kFrom.size()));
-}
-
 void report_traffic(Terminal& terminal) {
   const std::uint64_t requests = remote_traffic.requests.load();
   if (requests == 0) return;
@@ -200,6 +188,7 @@ int run_verb(const Verb& verb, Context& context, Options& options,
   if (auto asked = name_computed_checkpoint(options); !asked)
     return verb.fail(context, asked.error());
   if (const auto code = run_on_remote_host_if_large(context, words)) return *code;
+  if (const auto code = confirm_transfer(context)) return *code;
   int code = verb.run(context);
   report_traffic(context.terminal);
   return context.terminal.out_failed() ? kIo : code;

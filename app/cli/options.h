@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -62,6 +63,22 @@ struct Options : VerbOptions {
   bool html = false;
   bool markdown = false;
 };
+
+// An option or argument that names a file or folder.
+struct PathOption {
+  const char* name;  // "--spec"; empty for an argument
+  std::string* path;
+};
+// All paths of the options, except that of --fill from:CHECKPOINT.
+std::vector<PathOption> path_options(Options& options);
+
+inline constexpr std::string_view kFillFrom = "from:";
+// CHECKPOINT of --fill from:CHECKPOINT; empty for other values.
+std::string fill_source(const Options& options);
+
+// Removes credentials in URLs from all paths, so that no message or answer has them. This process
+// remembers them.
+void hide_secrets(Options& options);
 
 // Output of help, version or a usage error, before any verb runs.
 struct EarlyExit {

@@ -10,13 +10,20 @@
 
 namespace shw::cli {
 
-// The exit code of the remote run; nullopt if the verb must run here. `words`: the arguments that
-// the user typed.
+// Set for a run over there: "ssh://me@host", so that its JSON names the path that works from here.
+inline constexpr const char* kReachedAs = "SHARDWRIGHT_REACHED_AS";
+
+// The exit code of the remote run; nullopt if the verb must run here, and would read every byte
+// over ssh if context.transfer says why. `words`: the arguments that the user typed.
 std::optional<int> run_on_remote_host(Context& context, std::span<const std::string> words);
 // Like run_on_remote_host, for a verb that reads metadata only, once the step to open is resolved.
 // Runs here unless the metadata are large.
 std::optional<int> run_on_remote_host_if_large(Context& context,
                                                std::span<const std::string> words);
+
+// Says how many bytes would travel, and asks, if context.transfer says why. Called once the steps
+// to open are resolved. The exit code if the user refuses.
+std::optional<int> confirm_transfer(Context& context);
 
 // True for a verb that reads no elements with these options.
 bool reads_only_metadata(const Options& options);

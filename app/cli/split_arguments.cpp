@@ -2,6 +2,7 @@
 
 #include "app/cli/verb_table.h"
 #include "core/base/spelling.h"
+#include "core/io/remote/remote_path.h"
 #include "core/report/answers.h"
 #include "core/report/report.h"
 
@@ -14,7 +15,8 @@ bool requests_json(int argc, char** argv) {
   return false;
 }
 
-EarlyExit usage_error(bool json, const std::string& message, const std::string& advice) {
+EarlyExit usage_error(bool json, const std::string& typed, const std::string& advice) {
+  const std::string message = text_without_secrets(typed);
   if (json)
     return {
         3,

@@ -20,7 +20,8 @@ struct Typed {
 Typed split_arguments(int argc, char** argv);
 
 bool requests_json(int argc, char** argv);
-EarlyExit usage_error(bool json, const std::string& message, const std::string& advice);
+// `typed` may hold words of the user; credentials in their URLs are masked.
+EarlyExit usage_error(bool json, const std::string& typed, const std::string& advice);
 // The first word that is not an option, if it is not a verb.
 std::optional<std::string> unknown_verb(int argc, char** argv);
 EarlyExit refuse_verb(bool json, const std::string& word);

@@ -62,7 +62,7 @@ constexpr VerbRow kVerbs[] = {
      "removes is listed under what was not checked. `ignore = [\"RULE\"]` in shardwright.toml, or "
      "under [tool.shardwright] of pyproject.toml, says it for the folder that you are in, unless "
      "that is the checkpoint's own."},
-    {"diff", "vbTB", "Say how two checkpoints differ, in any formats and tiles",
+    {"diff", "vbTBy", "Say how two checkpoints differ, in any formats and tiles",
      "shardwright diff step_8000 step_9000          names, shapes, dtypes, tiles\n"
      "  shardwright diff step_9000 hf --data          every value as well\n"
      "  shardwright diff step_9000 hf --atol 1e-5 mlp '*.weight'     what fits, nearly the same",
@@ -74,7 +74,7 @@ constexpr VerbRow kVerbs[] = {
      "nothing; 2: undecided. Without --data it is "
      "undecided wherever metadata agree. It is also undecided where bytes are damaged, missing, "
      "filled by a repair, or differ between copies inside one checkpoint."},
-    {"plan", "sadmgpXbB", "Say what a repair would do, and what it would lose",
+    {"plan", "sadmgpXbBy", "Say what a repair would do, and what it would lose",
      "shardwright plan step_9000 --spec spec.json\n"
      "  shardwright plan step_9000 --spec spec.json --json > plan.json\n"
      "  shardwright plan step_9000 --plan steps.json        what a plan of steps comes to",
@@ -119,7 +119,7 @@ constexpr VerbRow kVerbs[] = {
      "or fsdp_dtensor names and layouts become those of Hugging Face, Megatron-core, torchtitan or "
      "Megatron-FSDP, by a map (docs/maps.md). Optimizer states go the same way where that program "
      "keeps them; hf has none. What no file says is asked for with --set."},
-    {"learn", "o", "Find the map between two checkpoints of the same weights",
+    {"learn", "oy", "Find the map between two checkpoints of the same weights",
      "shardwright learn hf run/iter_0000100 --out mine.json\n"
      "  shardwright convert hf2 --map mine.json --out run2/release      other weights, by that map",
      "Which tensors of A make each tensor of B: renamed, stacked, joined, split, in another order "
@@ -172,7 +172,8 @@ constexpr VerbRow kVerbs[] = {
      "that rank (truncated singular value decomposition). Embeddings, norms and biases that differ "
      "are in the adapter whole. The result is what PEFT loads. How much of the change the matrices "
      "leave out is said, and for each weight in extraction.json. `delta` is exact, and larger."},
-    {"export-hdf5", "sadmoH", "A small HDF5 file through which h5py reads every tensor where it is",
+    {"export-hdf5", "sadmoHy",
+     "A small HDF5 file through which h5py reads every tensor where it is",
      "shardwright export-hdf5 step_9000 --out step_9000.h5\n"
      "  shardwright export-hdf5 step_9000 --out step_9000.h5 --copy   and what it cannot map\n"
      "  h5py.File(\"step_9000.h5\", \"r\")[\"tensors\"][\"model.norm.weight\"][:8]",
@@ -210,7 +211,7 @@ constexpr VerbRow kVerbs[] = {
      "files are not sent again. Large files go in parts. .metadata, indexes and certificates go "
      "last, so that no loader takes a half-sent folder for a checkpoint. At the end the size of "
      "each object is compared."},
-    {"report", "sadmqofgnNebE",
+    {"report", "sadmqofgnNebEy",
      "Write what was found: a page (HTML, Markdown), JSON, tables, or a form for CI",
      "shardwright report step_9000 --spec spec.json --out report.html\n"
      "  shardwright report step_9000 --format sarif --out report.sarif    for CI: sarif, junit, "

@@ -29,6 +29,11 @@ inline constexpr int kUndecided = 2;  // undecided or incomplete
 inline constexpr int kUsage = 3;
 inline constexpr int kIo = 4;
 
+// Why elements would travel here over ssh, and how that can be avoided; empty if none would.
+struct TransferReason {
+  std::string why, advice;
+};
+
 struct Context {
   const Options& options;
   Terminal& terminal;
@@ -36,11 +41,12 @@ struct Context {
   Team* team = nullptr;                   // the processes that run the verb together; null for one
   std::optional<int> local_rank = {};     // rank on this machine
   std::vector<std::string> workers = {};  // "process 4711 on node-7", per rank of the team
-  std::optional<Error> deferred_error = {};       // error of a team verb, reported at the end
-  std::vector<std::string>* answers = nullptr;    // JSON answers, printed as one list at the end
-  const std::atomic<int>* stopped_by = nullptr;   // the signal that cancelled the verb, or 0
-  std::string format = {};                        // of the opened checkpoint
-  std::shared_ptr<const void> listed_place = {};  // keeps a remote listing until it is opened
+  std::optional<Error> deferred_error = {};      // error of a team verb, reported at the end
+  std::vector<std::string>* answers = nullptr;   // JSON answers, printed as one list at the end
+  const std::atomic<int>* stopped_by = nullptr;  // the signal that cancelled the verb, or 0
+  std::string format = {};                       // of the opened checkpoint
+  std::vector<std::shared_ptr<const void>> listed_places = {};  // kept until they are opened
+  TransferReason transfer = {};
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
 };
 

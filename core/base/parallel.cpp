@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/base/cores.h"
+#include "core/base/stop_requests.h"
 #include "core/base/threads.h"
 
 namespace shw {
@@ -130,8 +131,10 @@ Status parallel_for(std::size_t count, const std::function<Status(std::size_t)>&
   std::mutex guard;
   std::optional<Error> first;
   std::size_t first_index = count;
+  const std::atomic<bool>* const job = job_cancelled;
   // One task per thread, each taking the next index: indices start in order whatever their cost.
   run_on_each_thread(std::min(worker_count(), count), [&] {
+    const JobScope works_for(job);
     for (std::size_t i = next++; i < count && !stop; i = next++) {
       Status done = work(i);
       if (done) continue;

@@ -362,10 +362,11 @@ OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
 OpenedCheckpoint open_remote_checkpoint(const std::string& path, Progress* progress,
                                         std::span<const FormatRow> rows) {
   SHW_TRY(const OpenedRemote remote, open_remote(path));
+  (void)remote.directory->take_lookup_error();  // of an earlier job
   auto opened = remote.file.empty() ? open_checkpoint(remote.directory, progress, rows)
                                     : open_named_file(remote.directory, remote.directory->name(),
                                                       remote.file, path, progress, rows);
-  SHW_CHECK(remote.directory->health());
+  SHW_CHECK(remote.directory->take_lookup_error());
   return opened;
 }
 

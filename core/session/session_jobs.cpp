@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "core/base/parallel.h"
+#include "core/base/stop_requests.h"
 #include "core/base/threads.h"
 #include "core/base/words.h"
 #include "core/io/remote/remote_path.h"
@@ -200,6 +201,7 @@ void Session::State::publish_begin(std::string_view verb) {
 
 // False on failure: dependent commands are dropped.
 bool Session::State::run_command(const Command& command, Progress* progress) {
+  const JobScope works_for(progress == nullptr ? nullptr : &progress->cancelled);
   // The old checkpoint stays until the new one is open, or if opening fails.
   auto before = now();
   const auto* open = std::get_if<OpenCommand>(&command);
@@ -264,6 +266,8 @@ bool Session::State::run_now(const Command& command) {
 // Runs on a thread that ends with the command.
 void Session::State::run_concurrent_command(std::list<RunningJob>::iterator mine,
                                             const std::shared_ptr<const Snapshot>& before) {
+  const std::shared_ptr<Progress> progress = mine->progress;
+  const JobScope works_for(&progress->cancelled);
   const Command& command = mine->command;
   publish_begin(row_of(command).verb);
   bool checks = std::holds_alternative<CheckCommand>(command);
@@ -426,7 +430,7 @@ void Session::State::remember() {
   const VerbOptions& verb_options = snapshot_now->options;
   // A recent place may be opened from another folder.
   auto absolute = [](const std::string& path) {
-    return path.empty() || is_remote(path) ? path : posix_store().resolved(path).value_or(path);
+    return path.empty() ? path : posix_store().resolved(path).value_or(path);
   };
   verbs::RecentPlace place{
       posix_store().resolved(verb_options.checkpoint).value_or(verb_options.checkpoint),

@@ -1,6 +1,7 @@
 // The list and file contents, which respond while jobs run.
 #include <algorithm>
 
+#include "core/base/stop_requests.h"
 #include "core/session/content_run.h"
 #include "core/session/session_state.h"
 #include "core/verbs/names/tensor_order.h"
@@ -91,6 +92,7 @@ void Session::State::run_inspections() {
       progress = look_progress;
       before = snapshot;
     }
+    const JobScope works_for(&progress->cancelled);
     auto change = row_of(command).run(*before, command, progress.get());
     if (change)
       publish([&](Snapshot& s) {

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -30,11 +31,13 @@ import program_test as base  # noqa: E402
 
 
 class Refusing(http.server.ThreadingHTTPServer):
-    """S3 that takes `left` more PUTs and answers 403 to those after them."""
+    """S3 that takes `left` more PUTs and answers 403 to those after them. Does what is in `lost`, pairs of
+    a command and a part of its path, once each without an answer. Cuts `cuts` PUTs on a connection
+    that it has answered on before."""
 
-    def __init__(self, port, left):
+    def __init__(self, port, left=1_000_000, lost=(), cuts=0):
         super().__init__(("127.0.0.1", 0), Passing)
-        self.behind, self.left, self.puts = port, left, []
+        self.behind, self.left, self.puts, self.lost, self.cuts = port, left, [], list(lost), cuts
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def env(self, env):
@@ -44,10 +47,23 @@ class Refusing(http.server.ThreadingHTTPServer):
 class Passing(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
+    answered = 0  # on this connection
+
     def log_message(self, *words):
         pass
 
+    def handle_expect_100(self):
+        return True
+
     def do_GET(self):
+        if self.command == "PUT" and self.answered and self.server.cuts:
+            self.server.cuts -= 1
+            self.rfile.read(1)
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+            self.close_connection = True
+            return
+        self.answered += 1
         body = self.rfile.read(int(self.headers["Content-Length"] or 0))
         status, headers, answer = 403, [], b""
         if self.command == "PUT":
@@ -59,6 +75,11 @@ class Passing(http.server.BaseHTTPRequestHandler):
             behind.request(self.command, self.path, body, headers)
             got = behind.getresponse()
             status, headers, answer = got.status, got.getheaders(), got.read()
+        for command, part in self.server.lost:
+            if self.command == command and part in self.path:
+                self.server.lost.remove((command, part))
+                self.close_connection = True
+                return
         self.send_response(status)
         for name, value in headers:
             if name.lower() not in ("content-length", "connection", "date", "server"):
@@ -194,6 +215,31 @@ class Buckets(unittest.TestCase):
                     self.assertEqual(there["Body"].read(), file.read(), name)
             again = base.run("upload", mine, target, env=self.env, code=3)
             self.assertIn("holds objects already", again.stderr)
+
+    def test_answers_that_are_lost(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = scratch + "/model"
+            base.write_shards(folder, shards=1, elements=10_600_000)
+            for name, faults in (("complete", {"lost": [("POST", "uploadId=")]}),
+                                 ("begin", {"lost": [("POST", "?uploads")]}), ("kept", {"cuts": 1})):
+                server, target = Refusing(self.port, **faults), "s3://models/lost-" + name
+                base.run("upload", folder, target, env=server.env(self.env), code=0)
+                self.assertEqual((server.lost, server.cuts), ([], 0), name)
+                base.run("diff", target, folder, "--data", env=self.env, code=0)
+                self.assertEqual(self.s3.list_multipart_uploads(Bucket="models").get("Uploads", []), [])
+
+    def test_a_file_of_any_format_and_a_folder_with_an_ending(self):
+        gguf = os.path.join(base.DATA, "gguf", "kinds", "ckpt", "kinds.gguf")
+        for key in ("files/small.gguf", "files/large.gguf", "files/weights"):
+            self.s3.upload_file(gguf, "models", key)
+        for name in os.listdir(self.model):
+            self.s3.upload_file(f"{self.model}/{name}", "models", f"run/epoch=1.ckpt/{name}")
+        for path, local in (("files/small.gguf", gguf), ("files/weights", gguf),
+                            ("run/epoch=1.ckpt", self.model), ("run/epoch=1.ckpt/", self.model)):
+            there = base.answer("info", "s3://models/" + path, env=self.env, code=0)
+            self.assertEqual(there["tensors"], base.answer("info", local)["tensors"], path)
+        for path in ("files/small", "files/other.gguf", "run/epoch=2.ckpt"):
+            base.run("info", "s3://models/" + path, env=self.env, code=4)
 
     def test_a_cut_upload_of_a_changed_folder_is_refused(self):
         with tempfile.TemporaryDirectory() as scratch:

@@ -169,6 +169,21 @@ class Remote(unittest.TestCase):
             self.assertNotIn("wrong-secret", done.stdout + done.stderr)
             self.assertEqual(done.returncode, 4)
 
+    def test_hub_file_of_any_format(self):
+        with tempfile.TemporaryDirectory() as top:
+            os.makedirs(top + "/sub/step.1")
+            shutil.copytree(self.model, top + "/sub/step.2")
+            for name in ("small", "large"):
+                shutil.copy(os.path.join(DATA, "gguf", "kinds", "ckpt", "kinds.gguf"), f"{top}/sub/{name}.gguf")
+            with Web(top, "hub") as url:
+                env = {"HF_ENDPOINT": url}
+                for path in ("hf://o/r/sub/small.gguf", "hf://o/r/sub/step.2", "hf://o/r/sub/step.2/"):
+                    there = answer("info", path, env=env, code=0)
+                    here = answer("info", path.replace("hf://o/r", top), code=0)
+                    self.assertEqual(there["tensors"], here["tensors"], path)
+                for path in ("hf://o/r/sub/other.gguf", "hf://o/r/sub/other"):
+                    self.assertEqual(run("info", path, env=env).returncode, 4, path)
+
     def test_hub_is_asked_once_per_file(self):
         files = len(os.listdir(self.model))
         for faults, most in (([], files), (["expiring=2"], 1_000)):
@@ -199,9 +214,23 @@ class Remote(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 for secret in ("hunter2", "topsecret"):
                     self.assertNotIn(secret, done.stdout + done.stderr)
-            done = run("info", signed.replace("/model?", "/nothing?"))
-            self.assertNotIn("hunter2", done.stdout + done.stderr)
-            self.assertNotIn("topsecret", done.stdout + done.stderr)
+            missing = signed.replace("/model?", "/nothing?")
+            model = self.model
+            for words in (["info", missing], [missing, "x"], ["--json", signed], ["info", signed, signed],
+                          ["info", model, "--" + signed], ["show", model, signed], ["ls", model, signed],
+                          ["stats", model, signed], ["check", model, "--baseline", missing],
+                          ["check", model, "--policy", missing], ["check", model, "--spec", missing],
+                          ["check", model, "--against", missing], ["plan", model, "--plan", missing],
+                          ["plan", model, "--fill", "from:" + missing], ["info", signed + "/@latest"],
+                          ["report", model, "--out", signed], ["report", model, "--view", missing],
+                          ["upload", model, signed], ["demo", signed],
+                          ["convert", model, "--to", "dcp", "--out", signed, "--yes"],
+                          ["convert", model, "--to", "hf", "--config", missing, "--map", missing],
+                          ["reshard", model, "--mesh", "dp=2", "--placements", missing]):
+                for json_too in ([], ["--json"]):
+                    done = run(*words, *json_too)
+                    for secret in ("hunter2", "topsecret"):
+                        self.assertNotIn(secret, done.stdout + done.stderr, words)
 
 
 @unittest.skipUnless(os.path.exists("/usr/sbin/sshd"), "sshd is not installed")
@@ -339,7 +368,7 @@ class Ssh(unittest.TestCase):
             shutil.copytree(FSDP, folder)
             os.truncate(folder + "/.metadata", mebibytes << 20)
             done, calls = self.ssh_commands("installed", "info", f"127.0.0.1:{folder}")
-            self.assertEqual(any("exec shardwright" in call for call in calls), is_there, calls)
+            self.assertEqual(any("job=" in call for call in calls), is_there, calls)
             self.assertEqual("Over the network" in done.stderr, not is_there)
             self.assertEqual(done.returncode, run("info", folder).returncode)
         done, _ = self.ssh_commands("config", "info", f"127.0.0.1:{folder}")
@@ -355,7 +384,7 @@ class Ssh(unittest.TestCase):
                       ["check", where, "--data", "--map", mine],
                       ["check", where, "--data", "--spec", mine]):
             _, calls = self.ssh_commands("installed", *words)
-            self.assertFalse(any("exec shardwright" in call for call in calls), (words, calls))
+            self.assertFalse(any("job=" in call for call in calls), (words, calls))
         env = {"SHARDWRIGHT_SSH": "ssh -F " + os.path.join(self.top, "installed")}
         done = run("repair", where, "--fill", "from:" + self.model, env=env)
         self.assertIn("is changed on its own machine", " ".join(done.stderr.split()))
@@ -363,7 +392,7 @@ class Ssh(unittest.TestCase):
     def test_the_checkpoint_of_fill_is_a_path_over_there(self):
         fill = f"from:127.0.0.1:{self.model}"
         _, calls = self.ssh_commands("installed", "repair", f"127.0.0.1:{self.model}", "--fill", fill)
-        self.assertTrue(any(f"'--fill' 'from:{self.model}'" in call for call in calls), calls)
+        self.assertTrue(any(f"'--fill' 'from:{self.model}'" in call.replace("'\\''", "'") for call in calls), calls)
 
     def replay(self, config, checkpoint, *lines):
         """Runs the desktop without a display; returns what it calls ssh with."""

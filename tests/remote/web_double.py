@@ -116,21 +116,30 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return self.say(404)
 
     def tree(self, below):
+        query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
+        is_deep = "recursive" in query
+        if not os.path.isdir(os.path.join(FOLDER, below)):
+            return self.say(404)
         entries = []
-        for folder, _, names in os.walk(os.path.join(FOLDER, below)):
+        for folder, folders, names in os.walk(os.path.join(FOLDER, below)):
+            for name in sorted(folders):
+                path = os.path.relpath(os.path.join(folder, name), FOLDER)
+                entries.append({"type": "directory", "oid": "0" * 40, "size": 0, "path": path})
+            if not is_deep:
+                folders.clear()
             for name in sorted(names):
                 path = os.path.join(folder, name)
                 entries.append({"type": "file", "oid": "0" * 40, "size": os.path.getsize(path),
                                 "path": os.path.relpath(path, FOLDER)})
         # Pages of three, so that small folders have several.
-        query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
         begin = int(query.get("cursor", ["0"])[0])
         headers = {}
         if begin + 3 < len(entries):
             host = self.headers["Host"]
             page = self.path.split("?")[0]
-            headers["Link"] = f'<http://{host}{page}?recursive=true&cursor={begin + 3}>; rel="next"'
-        self.say(200, json.dumps(entries[begin:begin + 3]).encode(), **headers)
+            deep = "recursive=true&" if is_deep else ""
+            headers["Link"] = f'<http://{host}{page}?{deep}cursor={begin + 3}>; rel="next"'
+        return self.say(200, json.dumps(entries[begin:begin + 3]).encode(), **headers)
 
     def file(self, path):
         full = os.path.normpath(os.path.join(FOLDER, path.lstrip("/")))

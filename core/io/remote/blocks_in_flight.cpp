@@ -1,6 +1,14 @@
 #include "core/io/remote/blocks_in_flight.h"
 
+#include <chrono>
+
 namespace shw {
+namespace {
+
+// A reader that is to stop must not wait for the server of another reader.
+constexpr std::chrono::milliseconds kLongestWait(100);
+
+}  // namespace
 
 BlocksInFlight::Claim::~Claim() {
   {
@@ -24,7 +32,7 @@ std::unique_ptr<BlocksInFlight::Claim> BlocksInFlight::claim_or_wait(std::uint64
   const auto taken = blocks_.lower_bound({file, first});
   if (taken != blocks_.end() && *taken < std::pair{file, end}) {
     const auto waited_for = *taken;
-    arrived_.wait(lock, [&] { return !blocks_.contains(waited_for); });
+    arrived_.wait_for(lock, kLongestWait, [&] { return !blocks_.contains(waited_for); });
     return nullptr;
   }
   for (std::uint64_t block = first; block < end; ++block) blocks_.insert({file, block});

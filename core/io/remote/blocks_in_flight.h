@@ -31,7 +31,7 @@ class BlocksInFlight {
   };
 
   // Returns null if it had to wait for another thread, which may have fetched the blocks: look in
-  // the cache again.
+  // the cache again. Waits 0.1 s at most.
   std::unique_ptr<Claim> claim_or_wait(std::uint64_t file, std::uint64_t first, std::uint64_t end);
 
  private:

@@ -55,6 +55,15 @@ std::string with_scheme(std::string endpoint) {
   return endpoint;
 }
 
+// Host as curl names it to the server: without the port that the scheme implies.
+std::string without_default_port(std::string host, const std::string& url) {
+  const std::string_view port = url.starts_with("https://")  ? ":443"
+                                : url.starts_with("http://") ? ":80"
+                                                             : "";
+  if (host.ends_with(port)) host.resize(host.size() - port.size());
+  return host;
+}
+
 // Only such a name can be a subdomain of the host: the server's certificate covers no further dot.
 bool is_host_name(const std::string& bucket) {
   return std::all_of(bucket.begin(), bucket.end(), [](char c) {
@@ -114,6 +123,7 @@ HttpRequest BucketAccess::request(const std::string& method, const std::string& 
     base.resize(base.size() - (to_sign.host.size() - slash));
     to_sign.host.resize(slash);
   }
+  to_sign.host = without_default_port(std::move(to_sign.host), base);
   to_sign.query = std::move(query);
   HttpRequest request;
   request.method = method;

@@ -68,4 +68,11 @@ std::unique_ptr<RemoteFiles> bucket_files(RemotePlace place, bool is_deep) {
   return std::make_unique<BucketFiles>(std::move(place), is_deep);
 }
 
+Result<bool> is_bucket_object(const RemotePlace& place) {
+  BucketAccess access(place);
+  // Keys are sorted: the key itself comes before all that begin with it.
+  SHW_TRY(const BucketPage page, list_page(access, place, {place.path, {}, false}));
+  return !page.objects.empty() && page.objects.front().key == place.path;
+}
+
 }  // namespace shw

@@ -11,4 +11,7 @@ namespace shw {
 // `is_deep`: includes the files in subfolders; otherwise only the files directly in the folder.
 std::unique_ptr<RemoteFiles> bucket_files(RemotePlace place, bool is_deep);
 
+// True if the path is the key of an object.
+Result<bool> is_bucket_object(const RemotePlace& place);
+
 }  // namespace shw

@@ -17,20 +17,26 @@ Result<HttpAnswer> request_page(const BucketAccess& access, const PageRequest& a
   return http_fetch(std::move(request));
 }
 
+// The region that the answer sends to; empty if the bucket is in the region that was asked.
+std::string other_region(const BucketAccess& access, const HttpAnswer& answer) {
+  constexpr std::size_t kMostRegion = 40;
+  if (answer.status != 301 && answer.status != 307 && answer.status != 400) return {};
+  std::string region = answer.region;
+  if (region.empty()) region = xml_text(body_text(answer), "Region");
+  return region == access.region() || region.size() >= kMostRegion ? std::string() : region;
+}
+
 }  // namespace
 
 Result<BucketPage> list_page(BucketAccess& access, const RemotePlace& place,
                              const PageRequest& asked) {
   SHW_TRY(HttpAnswer answer, request_page(access, asked));
-  const std::string_view text(reinterpret_cast<const char*>(answer.body.data()),
-                              answer.body.size());
-  std::string region = answer.region;
-  if (region.empty()) region = xml_text(text, "Region");
-  const bool elsewhere = answer.status == 301 || answer.status == 307 || answer.status == 400;
-  if (elsewhere && !region.empty() && region != access.region() && region.size() < 40) {
+  // Once: a server that names another region each time would never end.
+  if (const std::string region = other_region(access, answer); !region.empty()) {
     access.move_to(region);
-    return list_page(access, place, asked);
+    SHW_TRY(answer, request_page(access, asked));
   }
+  const std::string_view text = body_text(answer);
   if (answer.status != 200) {
     HttpRequest request;
     request.shown = place.shown;

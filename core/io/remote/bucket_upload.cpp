@@ -17,7 +17,11 @@ namespace {
 
 // S3 requires parts of at least 5 MiB, and at most 10,000 of them.
 constexpr std::uint64_t kPartBytes = std::uint64_t{16} << 20, kMostParts = 10'000;
-constexpr std::size_t kPartsAtOnce = 4;  // in memory
+// In memory: of a file of 5 TB a part has 500 MB.
+constexpr std::size_t kPartsAtOnce = 4;
+constexpr std::uint64_t kMostPartBytes = std::uint64_t{256} << 20;
+// The server joins thousands of parts before its answer is complete.
+constexpr long kJoiningPatience = 15;
 constexpr std::size_t kMostFiles = 1'000'000;
 constexpr std::uint64_t kMostAnswer = std::uint64_t{1} << 20;
 constexpr std::size_t kMostUploadPages = 4'000;
@@ -25,19 +29,19 @@ constexpr std::size_t kMostUploadPages = 4'000;
 // sent files. It allows an interrupted upload to be resumed.
 constexpr std::string_view kUploadNote = ".shardwright-upload";
 
-bool is_marker(const std::string& path) {
+// 1 for a file by which a loader recognises a checkpoint, 2 for one that names a step of a run,
+// which must be whole before; 0 for other files.
+int marker_rank(const std::string& path) {
   const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
-  return name == ".metadata" || name == "metadata.json" || name == "certificate.json" ||
-         name == "integrity.json" || name.ends_with(".index.json") || name == "model_index.json" ||
-         name == "latest_checkpointed_iteration.txt" || name == "latest";
+  if (name == "latest_checkpointed_iteration.txt" || name == "latest") return 2;
+  const bool is_marker = name == ".metadata" || name == "metadata.json" ||
+                         name == "certificate.json" || name == "integrity.json" ||
+                         name.ends_with(".index.json") || name == "model_index.json";
+  return is_marker ? 1 : 0;
 }
 
 std::string above(const RemotePlace& place) {
   return place.path.empty() ? "" : place.path + "/";
-}
-
-std::string_view text_of(const HttpAnswer& answer) {
-  return {reinterpret_cast<const char*>(answer.body.data()), answer.body.size()};
 }
 
 std::string note_text(const std::vector<Entry>& files) {
@@ -133,7 +137,7 @@ class BucketUpload {
     if (there.erase(above_ + std::string(kUploadNote)) == 0)
       return tl::unexpected<Error>(target_not_empty_error(place_, false));
     SHW_TRY(const HttpAnswer kept, ask(request_for("GET", std::string(kUploadNote), {})));
-    if (text_of(kept) != note) return tl::unexpected<Error>(target_not_empty_error(place_, true));
+    if (body_text(kept) != note) return tl::unexpected<Error>(target_not_empty_error(place_, true));
     SHW_CHECK(check_are_ours(there, files));
     for (const Entry& file : files) {
       if (file.size > kPartBytes && !there.contains(above_ + file.path)) drop_parts(file.path);
@@ -154,19 +158,19 @@ class BucketUpload {
     return {};
   }
 
-  // Deletes the invisible parts of a killed upload, which cost money. If listing them is not
-  // permitted, they are left to the bucket's lifecycle rules.
-  void drop_parts(const std::string& path) {
+  // Deletes the invisible parts of a killed upload, which cost money, except those of the upload
+  // `kept`. If listing them is not permitted, they are left to the bucket's lifecycle rules.
+  void drop_parts(const std::string& path, const std::string& kept = {}) {
     HttpRequest list = access_.request("GET", "", {{"prefix", above_ + path}, {"uploads", ""}});
     list.shown = path;
     list.most = kMostAnswer;
     const auto answer = ask(std::move(list));
     if (!answer) return;
-    std::string_view rest = text_of(*answer);
+    std::string_view rest = body_text(*answer);
     for (std::size_t at = rest.find("<Upload>"); at != rest.npos; at = rest.find("<Upload>")) {
       rest.remove_prefix(at + 1);
       const std::string id = xml_text(rest, "UploadId");
-      if (xml_text(rest, "Key") == above_ + path && !id.empty())
+      if (xml_text(rest, "Key") == above_ + path && !id.empty() && id != kept)
         (void)ask(request_for("DELETE", path, {{"uploadId", id}}));
     }
   }
@@ -201,10 +205,14 @@ class BucketUpload {
   }
 
   Status send_in_parts(const ByteSource& source, const std::string& path) {
-    SHW_TRY(const HttpAnswer answer, ask(request_for("POST", path, {{"uploads", ""}})));
-    const std::string id = xml_text(text_of(answer), "UploadId");
+    HttpRequest begin = request_for("POST", path, {{"uploads", ""}});
+    begin.counts_tries = true;
+    SHW_TRY(const HttpAnswer answer, ask(std::move(begin)));
+    const std::string id = xml_text(body_text(answer), "UploadId");
     if (id.empty())
       return fail(ErrorKind::kIo, "the server's answer does not begin an upload", {path});
+    // A lost answer has begun an upload too.
+    if (answer.tries > 1) drop_parts(path, id);
     Status done = send_parts(source, path, id);
     if (done) return done;
     // Aborts the upload: stored parts cost money until then.
@@ -215,11 +223,12 @@ class BucketUpload {
   Status send_parts(const ByteSource& source, const std::string& path, const std::string& id) {
     const std::uint64_t size = source.size();
     const std::uint64_t part = std::max(kPartBytes, (size + kMostParts - 1) / kMostParts);
+    const auto at_once = std::clamp<std::uint64_t>(kMostPartBytes / part, 1, kPartsAtOnce);
     std::string complete = "<CompleteMultipartUpload>";
     for (std::uint64_t at = 0, number = 1; at < size;) {
       std::vector<Bytes> held;
       std::vector<HttpRequest> requests;
-      for (std::size_t i = 0; i < kPartsAtOnce && at < size; ++i, ++number) {
+      for (std::size_t i = 0; i < at_once && at < size; ++i, ++number) {
         if (is_cancelled(progress_)) return cancelled_error();
         SHW_TRY(Bytes bytes, read_bytes(source, at, std::min(part, size - at)));
         at += bytes.size();
@@ -239,16 +248,35 @@ class BucketUpload {
         if (progress_ != nullptr) progress_->add(held[i].size());
       }
     }
-    complete += "</CompleteMultipartUpload>";
-    HttpRequest end = request_for("POST", path, {{"uploadId", id}});
-    end.upload = {reinterpret_cast<const std::byte*>(complete.data()), complete.size()};
-    SHW_TRY(const HttpAnswer answer, ask(std::move(end)));
+    return join_parts(path, id, size, complete + "</CompleteMultipartUpload>");
+  }
+
+  // After a lost answer the parts may have been joined although the server knows the upload no
+  // more: then the object has all bytes.
+  Status join_parts(const std::string& path, const std::string& id, std::uint64_t size,
+                    const std::string& complete) {
+    HttpRequest request = request_for("POST", path, {{"uploadId", id}});
+    request.upload = std::as_bytes(std::span(complete));
+    request.patience = kJoiningPatience;
+    const auto answer = ask(std::move(request));
     // The server answers 200 before it joins the parts; the body then reports errors. The name of
     // its outer element differs between servers.
-    const std::string_view body = text_of(answer);
+    const std::string_view body = answer ? body_text(*answer) : std::string_view();
     if (!xml_text(body, "ETag").empty() && xml_text(body, "Code").empty()) return {};
+    if (!answer && answer.error().kind == ErrorKind::kCancelled)
+      return tl::unexpected<Error>(answer.error());
+    if (has_object(path, size)) return {};
+    if (!answer) return tl::unexpected<Error>(answer.error());
     return fail(ErrorKind::kIo, "the server did not join the parts: " + xml_text(body, "Code"),
                 {path});
+  }
+
+  bool has_object(const std::string& path, std::uint64_t size) {
+    const std::string key = above_ + path;
+    const auto page = list_page(access_, place_, {key});
+    // Keys are sorted: the key itself comes before all that begin with it.
+    return page && !page->objects.empty() && page->objects.front().key == key &&
+           page->objects.front().size == size;
   }
 
   Result<Objects> objects_below() {
@@ -299,8 +327,8 @@ Result<RemotePlace> bucket_place(const std::string& target) {
 
 std::vector<Entry> upload_order(std::vector<Entry> files) {
   std::stable_sort(files.begin(), files.end(), [](const Entry& a, const Entry& b) {
-    const bool last_a = is_marker(a.path), last_b = is_marker(b.path);
-    return last_a != last_b ? last_b : a.path < b.path;
+    const int rank_a = marker_rank(a.path), rank_b = marker_rank(b.path);
+    return rank_a != rank_b ? rank_a < rank_b : a.path < b.path;
   });
   return files;
 }

@@ -27,7 +27,7 @@ inline constexpr int kWriteFunction = 20011, kReadFunction = 20012, kHeaderFunct
 inline constexpr int kInFileSize = 30115;
 inline constexpr int kLowSpeedLimit = 19, kLowSpeedTime = 20, kNoBody = 44, kUpload = 46;
 inline constexpr int kNetrc = 51, kFollowLocation = 52, kMaxRedirs = 68, kConnectTimeout = 78;
-inline constexpr int kNoSignal = 99, kProtocols = 181, kRedirProtocols = 182;
+inline constexpr int kFreshConnect = 74, kNoSignal = 99, kProtocols = 181, kRedirProtocols = 182;
 inline constexpr int kPipeWait = 237;
 }  // namespace curl_option
 inline constexpr long kCurlProtocolHttp = 1, kCurlProtocolHttps = 2, kCurlNetrcOptional = 1;

@@ -85,7 +85,8 @@ CurlSessions& curl_sessions() {
 using Clock = std::chrono::steady_clock;
 
 bool is_transient_error(int curl_code) {
-  constexpr int kPassing[] = {6, 7, 16, 18, 28, 35, 52, 55, 56, 92};
+  // 65: the server closed a kept connection while a body was sent. The next try sends it anew.
+  constexpr int kPassing[] = {6, 7, 16, 18, 28, 35, 52, 55, 56, 65, 92};
   return std::find(std::begin(kPassing), std::end(kPassing), curl_code) != std::end(kPassing);
 }
 
@@ -121,9 +122,9 @@ class HttpBatch {
   }
 
   Status run() {
-    const unsigned stops = stop_requests.load();
+    const StopSignal stop;
     while (!waiting_.empty() || !running_.empty()) {
-      if (stop_requests.load() != stops) return cancelled_error();
+      if (stop.is_set()) return cancelled_error();
       SHW_CHECK(begin_waiting());
       int left = 0;
       session_.curl.multi_perform(session_.multi, &left);
@@ -185,6 +186,7 @@ class HttpBatch {
   // Finishes the transfer, schedules another try, or returns an error.
   Status finish_or_retry(HttpTransfer& transfer, int code) {
     HttpAnswer& answer = *transfer.answer;
+    answer.tries = transfer.tries + 1;
     if (auto lie = transfer.lie(); !lie) return lie;
     const bool cut = code == 0 && transfer.is_short();
     if (code == 0 && !cut && !is_retryable_status(answer.status)) return {};

@@ -58,6 +58,7 @@ HttpRequest HttpRanges::request_for(const RemoteRange& range) {
     if (server_of(known->second) != server_of(request.url)) {
       request.headers.clear();
       request.userpwd.clear();
+      request.sign = nullptr;
     }
     request.url = known->second;
   }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/bytes.h"
@@ -28,6 +29,11 @@ struct HttpRequest {
   // Requests only the first `most` bytes of a file.
   bool head_only = false;
   BytesView upload = {};
+  // Sends it on a connection of its own. On a kept one that is closed without an answer libcurl
+  // repeats a request unseen: HttpAnswer::tries would be too small.
+  bool counts_tries = false;
+  // How many times as long as usual the server may take to answer.
+  long patience = 1;
 };
 
 struct HttpAnswer {
@@ -37,6 +43,11 @@ struct HttpAnswer {
   std::optional<std::uint64_t> first = {}, total = {};  // from Content-Range
   Bytes body = {};                 // if the request has no range; on errors at most 64 KiB
   std::string redirected_to = {};  // the URL that answered; empty without a redirect
+  int tries = 1;                   // how often it was asked until it answered
 };
+
+inline std::string_view body_text(const HttpAnswer& answer) {
+  return {reinterpret_cast<const char*>(answer.body.data()), answer.body.size()};
+}
 
 }  // namespace shw

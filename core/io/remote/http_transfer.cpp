@@ -9,6 +9,7 @@
 #include "core/base/letter_case.h"
 #include "core/base/parse_text.h"
 #include "core/base/version.h"
+#include "core/io/remote/remote_environment.h"
 #include "core/io/remote/remote_traffic.h"
 
 namespace shw {
@@ -19,14 +20,7 @@ namespace option = curl_option;
 constexpr std::uint64_t kMostErrorBody = std::uint64_t{64} << 10;
 constexpr long kMostRedirects = 5;
 
-// Seconds without a received byte after which a request is aborted and retried.
-long stall_seconds() {
-  constexpr long kUsual = 20;
-  const char* said = std::getenv("SHARDWRIGHT_REMOTE_TIMEOUT");
-  if (said == nullptr) return kUsual;
-  const long seconds = std::strtol(said, nullptr, 10);
-  return seconds >= 1 && seconds <= 3600 ? seconds : kUsual;
-}
+constexpr int kHttpStallSeconds = 20;
 
 std::string host_of_url(const std::string& url) {
   const std::size_t begin = url.find("://");
@@ -60,13 +54,15 @@ void HttpTransfer::begin(const CurlLibrary& curl) {
   curl.easy_setopt(easy, option::kUserAgent, agent.c_str());
   curl.easy_setopt(easy, option::kHttpHeader, list_);
   curl.easy_setopt(easy, option::kNoSignal, 1L);
+  curl.easy_setopt(easy, option::kFreshConnect, request->counts_tries ? 1L : 0L);
   curl.easy_setopt(easy, option::kNetrc, kCurlNetrcOptional);
   curl.easy_setopt(easy, option::kProtocols, protocols);
   curl.easy_setopt(easy, option::kRedirProtocols, secure ? kCurlProtocolHttps : protocols);
   curl.easy_setopt(easy, option::kMaxRedirs, kMostRedirects);
-  curl.easy_setopt(easy, option::kConnectTimeout, std::min(10L, stall_seconds()));
+  const long stall = stall_seconds(kHttpStallSeconds);
+  curl.easy_setopt(easy, option::kConnectTimeout, std::min(10L, stall));
   curl.easy_setopt(easy, option::kLowSpeedLimit, 1L);
-  curl.easy_setopt(easy, option::kLowSpeedTime, stall_seconds());
+  curl.easy_setopt(easy, option::kLowSpeedTime, stall * request->patience);
   curl.easy_setopt(easy, option::kPipeWait, 0L);
   curl.easy_setopt(easy, option::kWriteFunction, &HttpTransfer::receive_body);
   curl.easy_setopt(easy, option::kWriteData, static_cast<void*>(this));

@@ -61,8 +61,9 @@ bool is_commit(const std::string& text) {
 
 class HubFiles final : public RemoteFiles {
  public:
-  explicit HubFiles(RemotePlace place)
+  HubFiles(RemotePlace place, bool is_deep)
       : place_(std::move(place)),
+        is_deep_(is_deep),
         endpoint_(hub_endpoint()),
         token_(hub_token()),
         ranges_([this](const RemoteFile& file) { return file_request(file); }, kHubAdvice) {}
@@ -76,7 +77,7 @@ class HubFiles final : public RemoteFiles {
     std::vector<RemoteFile> files;
     std::string url = api_url("tree/" + commit_) +
                       (place_.path.empty() ? "" : "/" + percent_encoded(place_.path)) +
-                      "?recursive=true";
+                      (is_deep_ ? "?recursive=true" : "");
     for (std::size_t page = 0; !url.empty(); ++page) {
       if (page == kMostHubPages)
         return fail(ErrorKind::kUnsupported, "the listing does not end", {place_.shown});
@@ -116,11 +117,7 @@ class HubFiles final : public RemoteFiles {
     return answer;
   }
 
-  static Json tree_of(const HttpAnswer& answer) {
-    const std::string_view text(reinterpret_cast<const char*>(answer.body.data()),
-                                answer.body.size());
-    return parse_json<Json>(text).tree;
-  }
+  static Json tree_of(const HttpAnswer& answer) { return parse_json<Json>(body_text(answer)).tree; }
 
   tl::unexpected<Error> no_listing_error() const {
     return fail(ErrorKind::kDamaged, "the hub answers with something that is not a listing",
@@ -157,14 +154,15 @@ class HubFiles final : public RemoteFiles {
   }
 
   RemotePlace place_;
+  bool is_deep_;
   std::string endpoint_, token_, commit_;
   HttpRanges ranges_;
 };
 
 }  // namespace
 
-std::unique_ptr<RemoteFiles> hub_files(RemotePlace repository) {
-  return std::make_unique<HubFiles>(std::move(repository));
+std::unique_ptr<RemoteFiles> hub_files(RemotePlace repository, bool is_deep) {
+  return std::make_unique<HubFiles>(std::move(repository), is_deep);
 }
 
 }  // namespace shw

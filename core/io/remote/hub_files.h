@@ -9,6 +9,7 @@
 
 namespace shw {
 
-std::unique_ptr<RemoteFiles> hub_files(RemotePlace repository);
+// `is_deep`: includes the files in subfolders; otherwise only the files directly in the folder.
+std::unique_ptr<RemoteFiles> hub_files(RemotePlace repository, bool is_deep);
 
 }  // namespace shw

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "core/io/path_suffix.h"
 #include "core/io/remote/bucket_files.h"
 #include "core/io/remote/http_files.h"
 #include "core/io/remote/hub_files.h"
@@ -31,6 +32,7 @@ std::string split_last_part(RemotePlace& place) {
   return last;
 }
 
+// True for endings that no folder has on a web server.
 bool is_named_like_a_file(const std::string& path) {
   constexpr std::string_view kEndings[] = {".safetensors", ".json", ".pt",   ".pth",     ".bin",
                                            ".ckpt",        ".h5",   ".hdf5", ".metadata"};
@@ -43,7 +45,7 @@ Result<std::unique_ptr<RemoteFiles>> files_of(RemotePlace place, bool is_deep) {
     case RemoteKind::kHttp:
       return http_files(std::move(place), {});
     case RemoteKind::kHub:
-      return hub_files(std::move(place));
+      return hub_files(std::move(place), is_deep);
     case RemoteKind::kS3:
     case RemoteKind::kGs:
       return bucket_files(std::move(place), is_deep);
@@ -94,8 +96,8 @@ Result<OpenedRemote> open_listed(RemotePlace place) {
 
 // A file's folder may be a home directory, so only its direct entries are listed.
 Result<OpenedRemote> open_ssh(RemotePlace place) {
-  SHW_TRY(const auto connection, sftp_connection(place));
-  SHW_TRY(const auto found, sftp_attributes(place));
+  SHW_TRY(auto connection, sftp_connection(place));
+  SHW_TRY(const auto found, sftp_attributes(place, connection));
   if (!found) return fail(ErrorKind::kIo, "there is no such file or folder", {place.shown});
   OpenedRemote opened;
   if (found->is_file()) opened.file = split_last_part(place);
@@ -104,25 +106,36 @@ Result<OpenedRemote> open_ssh(RemotePlace place) {
   return opened;
 }
 
+// Opens the folder of a file of the hub or of a bucket, so that files next to it are found too.
+// nullopt if the path names no file.
+Result<std::optional<OpenedRemote>> open_listed_file(const RemotePlace& place) {
+  if (place.kind != RemoteKind::kHub) {
+    SHW_TRY(const bool is_object, is_bucket_object(place));
+    if (!is_object) return std::nullopt;
+  }
+  RemotePlace above = place;
+  OpenedRemote opened;
+  opened.file = split_last_part(above);
+  SHW_TRY(auto files, files_of(above, false));
+  SHW_TRY(opened.directory, listed(above, std::move(files)));
+  if (opened.directory->stat(opened.file).kind != EntryKind::kFile) return std::nullopt;
+  return opened;
+}
+
 Result<OpenedRemote> open_place(RemotePlace place, bool is_typed_as_folder) {
   if (place.kind == RemoteKind::kSsh) return open_ssh(std::move(place));
   if (place.kind == RemoteKind::kHttp) return open_http(std::move(place), is_typed_as_folder);
-  // If the name looks like a file, opens its folder, so that files next to it are found too.
-  RemotePlace above = place;
-  const bool may_be_file =
-      !is_typed_as_folder && !place.path.empty() && is_named_like_a_file(place.path);
-  if (may_be_file) {
-    const std::string last = split_last_part(above);
-    OpenedRemote opened;
-    SHW_TRY(auto files, files_of(above, false));
-    SHW_TRY(opened.directory, listed(above, std::move(files)));
-    opened.file = last;
-    const EntryKind kind = opened.directory->stat(last).kind;
-    if (kind == EntryKind::kFile) return opened;
-    if (kind == EntryKind::kMissing)
-      return fail(ErrorKind::kIo, "there is no such file or folder", {place.shown});
+  if (is_typed_as_folder || place.path.empty()) return open_listed(std::move(place));
+  // What the name says is asked for first: that of a file has an ending.
+  const bool is_file_likely = place.path.find('.', place.path.rfind('/') + 1) != std::string::npos;
+  if (is_file_likely) {
+    SHW_TRY(auto file, open_listed_file(place));
+    if (file) return std::move(*file);
   }
-  return open_listed(std::move(place));
+  auto folder = open_listed(place);
+  if (folder || is_file_likely) return folder;
+  auto file = open_listed_file(place);
+  return file && *file ? Result<OpenedRemote>(std::move(**file)) : folder;
 }
 
 // Finds an open directory that is the path or contains it as a file.
@@ -151,6 +164,25 @@ Result<OpenedRemote> open_remote(const std::string& path) {
   std::lock_guard lock(places.guard);
   places.of[opened.directory->name()] = opened.directory;
   return opened;
+}
+
+void forget_listings(const std::string& path) {
+  if (const auto computed = parse_computed_suffix(path)) {
+    forget_listings(computed->before);
+    for (const std::string& other : computed->others) forget_listings(other);
+    return;
+  }
+  const auto place = is_remote(path) ? parse_remote(path) : Result<RemotePlace>(RemotePlace{});
+  if (!place || place->shown.empty()) return;
+  const std::string& shown = place->shown;
+  const auto is_below = [](const std::string& below, const std::string& folder) {
+    return below == folder || below.starts_with(folder + "/");
+  };
+  OpenedPlaces& places = opened_places();
+  std::lock_guard lock(places.guard);
+  std::erase_if(places.of, [&](const auto& one) {
+    return is_below(one.first, shown) || is_below(shown, one.first);
+  });
 }
 
 }  // namespace shw

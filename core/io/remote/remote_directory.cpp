@@ -9,7 +9,10 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <utility>
 
+#include "core/base/progress.h"
+#include "core/base/stop_requests.h"
 #include "core/io/path_text.h"
 #include "core/io/remote/block_cache.h"
 #include "core/io/remote/blocks_in_flight.h"
@@ -53,7 +56,7 @@ struct RemoteState {
   std::map<std::string, KnownFile> known = {};  // never erased: sources point into it
   std::set<std::string> folders = {};
   std::set<std::string> missing = {};
-  std::optional<Error> failed = {};
+  std::optional<Error> lookup_error = {};
   std::mutex heads_guard = {};
   std::set<std::string> heads_of = {};  // folder and suffix of files of which one header was read
   BlocksInFlight in_flight = {};
@@ -144,7 +147,8 @@ class RemoteSource final : public ByteSource {
     std::uint64_t first = offset / kRemoteBlock;
     std::uint64_t end = (offset + out.size() - 1) / kRemoteBlock + 1;
     if (first == 0) fetch_heads();
-    while (true) {
+    const StopSignal stop;
+    while (!stop.is_set()) {
       while (first < end && copy_cached(first, offset, out)) ++first;
       while (first < end && copy_cached(end - 1, offset, out)) --end;
       if (first == end) return {};
@@ -153,6 +157,7 @@ class RemoteSource final : public ByteSource {
       if (claim == nullptr || remote_blocks().find(known_.id, first) != nullptr) continue;
       return fetch(*claim, first, end, offset, out);
     }
+    return cancelled_error();
   }
 
  private:
@@ -239,7 +244,6 @@ class ListedDirectory final : public RemoteDirectory {
 
   Result<std::vector<Entry>> list(std::size_t limit) const override {
     std::lock_guard lock(state_->guard);
-    if (state_->failed) return tl::unexpected<Error>(*state_->failed);
     std::vector<Entry> entries;
     for (const auto& [path, known] : state_->known) {
       // A folder is listed as an entry only if no file in it is known.
@@ -254,9 +258,10 @@ class ListedDirectory final : public RemoteDirectory {
 
   Entry stat(const std::string& path) const override {
     if (!is_safe_relative_path(path)) return {path};
-    const KnownFile* known = find_known(path);
-    if (known != nullptr) return entry_of(*known);
+    const auto known = find_known(path);
+    if (known && *known != nullptr) return entry_of(**known);
     std::lock_guard lock(state_->guard);
+    if (!known && !state_->lookup_error) state_->lookup_error = known.error();
     const bool is_folder = state_->folders.contains(path);
     return {path, is_folder ? EntryKind::kDirectory : EntryKind::kMissing};
   }
@@ -264,11 +269,9 @@ class ListedDirectory final : public RemoteDirectory {
   Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
     if (!is_safe_relative_path(path))
       return fail(ErrorKind::kDamaged, "the path leaves the checkpoint", {path});
-    const KnownFile* known = find_known(path);
-    if (known == nullptr) {
-      SHW_CHECK(health());
+    SHW_TRY(const KnownFile* known, find_known(path));
+    if (known == nullptr)
       return fail(ErrorKind::kIo, "cannot open it: there is no such file", {path});
-    }
     if (known->file.kind == EntryKind::kDanglingLink)
       return fail(ErrorKind::kIo, "is a link to something that is not there", {path});
     if (known->file.kind != EntryKind::kFile)
@@ -292,10 +295,10 @@ class ListedDirectory final : public RemoteDirectory {
     }
   }
 
-  Status health() const override {
+  Status take_lookup_error() const override {
     std::lock_guard lock(state_->guard);
-    if (state_->failed) return tl::unexpected<Error>(*state_->failed);
-    return {};
+    if (!state_->lookup_error) return {};
+    return tl::unexpected<Error>(*std::exchange(state_->lookup_error, std::nullopt));
   }
 
  private:
@@ -306,7 +309,8 @@ class ListedDirectory final : public RemoteDirectory {
 
   // The blocks of a range from the first that is not cached on; nullopt if there are none.
   std::optional<BlockRun> unread_run(const PrefetchRange& range) const {
-    const KnownFile* known = is_safe_relative_path(range.path) ? find_known(range.path) : nullptr;
+    if (!is_safe_relative_path(range.path)) return std::nullopt;
+    const KnownFile* known = find_known(range.path).value_or(nullptr);
     if (known == nullptr || known->file.kind != EntryKind::kFile) return std::nullopt;
     const std::uint64_t size = known->file.size;
     if (range.offset >= size || range.length == 0) return std::nullopt;
@@ -330,8 +334,8 @@ class ListedDirectory final : public RemoteDirectory {
     return &state_->known.try_emplace(path, KnownFile{std::move(file), id}).first->second;
   }
 
-  // Returns null if the file is missing or the server failed: health() distinguishes the two.
-  const KnownFile* find_known(const std::string& path) const {
+  // Returns null if the file is missing.
+  Result<const KnownFile*> find_known(const std::string& path) const {
     {
       std::lock_guard lock(state_->guard);
       auto found = state_->known.find(path);
@@ -340,10 +344,7 @@ class ListedDirectory final : public RemoteDirectory {
     }
     auto found = state_->files->find(path);
     std::lock_guard lock(state_->guard);
-    if (!found) {
-      if (!state_->failed) state_->failed = found.error();
-      return nullptr;
-    }
+    if (!found) return tl::unexpected<Error>(std::move(found).error());
     if (*found) return add(std::move(**found));
     state_->missing.insert(path);
     return nullptr;

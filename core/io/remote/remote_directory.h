@@ -11,8 +11,8 @@ namespace shw {
 
 class RemoteDirectory : public PrefetchingDirectory {
  public:
-  // The first error of a lookup, because stat() can only report "missing".
-  virtual Status health() const = 0;
+  // The first error of stat() since the last call, because stat() can only report "missing".
+  virtual Status take_lookup_error() const = 0;
 };
 
 // Lists the place at once, so that an unreachable one is an error here.

@@ -36,6 +36,11 @@ std::string home_folder() {
   return environment_text("HOME");
 }
 
+int stall_seconds(int usual) {
+  const auto seconds = parse_number<int>(environment_text("SHARDWRIGHT_REMOTE_TIMEOUT"));
+  return seconds && *seconds >= 1 && *seconds <= 3600 ? *seconds : usual;
+}
+
 std::string first_line_of(const std::string& path) {
   const std::string text = settings_text(path);
   std::string_view rest = text;

@@ -5,13 +5,13 @@
 #include <poll.h>
 #include <unistd.h>
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <unordered_map>
 
 #include "core/base/progress.h"
 #include "core/base/stop_requests.h"
+#include "core/io/remote/remote_environment.h"
 #include "core/io/remote/remote_traffic.h"
 
 namespace shw {
@@ -37,9 +37,9 @@ std::string sftp_status_words(std::uint32_t status) {
   return fmt::format("the server refuses (SFTP status {})", status);
 }
 
-tl::unexpected<Error> SftpClient::broken(const std::string& why) const {
-  return fail(ErrorKind::kIo, why, {"ssh://" + host_},
-              "Try `ssh " + host_ + " true`: it must work without a question.");
+tl::unexpected<Error> SftpClient::broken(const std::string& why) {
+  is_broken_ = true;
+  return fail(ErrorKind::kIo, why, {"ssh://" + place_.host}, ssh_login_advice(place_));
 }
 
 Result<std::shared_ptr<SftpClient>> SftpClient::connect(const RemotePlace& place) {
@@ -48,7 +48,7 @@ Result<std::shared_ptr<SftpClient>> SftpClient::connect(const RemotePlace& place
   std::vector<std::string> words = ssh_arguments(place, options);
   words.emplace_back("sftp");
   SHW_TRY(SshProcess process, SshProcess::start(words));
-  std::shared_ptr<SftpClient> client(new SftpClient(std::move(process), place.host));
+  std::shared_ptr<SftpClient> client(new SftpClient(std::move(process), place));
   SHW_CHECK(client->begin());
   return client;
 }
@@ -65,75 +65,77 @@ Status SftpClient::begin() {
 
 Status SftpClient::send(const std::string& packet) {
   count_request();
-  std::string_view left = packet;
-  while (!left.empty()) {
-    const ssize_t sent = ::write(process_.to(), left.data(), left.size());
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return broken("the connection of ssh has ended");
-    left.remove_prefix(static_cast<std::size_t>(sent));
-  }
-  return {};
+  if (send_to_child(process_.to(), packet)) return {};
+  return broken("the connection of ssh has ended");
 }
 
-Status SftpClient::receive(std::span<std::byte> out, int seconds) {
-  const unsigned stops = stop_requests.load();
+// Receives until `incoming_` has `length` bytes. What came before a stop stays there, so that the
+// next call goes on with the same packet.
+Status SftpClient::receive(std::size_t length, int seconds) {
+  constexpr int kPollsPerSecond = 10;
+  const StopSignal stop;
   int waited = 0;
-  while (!out.empty()) {
+  while (incoming_.size() < length) {
     pollfd wanted{process_.from(), POLLIN, 0};
-    const int ready = ::poll(&wanted, 1, 1000);
-    if (stop_requests.load() != stops) return cancelled_error();
+    const int ready = ::poll(&wanted, 1, 1000 / kPollsPerSecond);
+    if (stop.is_set()) return cancelled_error();
     if (ready < 0 && errno == EINTR) continue;
-    if (ready == 0 && ++waited < seconds) continue;
-    if (ready <= 0) return broken(fmt::format("the host was silent for {} s", waited));
-    const ssize_t got = ::read(process_.from(), out.data(), out.size());
-    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (ready == 0 && ++waited < seconds * kPollsPerSecond) continue;
+    if (ready <= 0) return broken(fmt::format("the host was silent for {} s", seconds));
+    const std::size_t before = incoming_.size();
+    incoming_.resize(length);
+    const ssize_t got = ::read(process_.from(), incoming_.data() + before, length - before);
+    const int code = errno;
+    incoming_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (got < 0 && (code == EINTR || code == EAGAIN)) continue;
     if (got <= 0) return broken("ssh has ended before the host answered");
     count_received_bytes(static_cast<std::uint64_t>(got));
-    out = out.subspan(static_cast<std::size_t>(got));
     waited = 0;
   }
   return {};
 }
 
 Result<Bytes> SftpClient::receive_packet(int seconds) {
-  std::array<std::byte, 4> head{};
-  SHW_CHECK(receive(head, seconds));
-  const std::uint32_t length = SftpReader(head).number32();
+  constexpr std::size_t kHead = 4;
+  SHW_CHECK(receive(kHead, seconds));
+  const std::uint32_t length = SftpReader(BytesView(incoming_).first(kHead)).number32();
   // The usual cause is a shell that prints text at login before the protocol starts.
   if (length < 5 || length > kMostSftpPacket)
     return broken("the host sends something that is not SFTP");
-  Bytes packet(length);
-  SHW_CHECK(receive(packet, seconds));
+  SHW_CHECK(receive(kHead + length, seconds));
+  Bytes packet(incoming_.begin() + kHead, incoming_.end());
+  incoming_.clear();
   return packet;
 }
 
 Status SftpClient::exchange(std::vector<SftpRequest> requests, const Take& take) {
   std::lock_guard lock(guard_);
   if (is_broken_) return broken("the connection of ssh has ended");
-  std::unordered_map<std::uint32_t, std::size_t> in_flight;
+  const int stall = stall_seconds(kSftpStallSeconds);
+  std::unordered_map<std::uint32_t, std::size_t> asked;
   std::size_t next = 0;
-  // Set until all answers have arrived: after an early return, late answers would be taken for
-  // answers to the next call.
-  is_broken_ = true;
-  while (next < requests.size() || !in_flight.empty()) {
-    while (next < requests.size() && in_flight.size() < kSftpInFlight) {
+  Status refusal;
+  while ((refusal && next < requests.size()) || !asked.empty()) {
+    while (refusal && next < requests.size() && in_flight_.size() < kSftpInFlight) {
       SftpWriter packet;
       packet.byte(requests[next].type).number32(++last_id_);
       SHW_CHECK(send(SftpWriter().text(packet.bytes() + requests[next].body).bytes()));
-      in_flight[last_id_] = next++;
+      in_flight_.insert(last_id_);
+      asked[last_id_] = next++;
     }
-    SHW_TRY(const Bytes packet, receive_packet(kSftpStallSeconds));
+    SHW_TRY(const Bytes packet, receive_packet(stall));
     SftpReader reader(BytesView(packet).subspan(1));
-    const auto found = in_flight.find(reader.number32());
-    if (found == in_flight.end()) return broken("the host answers what was not asked");
+    const std::uint32_t id = reader.number32();
+    if (in_flight_.erase(id) == 0) return broken("the host answers what was not asked");
+    const auto found = asked.find(id);
+    if (found == asked.end()) continue;  // a late answer, to a call that was cancelled
     const std::size_t index = found->second;
-    in_flight.erase(found);
+    asked.erase(found);
     SftpAnswer answer{static_cast<SftpType>(packet[0]), 0, {packet.begin() + 5, packet.end()}};
     if (answer.type == SftpType::kStatus) answer.status = SftpReader(answer.body).number32();
-    SHW_CHECK(take(index, answer, requests));
+    if (refusal) refusal = take(index, answer, requests);
   }
-  is_broken_ = false;
-  return {};
+  return refusal;
 }
 
 Result<SftpAnswer> SftpClient::ask(SftpRequest request) {

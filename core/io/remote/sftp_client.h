@@ -1,9 +1,11 @@
 // A client of SFTP version 3 over the pipes of `ssh -s HOST sftp`.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,27 +30,32 @@ class SftpClient {
   static Result<std::shared_ptr<SftpClient>> connect(const RemotePlace& place);
 
   // Sends all requests, many in flight, and calls `take` for each answer in order of arrival.
-  // `take` may append further requests. Thread-safe: calls are serialised.
+  // `take` may append further requests; after its first error it is not called again, and the
+  // error is returned. Thread-safe: calls are serialised.
   using Take = std::function<Status(std::size_t index, const SftpAnswer& answer,
                                     std::vector<SftpRequest>& more)>;
   Status exchange(std::vector<SftpRequest> requests, const Take& take);
   // Sends a single request.
   Result<SftpAnswer> ask(SftpRequest request);
+  // True once the connection is lost. A call that was cancelled does not break it.
+  bool is_broken() const { return is_broken_; }
 
  private:
-  SftpClient(SshProcess process, std::string host)
-      : process_(std::move(process)), host_(std::move(host)) {}
+  SftpClient(SshProcess process, RemotePlace place)
+      : process_(std::move(process)), place_(std::move(place)) {}
   Status begin();
   Status send(const std::string& packet);
-  Status receive(std::span<std::byte> out, int seconds);
+  Status receive(std::size_t length, int seconds);
   Result<Bytes> receive_packet(int seconds);
-  tl::unexpected<Error> broken(const std::string& why) const;
+  tl::unexpected<Error> broken(const std::string& why);
 
   SshProcess process_;
-  std::string host_;
+  RemotePlace place_;
   std::mutex guard_;
   std::uint32_t last_id_ = 0;
-  bool is_broken_ = false;
+  std::set<std::uint32_t> in_flight_;  // ids of requests without an answer, of ended calls too
+  Bytes incoming_;                     // the beginning of the next packet
+  std::atomic<bool> is_broken_ = false;
 };
 
 // Text for a status: "no such file", "permission denied", ...

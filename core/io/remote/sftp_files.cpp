@@ -53,12 +53,55 @@ RemoteFile remote_file(const SftpName& name) {
 
 class SftpFiles final : public RemoteFiles {
  public:
-  SftpFiles(std::shared_ptr<SftpClient> client, std::string root, bool is_deep)
-      : client_(std::move(client)), root_(std::move(root)), is_deep_(is_deep) {}
+  SftpFiles(std::shared_ptr<SftpClient> client, RemotePlace place, bool is_deep)
+      : client_(std::move(client)),
+        place_(std::move(place)),
+        root_(sftp_root(place_)),
+        is_deep_(is_deep) {}
 
   bool lists_all() const override { return is_deep_; }
 
   Result<std::vector<RemoteFile>> list(std::size_t limit) override {
+    return on_connection([&] { return list_all(limit); });
+  }
+
+  Result<std::optional<RemoteFile>> find(const std::string& path) override {
+    return on_connection([&]() -> Result<std::optional<RemoteFile>> {
+      SHW_TRY(const SftpAnswer answer, client_->ask({SftpType::kStat, sftp_text(full(path))}));
+      if (answer.type == SftpType::kStatus && answer.status == kSftpNoSuchFile) return std::nullopt;
+      SHW_TRY(const SftpAttributes attributes, attributes_in(answer, path));
+      return remote_file({path, attributes});
+    });
+  }
+
+  Status read(std::span<const RemoteRange> ranges) override {
+    return on_connection([&]() -> Status {
+      SHW_CHECK(open_handles(ranges));
+      return read_and_check(ranges);
+    });
+  }
+
+ private:
+  // Logs in again if the connection was lost, and its handles with it.
+  Status connect() {
+    if (!client_->is_broken()) return {};
+    handles_.clear();
+    SHW_TRY(client_, sftp_connection(place_));
+    return {};
+  }
+
+  // Does `work`; once more on a new connection if the connection is lost meanwhile.
+  template <class Work>
+  auto on_connection(Work work) -> decltype(work()) {
+    std::lock_guard lock(guard_);
+    SHW_CHECK(connect());
+    auto done = work();
+    if (done || !client_->is_broken()) return done;
+    SHW_CHECK(connect());
+    return work();
+  }
+
+  Result<std::vector<RemoteFile>> list_all(std::size_t limit) {
     std::vector<RemoteFile> files;
     std::vector<std::string> folders = {""};
     for (int depth = 0; !folders.empty(); ++depth) {
@@ -81,16 +124,6 @@ class SftpFiles final : public RemoteFiles {
     return files;
   }
 
-  Result<std::optional<RemoteFile>> find(const std::string& path) override {
-    SHW_TRY(const SftpAnswer answer, client_->ask({SftpType::kStat, sftp_text(full(path))}));
-    if (answer.type == SftpType::kStatus && answer.status == kSftpNoSuchFile) return std::nullopt;
-    SHW_TRY(const SftpAttributes attributes, attributes_in(answer, path));
-    return remote_file({path, attributes});
-  }
-
-  Status read(std::span<const RemoteRange> ranges) override;
-
- private:
   std::string full(const std::string& path) const {
     if (root_ == "/") return "/" + path;
     return path.empty() ? root_ : root_ + "/" + path;
@@ -206,22 +239,20 @@ class SftpFiles final : public RemoteFiles {
     return {};
   }
 
-  Status open_handles(std::span<const RemoteRange> ranges,
-                      std::map<std::string, std::string>& open);
-  Status read_and_check(std::span<const RemoteRange> ranges,
-                        const std::map<std::string, std::string>& handles);
+  Status open_handles(std::span<const RemoteRange> ranges);
+  Status read_and_check(std::span<const RemoteRange> ranges);
   static Status check_unchanged(const RemoteFile& file, const SftpAnswer& answer);
 
+  std::mutex guard_;  // guards the connection and its handles
   std::shared_ptr<SftpClient> client_;
+  std::map<std::string, std::string> handles_;  // by path
+  RemotePlace place_;
   std::string root_;
   bool is_deep_;
-  std::mutex guard_;                            // guards handles_
-  std::map<std::string, std::string> handles_;  // by path
 };
 
 // Keeps handles open for the next read, and closes all of them if there are too many.
-Status SftpFiles::open_handles(std::span<const RemoteRange> ranges,
-                               std::map<std::string, std::string>& open) {
+Status SftpFiles::open_handles(std::span<const RemoteRange> ranges) {
   std::vector<SftpRequest> requests;
   std::vector<std::string> paths;
   if (handles_.size() > kMostHandles) {
@@ -233,8 +264,8 @@ Status SftpFiles::open_handles(std::span<const RemoteRange> ranges,
   constexpr std::uint32_t kForReading = 1;
   for (const RemoteRange& range : ranges) {
     const std::string& path = range.file->path;
-    if (handles_.contains(path)) continue;
-    handles_[path] = {};
+    if (handles_.contains(path) || std::find(paths.begin(), paths.end(), path) != paths.end())
+      continue;
     paths.push_back(path);
     requests.push_back(
         {SftpType::kOpen, SftpWriter().text(full(path)).number32(kForReading).number32(0).bytes()});
@@ -244,22 +275,18 @@ Status SftpFiles::open_handles(std::span<const RemoteRange> ranges,
       requests, [&](std::size_t i, const SftpAnswer& answer, std::vector<SftpRequest>&) -> Status {
         if (i < closing) return {};
         const std::string& path = paths[i - closing];
-        if (answer.type == SftpType::kHandle) {
+        if (answer.type == SftpType::kHandle)
           handles_[path] = SftpReader(answer.body).text();
-          return {};
-        }
-        if (refusal) refusal = refused(path, answer);
+        else if (refusal)
+          refusal = refused(path, answer);
         return {};
       }));
-  std::erase_if(handles_, [](const auto& one) { return one.second.empty(); });
-  open = handles_;
   return refusal;
 }
 
 // Asks for the attributes behind the reads, without waiting: a server answers requests for one
 // handle in order, and a write in the meantime changes the file's modification time.
-Status SftpFiles::read_and_check(std::span<const RemoteRange> ranges,
-                                 const std::map<std::string, std::string>& handles) {
+Status SftpFiles::read_and_check(std::span<const RemoteRange> ranges) {
   struct Asked {
     const RemoteRange* range;
     std::uint64_t begin = 0, length = 0;  // in the range; length 0: the attributes
@@ -267,7 +294,7 @@ Status SftpFiles::read_and_check(std::span<const RemoteRange> ranges,
   std::vector<Asked> asked;
   auto ask = [&](const Asked& one, std::vector<SftpRequest>& requests) {
     SftpWriter body;
-    body.text(handles.at(one.range->file->path));
+    body.text(handles_.at(one.range->file->path));
     if (one.length != 0)
       body.number64(one.range->offset + one.begin).number32(static_cast<std::uint32_t>(one.length));
     asked.push_back(one);
@@ -316,13 +343,6 @@ Status SftpFiles::check_unchanged(const RemoteFile& file, const SftpAnswer& answ
       {file.path}, "Wait until the checkpoint is written, then start again.");
 }
 
-Status SftpFiles::read(std::span<const RemoteRange> ranges) {
-  std::lock_guard lock(guard_);
-  std::map<std::string, std::string> handles;
-  SHW_CHECK(open_handles(ranges, handles));
-  return read_and_check(ranges, handles);
-}
-
 }  // namespace
 
 Result<std::shared_ptr<SftpClient>> sftp_connection(const RemotePlace& place) {
@@ -330,7 +350,7 @@ Result<std::shared_ptr<SftpClient>> sftp_connection(const RemotePlace& place) {
   static std::map<std::string, std::weak_ptr<SftpClient>> clients;
   const std::string key = place.userinfo + "@" + place.host + ":" + place.port;
   std::lock_guard lock(guard);
-  if (auto client = clients[key].lock()) return client;
+  if (auto client = clients[key].lock(); client != nullptr && !client->is_broken()) return client;
   SHW_TRY(auto client, SftpClient::connect(place));
   clients[key] = client;
   return client;
@@ -338,12 +358,18 @@ Result<std::shared_ptr<SftpClient>> sftp_connection(const RemotePlace& place) {
 
 Result<std::unique_ptr<RemoteFiles>> sftp_files(const RemotePlace& folder, bool is_deep) {
   SHW_TRY(auto client, sftp_connection(folder));
-  return std::make_unique<SftpFiles>(std::move(client), sftp_root(folder), is_deep);
+  return std::make_unique<SftpFiles>(std::move(client), folder, is_deep);
 }
 
-Result<std::optional<SftpAttributes>> sftp_attributes(const RemotePlace& place) {
-  SHW_TRY(auto client, sftp_connection(place));
-  SHW_TRY(const SftpAnswer answer, client->ask({SftpType::kStat, sftp_text(sftp_root(place))}));
+Result<std::optional<SftpAttributes>> sftp_attributes(const RemotePlace& place,
+                                                      std::shared_ptr<SftpClient>& connection) {
+  const SftpRequest request{SftpType::kStat, sftp_text(sftp_root(place))};
+  auto asked = connection->ask(request);
+  if (!asked && connection->is_broken()) {
+    SHW_TRY(connection, sftp_connection(place));
+    asked = connection->ask(request);
+  }
+  SHW_TRY(const SftpAnswer answer, std::move(asked));
   if (answer.type == SftpType::kStatus && answer.status == kSftpNoSuchFile) return std::nullopt;
   SftpReader reader(answer.body);
   const SftpAttributes attributes = read_attributes(reader);

@@ -19,7 +19,8 @@ Result<std::shared_ptr<SftpClient>> sftp_connection(const RemotePlace& place);
 // `is_deep`: includes files in subfolders; otherwise only direct entries.
 Result<std::unique_ptr<RemoteFiles>> sftp_files(const RemotePlace& folder, bool is_deep);
 
-// Attributes of the path itself; nullopt if it does not exist.
-Result<std::optional<SftpAttributes>> sftp_attributes(const RemotePlace& place);
+// Attributes of the path itself; nullopt if it does not exist. A lost connection is replaced.
+Result<std::optional<SftpAttributes>> sftp_attributes(const RemotePlace& place,
+                                                      std::shared_ptr<SftpClient>& connection);
 
 }  // namespace shw

@@ -1,13 +1,17 @@
 #include "core/io/remote/ssh_process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "core/io/remote/remote_environment.h"
@@ -41,6 +45,14 @@ struct PipePair {
   bool open() {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+    read = ends[0];
+    write = ends[1];
+    return true;
+  }
+  // A socket: a write to a child that has ended raises no SIGPIPE if it is told so.
+  bool open_to_child() {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
     read = ends[0];
     write = ends[1];
     return true;
@@ -91,6 +103,40 @@ int exit_code_of(pid_t pid) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+// True if exit_code_of() would return at once.
+bool is_ended(pid_t pid) {
+  siginfo_t ended{};
+  return ::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         ended.si_pid != 0;
+}
+
+// Waits for the process. Passes one stop request on: by name to the pipe if there is one, else to
+// the process.
+int wait_and_pass_signal(pid_t pid, int pipe, const std::atomic<int>& signal) {
+  constexpr int kShortestPause = 1, kLongestPause = 50;  // ms
+  bool is_passed = false;
+  for (int pause = kShortestPause;; pause = std::min(2 * pause, kLongestPause)) {
+    if (is_ended(pid)) return exit_code_of(pid);
+    const int asked = signal.load();
+    if (asked != 0 && !is_passed) {
+      is_passed = true;
+      const std::string_view name = asked == SIGINT ? "INT\n" : "TERM\n";
+      if (pipe < 0)
+        ::kill(pid, asked);
+      else if (!send_to_child(pipe, name))
+        ::kill(pid, SIGTERM);
+    }
+    ::poll(nullptr, 0, pause);
+  }
+}
+
+// Waits up to 2 s for the end of the process, which stays to be waited for.
+bool ends_soon(pid_t pid) {
+  constexpr int kPolls = 200;
+  for (int i = 0; i < kPolls && !is_ended(pid); ++i) ::poll(nullptr, 0, 10);
+  return is_ended(pid);
+}
+
 tl::unexpected<Error> cannot_start_error(const std::string& program, int code) {
   return fail(ErrorKind::kIo, "cannot start " + program + ": " + std::strerror(code), {},
               "Install the client of OpenSSH (Debian and Ubuntu: openssh-client).");
@@ -112,9 +158,25 @@ std::vector<std::string> ssh_arguments(const RemotePlace& place,
   return words;
 }
 
+bool send_to_child(int socket, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t sent = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+std::string ssh_login_advice(const RemotePlace& place) {
+  return "Try `ssh " + (place.port.empty() ? "" : "-p " + place.port + " ") +
+         (place.userinfo.empty() ? "" : place.userinfo + "@") + place.host +
+         " true`: it must work without a question.";
+}
+
 Result<SshProcess> SshProcess::start(const std::vector<std::string>& words, bool reads_errors) {
   PipePair to, from, errors;
-  if (!to.open() || !from.open() || (reads_errors && !errors.open())) {
+  if (!to.open_to_child() || !from.open() || (reads_errors && !errors.open())) {
     const std::string why = std::strerror(errno);
     for (const PipePair& pipe : {to, from, errors}) pipe.close();
     return fail(ErrorKind::kIo, "cannot make a pipe: " + why);
@@ -132,11 +194,22 @@ Result<SshProcess> SshProcess::start(const std::vector<std::string>& words, bool
   return cannot_start_error(words[0], code);
 }
 
-Result<int> run_ssh(const std::vector<std::string>& words) {
+Result<int> run_ssh(std::vector<std::string> words, bool controls_stdin,
+                    const std::atomic<int>& signal) {
+  PipePair to;
+  if (controls_stdin) {
+    if (!to.open_to_child())
+      return fail(ErrorKind::kIo, std::string("cannot make a pipe: ") + std::strerror(errno));
+    // The terminal sends its Ctrl-C to ssh too, which must stay to carry the signal.
+    words.insert(words.begin(), {"sh", "-c", "trap '' INT; exec \"$@\"", "sh"});
+  }
   pid_t pid = 0;
-  const int code = spawn_with(words, {}, pid);
+  const int code = spawn_with(words, {controls_stdin ? to.read : STDIN_FILENO}, pid);
+  if (to.read >= 0) ::close(std::exchange(to.read, -1));
+  const int exit_code = code == 0 ? wait_and_pass_signal(pid, to.write, signal) : 0;
+  to.close();
   if (code != 0) return cannot_start_error(words[0], code);
-  return exit_code_of(pid);
+  return exit_code;
 }
 
 SshProcess::SshProcess(SshProcess&& other) noexcept
@@ -148,7 +221,11 @@ SshProcess::SshProcess(SshProcess&& other) noexcept
 
 SshProcess::~SshProcess() {
   if (!is_own()) pid_ = 0;
-  if (pid_ > 0) ::kill(pid_, SIGTERM);
+  if (pid_ > 0) {
+    ::kill(pid_, SIGTERM);
+    close_pipes();
+    if (!ends_soon(pid_)) ::kill(pid_, SIGKILL);
+  }
   finish();
 }
 
@@ -156,10 +233,14 @@ bool SshProcess::is_own() const {
   return parent_ == ::getpid();
 }
 
+void SshProcess::close_pipes() {
+  for (int* fd : {&to_, &from_, &errors_}) {
+    if (*fd >= 0) ::close(std::exchange(*fd, -1));
+  }
+}
+
 int SshProcess::finish() {
-  if (to_ >= 0) ::close(std::exchange(to_, -1));
-  if (from_ >= 0) ::close(std::exchange(from_, -1));
-  if (errors_ >= 0) ::close(std::exchange(errors_, -1));
+  close_pipes();
   return pid_ <= 0 ? 0 : exit_code_of(std::exchange(pid_, 0));
 }
 

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
@@ -24,8 +25,18 @@ inline std::atomic<bool> compresses_ssh{false};
 std::vector<std::string> ssh_arguments(const RemotePlace& place,
                                        const std::vector<std::string>& options);
 
-// Runs the command with this program's stdin, stdout and stderr; returns its exit code.
-Result<int> run_ssh(const std::vector<std::string>& words);
+// "Try `ssh -p 2222 me@host true`: ...", the login that ssh_arguments() make.
+std::string ssh_login_advice(const RemotePlace& place);
+
+// Runs the command with this program's stdout and stderr; returns its exit code, 255 if ssh itself
+// failed. `signal`: the one that has asked this program to stop, or 0. It is passed on: written to
+// the stdin of the command if `controls_stdin`, which with_signal_control() reads, else to ssh,
+// whose stdin is then this program's.
+Result<int> run_ssh(std::vector<std::string> words, bool controls_stdin,
+                    const std::atomic<int>& signal);
+
+// Writes all of it to a child's stdin; false if the child has ended.
+bool send_to_child(int socket, std::string_view text);
 
 class SshProcess {
  public:
@@ -49,6 +60,7 @@ class SshProcess {
  private:
   SshProcess(pid_t pid, int from, int to, int errors)
       : pid_(pid), from_(from), to_(to), errors_(errors) {}
+  void close_pipes();
   pid_t pid_, parent_ = ::getpid();
   int from_, to_, errors_;
 };

@@ -12,10 +12,24 @@
 #include "core/base/json.h"
 #include "core/base/printable.h"
 #include "core/base/progress_line.h"
+#include "core/base/stop_requests.h"
 #include "core/base/version.h"
 #include "core/io/remote/ssh_process.h"
 
 namespace shw {
+
+// csh reads "!" in quotes, and fish the backslash.
+std::string quoted_for_shell(std::string_view word) {
+  std::string out = "'";
+  for (char c : word) {
+    if (c == '\'' || c == '!' || c == '\\')
+      out += std::string("'\\") + c + "'";
+    else
+      out += c;
+  }
+  return out + "'";
+}
+
 namespace {
 
 // ssh's own exit code for a failed connection.
@@ -27,34 +41,17 @@ constexpr std::size_t kMostVersionText = std::size_t{64} << 10;
 // A shell's exit codes for a command that it cannot run.
 constexpr int kNotExecutable = 126, kNoSuchCommand = 127;
 constexpr int kPollMilliseconds = 100;
+constexpr int kLoginSeconds = 180;
 
-std::string quoted_for_shell(std::string_view word) {
-  std::string out = "'";
-  for (char c : word) {
-    if (c == '\'')
-      out += "'\\''";
-    else
-      out += c;
-  }
-  return out + "'";
+// The login shell may be csh, which knows no "2>", or fish.
+std::string run_by_sh(const std::string& script) {
+  return "exec sh -c " + quoted_for_shell(script);
 }
 
 // The path on the remote machine: "/~/runs" is in the home folder, where ssh starts.
 std::string path_on_remote(const RemotePlace& place) {
   if (place.path == "/~") return ".";
   return place.path.starts_with("/~/") ? "./" + place.path.substr(3) : place.path;
-}
-
-// Runs the command as a child that obeys signals named on stdin, and ends with stdin: sshd does
-// not end a command without a terminal when the connection is lost.
-std::string with_signal_control(const std::string& command) {
-  return "exec sh -c " +
-         quoted_for_shell("exec 3<&0\n" + command +
-                          " </dev/null 3<&- & job=$!\n"
-                          "{ while read -r signal; do kill -s \"$signal\" $job; done\n"
-                          "kill -s TERM $job; kill -s CONT $job; } <&3 >/dev/null 2>&1 3<&- &\n"
-                          "control=$!\nexec 3<&-\nwait $job\ncode=$?\n"
-                          "kill $control 2>/dev/null\nexit $code");
 }
 
 // Splits stderr into lines: progress goes to the job, the last other line is kept.
@@ -108,15 +105,29 @@ bool is_of_other_commit(const RemoteShardwright& found) {
   return says_commit(found.commit) && says_commit(kProgramCommit) && found.commit != kProgramCommit;
 }
 
-void send_line(int fd, std::string_view line) {
-  while (::write(fd, line.data(), line.size()) < 0 && errno == EINTR) {
-  }
-}
-
 tl::unexpected<Error> connection_lost_error(const RemotePlace& place, const std::string& message) {
   return fail(ErrorKind::kIo,
               "the connection of ssh has ended" + (message.empty() ? "" : ": " + message),
-              {place.shown}, "Try `ssh " + place.host + " true`: it must work without a question.");
+              {place.shown}, ssh_login_advice(place));
+}
+
+// All of stdout; stops with the job, and after the time in which a user types a password.
+Result<std::string> read_output(const SshProcess& process, const RemotePlace& place) {
+  const StopSignal stop;
+  std::string out;
+  for (int left = kLoginSeconds * 1000 / kPollMilliseconds; left > 0; --left) {
+    if (stop.is_set()) return cancelled_error();
+    pollfd wanted{process.from(), POLLIN, 0};
+    if (::poll(&wanted, 1, kPollMilliseconds) <= 0) continue;
+    const bool goes_on = read_some(process.from(), [&](std::string_view text) {
+      if (out.size() < kMostVersionText) out += text;
+    });
+    // A signal of the terminal ends ssh too.
+    if (!goes_on && stop.is_set()) return cancelled_error();
+    if (!goes_on) return out;
+  }
+  return connection_lost_error(place,
+                               "the host was silent for " + std::to_string(kLoginSeconds) + " s");
 }
 
 }  // namespace
@@ -133,17 +144,12 @@ bool is_on_machine(const std::string& path, const RemotePlace& place) {
 
 Result<RemoteShardwright> find_shardwright(const RemotePlace& place) {
   std::vector<std::string> words = ssh_arguments(place, {"-n", "-T"});
-  words.emplace_back("shardwright --version --json 2>/dev/null");
+  words.push_back(run_by_sh("shardwright --version --json 2>/dev/null"));
   SHW_TRY(SshProcess process, SshProcess::start(words));
-  std::string out;
-  while (read_some(process.from(), [&](std::string_view text) {
-    if (out.size() < kMostVersionText) out += text;
-  })) {
-  }
+  SHW_TRY(const std::string out, read_output(process, place));
   const int code = process.finish();
   if (code == kSshFailed)
-    return fail(ErrorKind::kIo, "ssh cannot log in", {place.shown},
-                "Try `ssh " + place.host + " true`: it must work without a question.");
+    return fail(ErrorKind::kIo, "ssh cannot log in", {place.shown}, ssh_login_advice(place));
   RemoteShardwright found;
   found.is_installed = code != kNoSuchCommand && code != kNotExecutable;
   const auto json = parse_json<nlohmann::json>(last_line(out)).tree;
@@ -169,6 +175,14 @@ std::string version_mismatch_text(const RemoteShardwright& found) {
                                ? "another build"
                                : "version " + printable(found.version);
   return "over there is " + that + ", and this one is version " + kProgramVersion;
+}
+
+std::string with_signal_control(const std::string& command) {
+  return run_by_sh("exec 3<&0; " + command +
+                   " </dev/null 3<&- & job=$!; { while read -r signal; do kill -s \"$signal\" "
+                   "$job; done; kill -s TERM $job; kill -s CONT $job; } <&3 >/dev/null 2>&1 3<&- & "
+                   "control=$!; exec 3<&-; wait $job; code=$?; kill $control 2>/dev/null; "
+                   "exit $code");
 }
 
 std::string shardwright_command(std::span<const std::string> words, const RemotePlace& place) {
@@ -201,7 +215,7 @@ Result<RemoteAnswer> run_shardwright(std::span<const std::string> words, const R
     if (progress != nullptr && progress->cancelled) return cancelled_error();
     if (progress != nullptr && progress->paused != is_paused) {
       is_paused = !is_paused;
-      send_line(process.to(), is_paused ? "STOP\n" : "CONT\n");
+      send_to_child(process.to(), is_paused ? "STOP\n" : "CONT\n");
     }
     if (::poll(open.data(), open.size(), kPollMilliseconds) <= 0) continue;
     const auto add_out = [&](std::string_view text) { answer.out += text; };

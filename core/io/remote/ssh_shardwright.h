@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/base/progress.h"
 #include "core/base/result.h"
@@ -29,8 +30,14 @@ Result<RemoteShardwright> find_shardwright(const RemotePlace& place);
 // 0.0.9, and this one is version 0.1.0".
 std::string version_mismatch_text(const RemoteShardwright& found);
 
+// One word for the login shell of another machine, whichever it is.
+std::string quoted_for_shell(std::string_view word);
 // "shardwright WORDS..." for the shell of that machine: paths of the machine become local ones.
 std::string shardwright_command(std::span<const std::string> words, const RemotePlace& place);
+
+// The command as a child over there that obeys signals named on ssh's stdin ("INT\n"), and ends
+// with it: sshd does not end a command without a terminal when the connection is lost.
+std::string with_signal_control(const std::string& command);
 
 struct RemoteAnswer {
   int code = 0;

@@ -20,6 +20,7 @@
 #include "core/io/list_names.h"
 #include "core/io/path_suffix.h"
 #include "core/io/path_text.h"
+#include "core/io/remote/open_remote.h"
 #include "core/io/remote/remote_path.h"
 #include "core/io/store.h"
 #include "core/model/reachable.h"
@@ -188,6 +189,12 @@ Typed paths_in_options(VerbOptions& verb_options) {
                                                : std::string()};
 }
 
+// A request is about what is there now, not about what an open checkpoint was listed with.
+void look_anew(const std::string& path) {
+  const auto request = parse_request(path);
+  forget_listings(request ? request->run : path);
+}
+
 using ResolvedSteps = std::vector<NewestStep>;
 
 Result<ResolvedSteps> resolve_own_step(const std::vector<std::string>& request,
@@ -245,6 +252,7 @@ bool is_step_alias(std::string_view path) {
 }
 
 Result<NewestStep> newest_step(const std::string& path, Progress* progress) {
+  look_anew(path);
   NewestStep newest{path, path, {}};
   const std::optional<StepRequest> request = parse_request(path);
   if (!request) return newest;
@@ -265,6 +273,8 @@ Result<NewestStep> newest_step(const std::string& path, Progress* progress) {
 Result<std::vector<NewestStep>> resolve_newest_steps(VerbOptions& verb_options, Progress* progress,
                                                      Team* team) {
   Typed typed = paths_in_options(verb_options);
+  for (const std::string* path : typed.all()) look_anew(*path);
+  look_anew(verb_options.spec);
   std::vector<std::string> request;
   for (const std::string* path : typed.all()) {
     if (is_step_alias(*path)) request.push_back(*path);

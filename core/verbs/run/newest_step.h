@@ -28,15 +28,15 @@ struct NewestStep {
 // that opens and has all data by its metadata: files exist and are long enough,
 // chunks tile their tensors. Reads no tensor data. Errors: kUnsupported without
 // steps, with several patterns, or without a complete step (with reasons); errors of
-// listing.
+// listing. Remote paths are listed anew.
 Result<NewestStep> newest_step(const std::string& path, Progress* progress = nullptr);
 
 // The absolute path without links or passwords, for output; empty if `path` is empty or still has
 // an unresolved step.
 std::string resolved_path(const std::string& path);
 
-// Resolves CHECKPOINT, --against and --fill from:CHECKPOINT. The ranks of a team use rank 0's
-// result, even if steps are saved meanwhile.
+// The beginning of a request: resolves CHECKPOINT, --against and --fill from:CHECKPOINT. The ranks
+// of a team use rank 0's result, even if steps are saved meanwhile. Remote paths are listed anew.
 Result<std::vector<NewestStep>> resolve_newest_steps(VerbOptions& verb_options, Progress* progress,
                                                      Team* team = nullptr);
 

@@ -183,4 +183,15 @@ TEST_CASE("commands: passwords and signatures of URLs are not shown") {
   CHECK(text(ExplainErrorCommand{"OSError: https://me:secret@host/a?X-Signature=abc"}) ==
         "explain-error OSError: https://...@host/a?...");
   CHECK(text(OpenCommand{"/runs/step_1"}) == "open /runs/step_1");
+  const std::string url = "https://me:secret@host/a";
+  OpenCommand open{"/runs/step_1", url};
+  open.against = url;
+  for (const Command& command :
+       {Command(open), Command(LearnCommand{url}), Command(RunCommand{url}),
+        Command(BrowseCommand{url}), Command(TargetCommand{url}), Command(ResumeCommand{url}),
+        Command(RollBackCommand{url}), Command(SavePlanCommand{url}), Command(LoadPlanCommand{url}),
+        Command(ReportCommand{url}), Command(SaveViewCommand{url}), Command(HashCommand{url})}) {
+    CHECK_MESSAGE(text(command).find("https://host/a") != std::string::npos, text(command));
+    CHECK_MESSAGE(text(command).find("secret") == std::string::npos, text(command));
+  }
 }

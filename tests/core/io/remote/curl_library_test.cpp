@@ -30,6 +30,7 @@ TEST_CASE("libcurl: the numbers of its ABI are those of its header") {
   CHECK(option::kFollowLocation == CURLOPT_FOLLOWLOCATION);
   CHECK(option::kMaxRedirs == CURLOPT_MAXREDIRS);
   CHECK(option::kConnectTimeout == CURLOPT_CONNECTTIMEOUT);
+  CHECK(option::kFreshConnect == CURLOPT_FRESH_CONNECT);
   CHECK(option::kNoSignal == CURLOPT_NOSIGNAL);
   CHECK(option::kProtocols == 181);
   CHECK(option::kRedirProtocols == 182);

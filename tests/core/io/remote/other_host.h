@@ -17,12 +17,17 @@ namespace shw::test {
 class OtherHost {
  public:
   explicit OtherHost(const std::string& script) {
-    put("ssh", "#!/bin/sh\nfor last; do :; done\nPATH=" + folder_.path() +
-                   ":/usr/bin:/bin exec sh -c \"$last\"\n");
+    set_shell("sh");
     put("shardwright", "#!/bin/sh\n" + script);
     ::setenv("SHARDWRIGHT_SSH", (folder_ / "ssh").c_str(), 1);
   }
   ~OtherHost() { ::unsetenv("SHARDWRIGHT_SSH"); }
+
+  // The login shell over there.
+  void set_shell(const std::string& shell) {
+    put("ssh", "#!/bin/sh\nfor last; do :; done\nPATH=" + folder_.path() + ":/usr/bin:/bin exec " +
+                   shell + " -c \"$last\"\n");
+  }
 
   Result<RemoteAnswer> run(std::vector<std::string> words, Progress* progress = nullptr) const {
     return run_shardwright(words, place(), progress);

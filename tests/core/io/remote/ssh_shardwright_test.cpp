@@ -9,8 +9,10 @@
 #include <fstream>
 #include <thread>
 
+#include "core/base/stop_requests.h"
 #include "core/base/version.h"
 #include "core/io/remote/other_host.h"
+#include "core/io/remote/ssh_process.h"
 
 using namespace shw;
 using shw::test::OtherHost;
@@ -118,6 +120,36 @@ TEST_CASE("shardwright_command: paths behind an option's sign become local ones"
   CHECK(shardwright_command(words, OtherHost::place()) ==
         "shardwright 'check' '/x' '--spec=/a b.json' '--against=ssh://other/x' '--mesh=dp=2' "
         "'--spec=/a=b' 'from:/ref' '--fill=from:/ref' 'from:ssh://other/ref'");
+}
+
+TEST_CASE("run_shardwright: each login shell reads a word as it was written") {
+  OtherHost host("for word; do echo \"<$word>\"; done\n");
+  for (const char* shell : {"sh", "bash", "csh", "fish", "zsh"}) {
+    CAPTURE(shell);
+    if (!fs::exists(std::string("/usr/bin/") + shell) && !fs::exists(std::string("/bin/") + shell))
+      continue;
+    host.set_shell(shell);
+    auto answer = host.run({"check", "ssh://host/runs/a b", "it's", "a!b", "c\\d", "$e", "`f`"});
+    REQUIRE(answer.has_value());
+    CHECK(answer->out == "<check>\n</runs/a b>\n<it's>\n<a!b>\n<c\\d>\n<$e>\n<`f`>\n");
+    CHECK(find_shardwright(OtherHost::place()).has_value());
+  }
+}
+
+TEST_CASE("find_shardwright: a wait for a host ends with its job") {
+  OtherHost host("exec cat > /dev/null\n");
+  std::atomic<bool> cancelled{true};
+  const JobScope works_for(&cancelled);
+  const auto found = find_shardwright(OtherHost::place());
+  REQUIRE_FALSE(found.has_value());
+  CHECK(found.error().kind == ErrorKind::kCancelled);
+}
+
+TEST_CASE("ssh_login_advice: names the login that was tried") {
+  CHECK(ssh_login_advice(*parse_remote("ssh://me@host:2222/x")) ==
+        "Try `ssh -p 2222 me@host true`: it must work without a question.");
+  CHECK(ssh_login_advice(OtherHost::place()) ==
+        "Try `ssh host true`: it must work without a question.");
 }
 
 TEST_CASE("find_shardwright: one of another version or schema is not this program") {
