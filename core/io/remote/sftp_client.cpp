@@ -64,6 +64,7 @@ Status SftpClient::begin() {
 }
 
 Status SftpClient::send(const std::string& packet) {
+  if (!process_.is_own()) return broken("the connection of ssh is that of the parent process");
   count_request();
   std::string_view left = packet;
   while (!left.empty()) {
