@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From a fresh clone to what is given away, in dist/: a portable headless program that needs nothing
-# but glibc 2.28, a wheel of it for pip, a root for a container. It needs Debian or Ubuntu with Python
+# but glibc 2.17, a wheel of it for pip, a root for a container. It needs Debian or Ubuntu with Python
 # 3.9 or newer, and says which packages are missing. Only --deb needs root, to install packages.
 #
 #   bash app/package.sh [--arch x86_64|aarch64]... [--test] [--deb]
@@ -30,7 +30,7 @@ done
 
 work=$root/build/portable
 mkdir -p "$work" dist
-glibc=2.28
+glibc=2.17
 zig_version=0.17.0
 
 check_tools() {

@@ -16,6 +16,8 @@ import time
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# The second name is for pip before 20.3: RHEL 8 has 20.2.
+GLIBC = ("manylinux_2_17", "manylinux2014")
 SHELL_PLACES = {"bash": "share/bash-completion/completions/shardwright",
                 "zsh": "share/zsh/site-functions/_shardwright",
                 "fish": "share/fish/vendor_completions.d/shardwright.fish",
@@ -45,14 +47,6 @@ Description-Content-Type: text/markdown
 """ + (ROOT / "README.md").read_text()
 
 
-def tags(arch, *binaries):
-    """manylinux_2_28, and manylinux2014 for pip before 20.3 (RHEL 8 has 20.2) where no symbol of
-    glibc is newer than 2.17."""
-    minors = [int(minor) for data in binaries for minor in re.findall(rb"GLIBC_2\.(\d+)", data)]
-    names = ["manylinux_2_28"] + (["manylinux2014"] if max(minors, default=99) <= 17 else [])
-    return [f"{name}_{arch}" for name in names]
-
-
 def files(program, library, tags, number, shell):
     """(name in the wheel, bytes, whether it is run)"""
     info, data = f"shardwright-{number}.dist-info", f"shardwright-{number}.data"
@@ -67,7 +61,7 @@ def files(program, library, tags, number, shell):
             yield f"shardwright/{path.name}", path.read_bytes(), False
     yield "shardwright/_spec.py", (ROOT / "assets/export_spec.py").read_bytes(), False
     yield f"{info}/METADATA", metadata(number).encode(), False
-    yield (f"{info}/WHEEL", (f"Wheel-Version: 1.0\nGenerator: shardwright\nRoot-Is-Purelib: false\n"
+    yield (f"{info}/WHEEL", ("Wheel-Version: 1.0\nGenerator: shardwright\nRoot-Is-Purelib: false\n"
            + "".join(f"Tag: py3-none-{tag}\n" for tag in tags)).encode(), False)
     yield f"{info}/LICENSE", (ROOT / "LICENSE").read_bytes(), False
 
@@ -83,7 +77,7 @@ def entry(name, is_run):
 def main(program, library, arch, dist, shell=None):
     number = version()
     program, library = pathlib.Path(program).read_bytes(), pathlib.Path(library).read_bytes()
-    served = tags(arch, program, library)
+    served = [f"{glibc}_{arch}" for glibc in GLIBC]
     out = pathlib.Path(dist) / f"shardwright-{number}-py3-none-{'.'.join(served)}.whl"
     record = []
     with zipfile.ZipFile(out, "w", compresslevel=9) as wheel:

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/io/system_calls.h"
 #include "core/io/write_behind.h"
 
 namespace shw {
@@ -43,10 +44,10 @@ void report(const Copy& copy, off_t bytes) {
 
 // Bytes copied; 0 if the kernel does not support it here (other file system, old kernel).
 ssize_t step_in_kernel(const Copy& copy, off_t at, std::size_t length) {
-  off_t in = at, out = at;
+  loff_t in = at, out = at;
   ssize_t copied;
   do {
-    copied = ::copy_file_range(copy.source, &in, copy.destination, &out, length, 0);
+    copied = copy_file_range_in_kernel(copy.source, &in, copy.destination, &out, length);
   } while (copied < 0 && errno == EINTR);
   bool real = errno == ENOSPC || errno == EIO || errno == EDQUOT || errno == EFBIG;
   return copied < 0 && !real ? 0 : copied;

@@ -13,6 +13,7 @@
 #include "core/io/list_names.h"
 #include "core/io/path_text.h"
 #include "core/io/random_name.h"
+#include "core/io/system_calls.h"
 
 namespace shw {
 namespace {
@@ -65,7 +66,7 @@ Status empty_folder(int fd, const std::string& path, int depth) {
 
 Status publish_directory(const std::string& temporary, const std::string& final_path) {
   std::string to = without_trailing_slashes(final_path);
-  if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
+  if (rename_to_new(temporary.c_str(), to.c_str()) != 0) {
     // EINVAL: file systems without RENAME_NOREPLACE (NFS). Plain rename(2) replaces only an empty
     // directory, and existing names are refused before.
     if (errno != EINVAL && errno != ENOSYS) return rename_error(to, errno);

@@ -2,11 +2,12 @@
 
 #include <fmt/core.h>
 
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cstdint>
+
+#include "core/io/system_calls.h"
 
 namespace shw {
 
@@ -14,7 +15,7 @@ std::string random_digits() {
   std::uint64_t number = 0;
   // Requests of eight bytes are never short. Kernels without getrandom(2) are older than 2014;
   // files are still created exclusively there.
-  if (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
+  if (random_bytes(&number, sizeof number) != static_cast<ssize_t>(sizeof number)) {
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME, &now);
     number = static_cast<std::uint64_t>(now.tv_nsec) << 32 ^ static_cast<std::uint64_t>(::getpid());

@@ -64,6 +64,7 @@ Status SftpClient::begin() {
 }
 
 Status SftpClient::send(const std::string& packet) {
+  if (!process_.is_own()) return broken("the connection of ssh is that of the parent process");
   count_request();
   if (send_to_child(process_.to(), packet)) return {};
   return broken("the connection of ssh has ended");
