@@ -65,6 +65,14 @@ bool has_weights_at_top(const Checkpoint& source) {
   });
 }
 
+// True for adapters of PEFT in folders of their names.
+bool has_adapters(const Checkpoint& source, const std::set<std::string>& folders) {
+  return folders.size() > 1 && !has_weights_at_top(source) &&
+         std::ranges::all_of(folders, [&](const std::string& folder) {
+           return contains_file(*source.directory(), (folder + "adapter_config.json").c_str());
+         });
+}
+
 // If the source has all weights in one folder: subfolders with a config, one per part.
 std::set<std::string> folders_of_configs(const Outputs& outputs) {
   std::set<std::string> folders;
@@ -92,11 +100,12 @@ std::string name_in_file(const OutputTensor& tensor, const PartLocation& home) {
 PartLocations part_locations(const Outputs& outputs) {
   const Checkpoint* source = outputs.source;
   if (source == nullptr || source->directory() == nullptr) return single_top_folder(outputs);
-  const bool is_pipeline = contains_file(*source->directory(), "model_index.json");
-  if (!is_pipeline && !contains_file(*source->directory(), "modules.json"))
-    return single_top_folder(outputs);
   PartLocations found;
   std::set<std::string> folders = folders_of_parts(*source);
+  const bool is_pipeline =
+      contains_file(*source->directory(), "model_index.json") || has_adapters(*source, folders);
+  if (!is_pipeline && !contains_file(*source->directory(), "modules.json"))
+    return single_top_folder(outputs);
   if (folders.empty()) folders = folders_of_configs(outputs);
   for (const std::string& folder : folders)
     found.homes.push_back(is_pipeline ? part_location_of(source, folder, folder.size())

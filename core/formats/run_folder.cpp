@@ -196,7 +196,12 @@ std::vector<FolderPart> folder_parts(std::span<const Entry> entries,
   }
   if (has("model_index.json")) return parts;
   if (models.size() == 2 && optimizers.empty() && models[1] == models[0] + "_ema") return parts;
-  if (models.size() > 1 && has_trainer_files(entries) && !has_step_folder(models)) return parts;
+  // PEFT saves each adapter of a model in a folder of its name.
+  const bool are_adapters = std::ranges::all_of(
+      models, [&](const std::string& folder) { return has(folder + "/adapter_config.json"); });
+  if (models.size() > 1 && (has_trainer_files(entries) || (optimizers.empty() && are_adapters)) &&
+      !has_step_folder(models))
+    return parts;
   // Models and optimizers are paired by name.
   if (models.size() != optimizers.size() || models.empty()) return {};
   if (models.size() == 1) {

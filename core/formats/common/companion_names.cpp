@@ -27,7 +27,14 @@ constexpr auto kCompanions = std::to_array<std::string_view>({
     "recipe.yaml",
     "configuration.json",
     "config_sentence_transformers.json",
-    "sentence_bert_config.json",
+    "config_setfit.json",
+    "open_clip_config.json",
+    "cnn_config.json",
+    "lstm_config.json",
+    "wordembedding_config.json",
+    "whitespacetokenizer_config.json",
+    "phrasetokenizer_config.json",
+    "artifact.metadata",
     "params.json",
     "tokenizer.json",
     "tokenizer_config.json",
@@ -52,6 +59,8 @@ constexpr auto kCompanionEndings =
 // These files exist with and without a suffix.
 constexpr auto kCompanionBeginnings =
     std::to_array<std::string_view>({"LICENSE", "NOTICE", "USE_POLICY"});
+// sentence-transformers names its settings by the model: "sentence_xlm-roberta_config.json".
+constexpr std::string_view kSentenceConfig = "sentence_", kConfigEnding = "_config.json";
 // A script that DeepSpeed copies into every checkpoint. It reads only DeepSpeed's format.
 constexpr std::string_view kRecoveryScript = "zero_to_fp32.py";
 
@@ -69,6 +78,7 @@ bool is_model_companion(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   if (name == kRecoveryScript) return false;
   return is_one_of_names(kCompanions, name) || is_part_list_file(name) ||
+         (name.starts_with(kSentenceConfig) && name.ends_with(kConfigEnding)) ||
          std::any_of(kCompanionEndings.begin(), kCompanionEndings.end(),
                      [&](std::string_view ending) { return name.ends_with(ending); }) ||
          std::any_of(kCompanionBeginnings.begin(), kCompanionBeginnings.end(),

@@ -145,6 +145,20 @@ TEST_CASE("run folder: models side by side that are not of one are not merged") 
   CHECK(opened.error().message.find("2 checkpoints in its folders") != std::string::npos);
 }
 
+TEST_CASE("run folder: adapters in folders of their names are parts of one model") {
+  auto adapters = [](const char* config, const std::string& second) {
+    return open_run({{"README.md", run_bytes("x")},
+                     {"first/" + std::string(config), run_bytes("{}")},
+                     {"first/adapter_model.safetensors", run_model("w", '\2')},
+                     {second + "/" + config, run_bytes("{}")},
+                     {second + "/adapter_model.safetensors", run_model("w", '\3')}});
+  };
+  auto opened = adapters("adapter_config.json", "second");
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(names_in(**opened) == Names{"first.w", "second.w"});
+  CHECK_FALSE(adapters("other.json", "second").has_value());
+}
+
 TEST_CASE("run folder: models of one run that are numbered are one checkpoint") {
   auto opened = open_run({{"model.safetensors", run_model("w", '\2')},
                           {"model_1.safetensors", run_model("w", '\3')},
