@@ -147,7 +147,11 @@ std::string insert_key_error(const PastedText& pasted) {
 void add_speaker_and_values(const PastedText& pasted, std::vector<ErrorMessage>& messages) {
   const std::string_view program = program_of_message(pasted.lower);
   for (ErrorMessage& message : messages)
-    message.speaker = message.kind->loader.empty() ? program : message.kind->loader;
+    // torch speaks in all programs: the traceback tells which of them called it.
+    message.speaker =
+        message.kind->loader.empty() || (message.kind->loader == "torch" && !program.empty())
+            ? program
+            : message.kind->loader;
   if (messages.size() != 1 || !messages[0].saved.empty() || !messages[0].numbers.empty()) return;
   if (auto values = stated_values(last_error_sentence(pasted))) {
     messages[0].expected = std::move(values->expected);

@@ -40,8 +40,10 @@ bool is_head_name(std::string_view fqn) {
   std::size_t dot = fqn.rfind('.');
   if (dot == fqn.npos) return false;
   std::string_view module = fqn.substr(0, dot);
-  static constexpr std::array<std::string_view, 6> kClassWords = {
-      "fc_cls", "conv_cls", "cls_score", "cls_pred", "conv_logits", "bbox_pred"};  // of detectors
+  static constexpr std::array<std::string_view, 9> kClassWords = {
+      "fc_cls",    "conv_cls", "cls_score", "cls_pred",      "conv_logits",
+      "bbox_pred", "ctc_head", "ctc_lo",    "decoder_layers"};  // of detectors and recognisers of
+                                                                // speech
   if (has_any(module, kClassWords)) return true;
   if (fqn.find_first_of("0123456789") != fqn.npos) return false;  // in a layer
   return std::any_of(kHeads.begin(), kHeads.end(), [&](std::string_view head) {
@@ -93,6 +95,7 @@ void add_hypotheses_from_shapes(const ErrorMessage& message, std::optional<World
   }
   add_hypothesis_buffer(shapes, all);
   add_hypothesis_unit_axis(shapes, all);
+  add_hypothesis_folded_axes(shapes, all);
   add_hypothesis_position_table(shapes, all);
   add_hypothesis_class_head(shapes, all);
   add_hypothesis_ggml_block(shapes, all);
@@ -108,10 +111,12 @@ void add_hypotheses_from_shapes(const ErrorMessage& message, std::optional<World
   add_hypothesis_tensor_parallel(shapes, all);
   add_hypothesis_repeated(shapes, all);
   add_hypothesis_vocabulary(shapes, all);
+  add_hypothesis_padded_part(shapes, all);
   add_hypothesis_uneven(shapes, all);
   add_hypothesis_halves(shapes, all);
   add_hypothesis_adapter_rank(shapes, all);
   add_hypothesis_diffusion_width(shapes, all);
+  add_hypothesis_input_channels(shapes, all);
   add_hypothesis_gated(shapes, all);
   add_hypothesis_window(shapes, all);
   add_hypothesis_different_model(shapes, all);
@@ -156,6 +161,7 @@ std::vector<Hypothesis> hypotheses_of_group(const Group& group, std::optional<Wo
     add_hypotheses_from_names(keys, all);
   } else {
     add_hypotheses_from_kind(*group.messages.front(), all);
+    add_hypothesis_wrapped_name(*group.messages.front(), all);
   }
   return all;
 }

@@ -15,12 +15,26 @@ std::vector<const MessageKind*> kinds_with_words(bool of_traceback) {
   return rows;
 }
 
+bool is_in_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+// True if the text contains the word; "|word" only where no letter, digit or '_' is before it.
+bool contains_word(std::string_view text, std::string_view word) {
+  const bool begins = word.starts_with('|');
+  if (begins) word.remove_prefix(1);
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    if (!begins || at == 0 || !is_in_word(text[at - 1])) return true;
+  }
+  return false;
+}
+
 // A row that says only that something failed comes after all others.
 const MessageKind* first_matching_kind(const std::vector<const MessageKind*>& rows,
                                        std::string_view text) {
   auto has_one = [&](const std::vector<std::string_view>& words) {
     return std::any_of(words.begin(), words.end(),
-                       [&](std::string_view word) { return text.find(word) != text.npos; });
+                       [&](std::string_view word) { return contains_word(text, word); });
   };
   const MessageKind* vague = nullptr;
   for (const MessageKind* kind : rows) {

@@ -8,6 +8,7 @@
 
 #include "core/base/checked.h"
 #include "core/explain/general_kinds.h"
+#include "core/explain/general_lacking.h"
 #include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
 
@@ -21,9 +22,10 @@ constexpr std::size_t kMostOfAssertion = 600;
 
 using WordList = std::span<const std::string_view>;
 
-constexpr std::string_view kFileWords[] = {"saved",    "stored",   "checkpoint", "ckpt", "in file",
-                                           "got",      "loaded",   "source",     "disk", "found",
-                                           "received", "provided", "actual"};
+constexpr std::string_view kFileWords[] = {"saved",   "stored",      "checkpoint", "ckpt",
+                                           "in file", "got",         "loaded",     "source",
+                                           "disk",    "found",       "received",   "provided",
+                                           "actual",  "load weight", "weights of", "weight of"};
 constexpr std::string_view kLoaderWords[] = {"expect",  "model ",   "the model", "model's",
                                              "current", "target",   "param",     "module",
                                              "request", "required", "config",    "wants"};
@@ -44,8 +46,8 @@ constexpr std::string_view kExtraWords[] = {"unexpected",
                                             "not in model",
                                             "contains none of"};
 constexpr std::string_view kAgainst[] = {
-    " but ",  "mismatch",  "!=",         " vs ",     "not match",
-    " into ", "different", "instead of", "divisible"};
+    " but ",     "mismatch",   "!=",        " vs ",        "not match",       " into ",
+    "different", "instead of", "divisible", "and current", "and the current", "this run"};
 constexpr std::string_view kWorldWords[] = {"world size",
                                             "world_size",
                                             " ranks",
@@ -353,7 +355,8 @@ std::optional<ErrorMessage> general_shapes(const PastedText& pasted) {
   for (std::size_t i = 0; i + 1 < shapes.size(); ++i) {
     Side one = side_of(pasted.lower, shapes[i], i == 0 ? 0 : shapes[i - 1].end);
     Side two = side_of(pasted.lower, shapes[i + 1], shapes[i].end);
-    const bool names_file = find_first_word(pasted.lower, kFileWords) != std::string::npos;
+    const bool names_file = find_first_word(pasted.lower, kFileWords) != std::string::npos ||
+                            pasted.lower.find("but expected") != std::string::npos;
     if (shapes.size() == 2 && one != two && names_file) complete(one, two);
     if (one == two || one == Side::kUnknown || two == Side::kUnknown) continue;
     const bool file_first = one == Side::kFile;
@@ -383,7 +386,11 @@ std::vector<ErrorMessage> general_names(const PastedText& pasted, std::size_t mo
   const std::size_t missing = find_first_word(pasted.lower, kMissingWords);
   const std::size_t extra = find_unexpected_word(pasted.lower);
   if (missing == std::string::npos && extra == std::string::npos) return messages;
-  const MessageKind* kind = missing < extra ? &kGeneralMissing : &kGeneralExtra;
+  const MessageKind* kind = &kGeneralExtra;
+  if (missing < extra) {
+    const MessageKind* told = kind_of_missing_names(error_sentences(pasted.lower).front());
+    kind = told != nullptr ? told : &kGeneralMissing;
+  }
   for (GeneralName& name : names_in(pasted.text)) {
     if (messages.size() == most) break;
     messages.push_back({kind, std::move(name.name), {}, {}});
@@ -446,6 +453,7 @@ std::vector<ErrorMessage> read_general(const PastedText& pasted, std::size_t mos
   if (auto shapes = general_shapes(end)) return {*shapes};
   if (auto names = general_names(end, most); !names.empty()) return names;
   if (auto counts = general_counts(end)) return {*counts};
+  if (auto file = missing_file_in(last_error_sentence(end))) return {*file};
   const std::vector<std::string_view> sentences = error_sentences(end.lower);
   const MessageKind* kind = most_certain_kind(sentences);
   if (kind == nullptr || kind->certainty == MessageCertainty::kThatItFailed)

@@ -47,6 +47,7 @@ void add_hypothesis_local_as_global(const ShapeCase& shapes, std::vector<Hypothe
 void add_hypothesis_expert_axis(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-E
 void add_hypothesis_tensor_parallel(const ShapeCase& shapes, std::vector<Hypothesis>& all);  // H-TP
 void add_hypothesis_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-V
+void add_hypothesis_padded_part(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-VP
 void add_hypothesis_uneven(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-U
 void add_hypothesis_halves(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-W
 void add_hypothesis_extra_state(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-X
@@ -56,12 +57,14 @@ void add_hypothesis_packed(const ShapeCase& shapes, std::vector<Hypothesis>& all
 void add_hypothesis_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& all);         // H-K
 void add_hypothesis_adapter_rank(const ShapeCase& shapes, std::vector<Hypothesis>& all);     // H-R
 void add_hypothesis_unit_axis(const ShapeCase& shapes, std::vector<Hypothesis>& all);        // H-1
+void add_hypothesis_folded_axes(const ShapeCase& shapes, std::vector<Hypothesis>& all);      // H-FO
 void add_hypothesis_position_table(const ShapeCase& shapes, std::vector<Hypothesis>& all);   // H-P
 void add_hypothesis_class_head(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-C
 void add_hypothesis_key_heads(const ShapeCase& shapes, std::vector<Hypothesis>& all);        // H-K
 void add_hypothesis_groups(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-QG
 void add_hypothesis_ggml_block(const ShapeCase& shapes, std::vector<Hypothesis>& all);       // H-G
 void add_hypothesis_diffusion_width(const ShapeCase& shapes, std::vector<Hypothesis>& all);  // H-D
+void add_hypothesis_input_channels(const ShapeCase& shapes, std::vector<Hypothesis>& all);   // H-IC
 void add_hypothesis_gated(const ShapeCase& shapes, std::vector<Hypothesis>& all);            // H-GU
 void add_hypothesis_window(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-CW
 void add_hypothesis_buffer(const ShapeCase& shapes, std::vector<Hypothesis>& all);           // H-B
@@ -76,6 +79,9 @@ struct KeyLists {
   const MessageKind* unexpected_kind = nullptr;
 };
 void add_hypotheses_from_names(const KeyLists& keys, std::vector<Hypothesis>& all);
+void add_renamed_parts(const KeyLists& keys, std::vector<Hypothesis>& all);
+// For messages of other kinds about one name: a wrapper or an adapter that the name shows.
+void add_hypothesis_wrapped_name(const ErrorMessage& message, std::vector<Hypothesis>& all);
 
 struct Interpretation;  // message_kinds.h
 Hypothesis hypothesis_of(const Interpretation& meaning);

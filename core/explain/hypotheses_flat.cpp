@@ -220,7 +220,9 @@ void add_hypothesis_placeholder(const ShapeCase& shapes, std::vector<Hypothesis>
 }
 
 void add_hypothesis_flat(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
-  for (bool saved : {true, false}) add_flat(shapes, sides(shapes, saved), all);
+  // DeepSpeed has flat rows of its own.
+  if (shapes.message.speaker != "DeepSpeed")
+    for (bool saved : {true, false}) add_flat(shapes, sides(shapes, saved), all);
   add_reshape(shapes, all);
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   if (!shapes.traits.flat || saved.size() != 1 || current.size() != 1 || saved == current) return;
@@ -239,7 +241,10 @@ void add_hypothesis_flat(const ShapeCase& shapes, std::vector<Hypothesis>& all) 
 }
 
 void add_hypothesis_packed(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
-  if (shapes.traits.state) return;
+  // A flat row of many parameters has no bits of its own.
+  const bool is_flat = shapes.message.saved.size() == 1 && (shapes.message.speaker == "DeepSpeed" ||
+                                                            shapes.message.speaker == "Megatron");
+  if (shapes.traits.state || is_flat) return;
   for (bool saved : {true, false}) add_packed(sides(shapes, saved), shapes.message.name, all);
 }
 
@@ -270,9 +275,33 @@ void add_hypothesis_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& a
   all.push_back(std::move(one));
 }
 
+namespace {
+
+// A column of "lora_embedding_A" is a token.
+void add_adapter_tokens(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  const std::int64_t saved = shapes.message.saved[1], current = shapes.message.current[1];
+  Hypothesis one{"H-V", &kShapeMismatch, FaultSide::kRequest, 0.9};
+  one.title =
+      fmt::format("the adapter was trained with {} tokens, and the model has {}", saved, current);
+  one.text =
+      "The adapter adapts the embedding, with a column per token. Tokens were added before the "
+      "training (or the base is another). Load the adapter's own tokenizer, resize the base to the "
+      "adapter's number of tokens (resize_token_embeddings), and put the adapter on then.";
+  one.decide = "The length of the adapter's tokenizer against the rows of the base's embedding.";
+  one.command = check_command("--against BASE");
+  one.evidence.emplace_back("saved_tokens", saved);
+  one.evidence.emplace_back("current_tokens", current);
+  all.push_back(std::move(one));
+}
+
+}  // namespace
+
 void add_hypothesis_adapter_rank(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   if (!shapes.traits.adapter || shapes.differing.size() != 1) return;
   std::size_t dim = shapes.differing[0];
+  // "lora_embedding_A" is [r, tokens], "lora_embedding_B" [width, r].
+  const std::string& fqn = shapes.message.name;
+  if (fqn.find("embedding_A") != fqn.npos && dim == 1) return add_adapter_tokens(shapes, all);
   Hypothesis one{"H-R", &kShapeMismatch, FaultSide::kRequest, 0.8};
   one.title = "the adapter was trained with another LoRA rank";
   one.text = fmt::format(

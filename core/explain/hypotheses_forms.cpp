@@ -1,4 +1,7 @@
 // Hypotheses from table rows.
+#include <algorithm>
+
+#include "core/base/parse_text.h"
 #include "core/explain/hypotheses.h"
 #include "core/explain/message_kinds.h"
 #include "core/rules/rules.h"
@@ -24,6 +27,17 @@ void name_in_command(std::string& command, std::string_view name) {
   if (!name.empty() && is_plain(name)) command += " " + std::string(name);
 }
 
+// A meaning of some programs alone is likely if one of them speaks, and unlikely if another does.
+double weight_for(const Interpretation& meaning, std::string_view speaker) {
+  if (meaning.speakers.empty() || speaker.empty()) return meaning.weight;
+  constexpr double kMostLikely = 0.9, kUnlikely = 0.3;
+  for (std::string_view one : split_at(meaning.speakers, '|')) {
+    if (one == speaker)
+      return std::max(meaning.weight, std::min(kMostLikely, meaning.weight * 1.5));
+  }
+  return meaning.weight * kUnlikely;
+}
+
 }  // namespace
 
 Hypothesis hypothesis_of(const Interpretation& meaning) {
@@ -41,6 +55,7 @@ void add_hypotheses_from_kind(const ErrorMessage& message, std::vector<Hypothesi
   for (const Interpretation& meaning : message.kind->meanings) {
     if (meaning.title.empty()) break;
     Hypothesis one = hypothesis_of(meaning);
+    one.confidence = weight_for(meaning, message.speaker);
     name_in_command(one.command, message.name);
     if (!message.name.empty()) one.evidence.emplace_back("name", message.name);
     for (const auto& [key, number] : message.numbers)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 #include "core/base/checked.h"
@@ -60,7 +61,55 @@ const GgmlBlock* block_of(const Extents& bytes, const Extents& elements) {
   return nullptr;
 }
 
+// "weight" or nothing: some loaders print only the last part of a name.
+bool is_bare_name(std::string_view name) {
+  return name.find('.') == name.npos && (name.empty() || name == "weight" || name == "embedding");
+}
+
+// True if joining neighbouring axes of `many` makes `few`: [768, 12, 64] and [768, 768].
+bool folds_into(const Extents& many, const Extents& few) {
+  std::size_t at = 0;
+  for (std::int64_t extent : few) {
+    std::int64_t product = 1;
+    while (at < many.size() && (product < extent || many[at] == 1)) {
+      const auto next = checked_mul(product, many[at++]);
+      if (!next) return false;
+      product = *next;
+    }
+    if (product != extent) return false;
+  }
+  return at == many.size();
+}
+
+// Loaders of JAX keep a bias per head as [heads, head_dim].
+bool is_of_jax(std::string_view loader) {
+  return loader == "Flax" || loader == "Orbax" || loader == "Keras" || loader == "TensorFlow";
+}
+
 }  // namespace
+
+void add_hypothesis_folded_axes(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  const Extents &saved = shapes.message.saved, &current = shapes.message.current;
+  const bool is_saved_longer = saved.size() > current.size();
+  const Extents &many = is_saved_longer ? saved : current, &few = is_saved_longer ? current : saved;
+  // One row of numbers is FSDP's flat parameter, or packed.
+  const bool is_flat = few.size() < 2 && !shapes.traits.bias && !is_of_jax(shapes.message.speaker);
+  if (many.size() == few.size() || few.empty() || is_flat ||
+      without_ones(many) == without_ones(few))
+    return;
+  if (!folds_into(many, few)) return;
+  Hypothesis one{"H-FO", &kShapeMismatch, FaultSide::kRequest, 0.92};
+  one.title = "the same elements in the same order, with some axes joined on one side";
+  one.text = fmt::format(
+      "{} and {} have equally many elements, and joining neighbouring axes of the first gives the "
+      "second: heads, a patch of pixels or experts have an axis of their own in one program and "
+      "not in the other. No element is lost or moved. Convert between the two programs, or reshape "
+      "at the load.",
+      to_text(many), to_text(few));
+  one.decide = "Which form the loader's own files have.";
+  one.command = "shardwright ls CHECKPOINT";
+  all.push_back(std::move(one));
+}
 
 void add_hypothesis_unit_axis(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
@@ -79,12 +128,16 @@ void add_hypothesis_unit_axis(const ShapeCase& shapes, std::vector<Hypothesis>& 
 }
 
 void add_hypothesis_position_table(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
-  if (!shapes.traits.position || shapes.differing.size() != 1) return;
+  if (shapes.differing.size() != 1) return;
   const std::size_t dim = shapes.differing[0];
   const std::int64_t saved = shapes.message.saved[dim], current = shapes.message.current[dim];
+  const std::string from = grid_text(saved), to = grid_text(current);
+  const std::size_t dims = shapes.message.saved.size();
+  const bool has_grids = !from.empty() && !to.empty() && is_bare_name(shapes.message.name) &&
+                         dim + 2 == dims && saved % 2 != 0 && current % 2 != 0;
+  if (!shapes.traits.position && !has_grids) return;
   Hypothesis one{"H-P", &kShapeMismatch, FaultSide::kRequest, 0.9};
   one.title = "the table of positions is for another input size";
-  const std::string from = grid_text(saved), to = grid_text(current);
   one.text = fmt::format("{} positions were saved and {} are asked for", saved, current);
   if (!from.empty() && !to.empty())
     one.text += " (" + from + " and " + to + ": another image or patch size)";
@@ -104,7 +157,8 @@ void add_hypothesis_class_head(const ShapeCase& shapes, std::vector<Hypothesis>&
   Hypothesis one{"H-C", &kShapeMismatch, FaultSide::kRequest, 0.88};
   one.title = "the head is for another number of classes";
   one.text = fmt::format(
-      "The checkpoint's head has {} rows, one per class, and the model that loads has {}. The "
+      "The checkpoint's head has {} rows, one per class (or token), and the model that loads has "
+      "{}. The "
       "checkpoint is good. For another task leave the head out of the load and train it; for the "
       "same task build the model with {} classes (num_labels, num_classes).",
       saved, current, saved);
@@ -141,7 +195,12 @@ void add_hypothesis_key_heads(const ShapeCase& shapes, std::vector<Hypothesis>& 
 void add_hypothesis_ggml_block(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const GgmlBlock* block = block_of(shapes.message.saved, shapes.message.current);
   if (block == nullptr) return;
-  Hypothesis one{"H-G", nullptr, FaultSide::kRequest, 0.9};
+  // 24 / 32 and 20 / 32 are the ratio of many two widths as well: 768 and 1024, 5120 and 8192.
+  const std::int64_t divisor = std::gcd(block->bytes, block->elements);
+  const bool is_plain_ratio = block->elements / divisor <= 8;
+  const bool reads_blocks =
+      shapes.message.speaker == "llama.cpp" || shapes.message.speaker == "ComfyUI";
+  Hypothesis one{"H-G", nullptr, FaultSide::kRequest, is_plain_ratio && !reads_blocks ? 0.25 : 0.9};
   one.title = "the bytes of quantised blocks were taken for elements";
   one.text = fmt::format(
       "{} is {} x {} / {}: {} keeps {} elements in {} bytes. The file is good; the loader did not "

@@ -95,6 +95,49 @@ void add_hypothesis_diffusion_width(const ShapeCase& shapes, std::vector<Hypothe
   }
 }
 
+namespace {
+
+// The layer that takes the pixels, the patches or the sound.
+bool takes_the_input(std::string_view name) {
+  constexpr std::array<std::string_view, 8> kWords = {
+      "img_in.",      "x_embedder.", "patch_embed", "conv_in.",
+      "conv1.weight", "stem.",       "input_proj.", "input_blocks.0.0."};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return name.find(word) != name.npos; });
+}
+
+}  // namespace
+
+// Channels of the input: of an image, of patches of it, or bands of a spectrum.
+void add_hypothesis_input_channels(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  const ErrorMessage& message = shapes.message;
+  constexpr std::int64_t kMostOfImage = 16;  // hidden layers of convolutions have more
+  if (shapes.traits.state || shapes.traits.expert || is_first_convolution(message.name) ||
+      shapes.differing != std::vector<std::size_t>{1})
+    return;
+  const std::int64_t saved = message.saved[1], current = message.current[1];
+  const bool is_convolution = message.saved.size() >= 4;
+  const bool is_image = is_convolution && std::max(saved, current) <= kMostOfImage;
+  if (!is_image && !takes_the_input(message.name)) return;
+  Hypothesis one{"H-IC", &kShapeMismatch, FaultSide::kRequest, 0.9};
+  one.title = fmt::format("the first layer takes {} {} in the file and {} in the model", saved,
+                          is_image                    ? "image channels"
+                          : message.saved.size() == 3 ? "bands of the sound"
+                                                      : "values per patch",
+                          current);
+  one.text =
+      "The rest of the layer agrees, so only the input is another: grey or coloured images, masks "
+      "and control images beside them (inpainting, fill, depth, edit), another number of mel "
+      "bands, "
+      "or another patch. Build the model with the input of the save (in_channels, num_channels, "
+      "num_mel_bins), or take the variant of the checkpoint that fits. Nothing is damaged.";
+  one.decide = "The number of input channels in the configuration of both.";
+  one.command = "shardwright info CHECKPOINT";
+  one.evidence.emplace_back("saved_channels", saved);
+  one.evidence.emplace_back("current_channels", current);
+  all.push_back(std::move(one));
+}
+
 // PyTorch lays a convolution out as [out, in, H, W]; "kernel" is of Flax and Keras: [H, W, in,
 // out].
 bool is_window_dim(const ErrorMessage& message, std::size_t dim) {

@@ -11,6 +11,7 @@
 #include "core/explain/hypotheses.h"
 #include "core/explain/message_kinds.h"
 #include "core/explain/name_clues.h"
+#include "core/rules/names/name_rules.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -138,7 +139,7 @@ void add_cut_names(const KeyLists& keys, std::vector<Hypothesis>& all) {
 // "epoch", "model" and "optimizer" among the unexpected names: the dict of a trainer was loaded in
 // the place of the state dict in it.
 void add_whole_checkpoint(const KeyLists& keys, std::vector<Hypothesis>& all) {
-  constexpr std::array<std::string_view, 16> kParts = {"model",
+  constexpr std::array<std::string_view, 26> kParts = {"model",
                                                        "optimizer",
                                                        "epoch",
                                                        "state_dict",
@@ -153,7 +154,17 @@ void add_whole_checkpoint(const KeyLists& keys, std::vector<Hypothesis>& all) {
                                                        "optimizers",
                                                        "amp",
                                                        "hyper_parameters",
-                                                       "ema"};
+                                                       "ema",
+                                                       "arch",
+                                                       "version",
+                                                       "amp_scaler",
+                                                       "scaler",
+                                                       "metric",
+                                                       "loss",
+                                                       "config",
+                                                       "best_acc",
+                                                       "rng_state",
+                                                       "callbacks"};
   const auto count =
       std::count_if(keys.unexpected.begin(), keys.unexpected.end(), [&](const std::string& name) {
         return std::find(kParts.begin(), kParts.end(), name) != kParts.end();
@@ -381,7 +392,48 @@ void add_name_hypotheses(const std::vector<std::string>& names, const MessageKin
     all[i].evidence.emplace_back("name", names.front());
 }
 
+bool speaks_of_renaming(const MessageKind& kind) {
+  return std::any_of(kind.meanings.begin(), kind.meanings.end(),
+                     [](const Interpretation& one) { return one.id == "renamed"; });
+}
+
+// The wrapper that a name shows by itself; nullptr if none.
+const Wrapper* wrapper_in(std::string_view name) {
+  const auto found = std::find_if(kWrappers.begin(), kWrappers.end(), [&](const Wrapper& one) {
+    return one.weight > 0 &&
+           (one.anywhere ? name.find(one.part) != name.npos : name.starts_with(one.part));
+  });
+  return found == kWrappers.end() ? nullptr : found;
+}
+
 }  // namespace
+
+void add_hypothesis_wrapped_name(const ErrorMessage& message, std::vector<Hypothesis>& all) {
+  // An adapter's own names begin with PEFT's prefix.
+  if (!speaks_of_renaming(*message.kind) || message.name.find(".lora_") != std::string::npos)
+    return;
+  const NameClue* clue = clue_for({message.name}, NameList::kUnexpected);
+  const bool is_unmerged = clue != nullptr && clue->meaning.id == "unmerged-adapter";
+  const Wrapper* wrapper = wrapper_in(message.name);
+  if (!is_unmerged && wrapper == nullptr) return;
+  for (Hypothesis& other : all) other.confidence *= 0.5;
+  if (is_unmerged) {
+    all.push_back(hypothesis_of(clue->meaning));
+    all.back().evidence.emplace_back("name", message.name);
+    return;
+  }
+  Hypothesis one{"renamed", &kWrappedNames, FaultSide::kEither, 0.88};
+  one.title =
+      fmt::format("the name has `{}` in it, which {} puts there", wrapper->part, wrapper->who);
+  one.text =
+      "One side was saved or built inside the wrapper, the other was not, so no name fits. Nothing "
+      "is lost. If the checkpoint has the part, the repair drops it from all names; if not, load "
+      "into the model before it is wrapped.";
+  one.decide = "Whether the checkpoint's own names have the part.";
+  one.command = check_command();
+  one.evidence.emplace_back("name", message.name);
+  all.push_back(std::move(one));
+}
 
 void add_hypotheses_from_names(const KeyLists& keys, std::vector<Hypothesis>& all) {
   // They pair up with missing names, and a rename would lose the adapter.
@@ -390,6 +442,7 @@ void add_hypotheses_from_names(const KeyLists& keys, std::vector<Hypothesis>& al
   add_cut_names(keys, all);
   add_whole_checkpoint(keys, all);
   add_pairs(keys, all);
+  if (all.empty()) add_renamed_parts(keys, all);
   if (!all.empty()) return;
   add_name_hypotheses(keys.missing, keys.missing_kind, true, all);
   add_name_hypotheses(keys.unexpected, keys.unexpected_kind, false, all);

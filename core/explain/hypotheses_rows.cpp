@@ -255,6 +255,44 @@ void add_hypothesis_resized(const ShapeCase& shapes, std::vector<Hypothesis>& al
 
 }  // namespace
 
+// The number of ranks of which `part` is one rank's rows of a vocabulary with `whole` rows, where
+// both are padded for different numbers of ranks; 0 if there is none.
+std::int64_t ranks_of_padded_part(std::int64_t part, std::int64_t whole) {
+  constexpr std::int64_t kFewestRows = 4096, kPadding = 128;  // Megatron's default per rank
+  if (part < kFewestRows) return 0;
+  for (std::int64_t ranks = 2; ranks <= 64; ranks *= 2) {
+    const std::int64_t rows = part * ranks;
+    const std::int64_t difference = rows > whole ? rows - whole : whole - rows;
+    if (difference != 0 && difference < kPadding * ranks) return ranks;
+  }
+  return 0;
+}
+
+void add_hypothesis_padded_part(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  const bool is_bare = shapes.message.name.find('.') == std::string::npos;
+  if ((!shapes.traits.vocabulary && !is_bare) || shapes.traits.bias ||
+      shapes.differing != std::vector<std::size_t>{0} || shapes.message.saved.size() != 2)
+    return;
+  const std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
+  const std::int64_t ranks =
+      ranks_of_padded_part(std::min(saved, current), std::max(saved, current));
+  if (ranks == 0) return;
+  const bool is_part_saved = saved < current;
+  Hypothesis one{"H-VP", &kShapeMismatch, FaultSide::kRequest, 0.75};
+  one.title = fmt::format("{} the rows of one of {} tensor-parallel ranks, {} those of all",
+                          is_part_saved ? "the file has" : "the model asks for", ranks,
+                          is_part_saved ? "the model asks for" : "the file has");
+  one.text = fmt::format(
+      "{} x {} is {}, next to {}: the vocabulary is cut over the ranks, and Megatron pads it to a "
+      "multiple of 128 times their number, so the sums differ by padding. Load with the "
+      "tensor-parallel size of the save, or convert the checkpoint to the other size.",
+      std::min(saved, current), ranks, std::min(saved, current) * ranks, std::max(saved, current));
+  one.decide = "The tensor-parallel sizes of both runs.";
+  one.command = "shardwright info CHECKPOINT";
+  one.evidence.emplace_back("tp", ranks);
+  all.push_back(std::move(one));
+}
+
 void add_hypothesis_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   if ((!shapes.traits.vocabulary && !may_be_vocabulary(shapes)) ||
       shapes.differing != std::vector<std::size_t>{0})

@@ -84,9 +84,37 @@ bool is_one_empty(const ErrorMessage& message) {
   return number_of(message, "target") == 0 || number_of(message, "source") == 0;
 }
 
+bool has_four_digits(const ErrorMessage& message) {
+  return message.name.size() >= 4;
+}
+
+// Rows of many parameters, of which one is a part of the other.
+bool are_flat_sizes(const ErrorMessage& message) {
+  constexpr std::int64_t kFewestOfFlat = 1'000'000;
+  const std::int64_t target = number_of(message, "target").value_or(0);
+  const std::int64_t source = number_of(message, "source").value_or(0);
+  const std::int64_t small = std::min(target, source), large = std::max(target, source);
+  return small >= kFewestOfFlat && large != small && large % small == 0;
+}
+
+// Eight 4-bit values, or sixteen 2-bit ones, share a 32-bit number.
+bool is_packed_ratio(const ErrorMessage& message) {
+  const std::int64_t target = number_of(message, "target").value_or(0);
+  const std::int64_t source = number_of(message, "source").value_or(0);
+  if (target <= 0 || source <= 0) return false;
+  const std::int64_t small = std::min(target, source), large = std::max(target, source);
+  return large % small == 0 && (large / small == 8 || large / small == 16);
+}
+
 bool has_clip_length(const ErrorMessage& message) {
   const std::int64_t rows = number_of(message, "rows1").value_or(0);
   return rows > 0 && rows % kClipTokens == 0;
+}
+
+// Of a shard, an expert or a layer: numbers of tokens are seldom below 1024 where one is too large.
+bool is_small_index(const ErrorMessage& message) {
+  constexpr std::int64_t kMostParts = 1024;
+  return number_of(message, "index").value_or(kMostParts) < kMostParts;
 }
 
 bool is_device_count(const ErrorMessage& message) {
@@ -104,6 +132,8 @@ constexpr NamedTest kTests[] = {
     {"packed-in-file", is_packed_in_file}, {"found-more-bytes", found_more_bytes},
     {"not-multiples", are_not_multiples},  {"one-empty", is_one_empty},
     {"clip-length", has_clip_length},      {"device-count", is_device_count},
+    {"small-index", is_small_index},       {"packed-ratio", is_packed_ratio},
+    {"flat-sizes", are_flat_sizes},        {"four-digits", has_four_digits},
 };
 
 bool passes(const NameTest& test, std::string_view name) {

@@ -108,7 +108,8 @@ class GroupReader {
   }
 
   Interpretation read_meaning(const Json& json) {
-    allow_only_keys(json, {"id", "rule", "wrong", "weight", "title", "text", "decide", "command"});
+    allow_only_keys(
+        json, {"id", "rule", "wrong", "weight", "title", "text", "decide", "command", "speakers"});
     Interpretation meaning;
     meaning.id = text_or_empty(json, "id");
     if (const std::string_view rule = text_or_empty(json, "rule"); !rule.empty()) {
@@ -124,6 +125,7 @@ class GroupReader {
     meaning.text = text_or_empty(json, "text");
     meaning.decide = text_or_empty(json, "decide");
     meaning.command = text_or_empty(json, "command");
+    meaning.speakers = text_or_empty(json, "speakers");
     return meaning;
   }
   FaultSide read_side(std::string_view word) {

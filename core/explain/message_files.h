@@ -10,12 +10,14 @@
 //      "says_only_that_it_failed": true,
 //      "meanings": ["wrong-path", {"id": "...", "rule": "missing-file", "wrong": "checkpoint",
 //                   "weight": 0.6, "title": "...", "text": "...", "decide": "...",
-//                   "command": "shardwright info CHECKPOINT"}]},
+//                   "command": "shardwright info CHECKPOINT",
+//                   "speakers": "vLLM|SGLang"}]},         less likely if another program speaks
 //     {"id": "save-refused", "example": "...",          words instead of patterns
 //      "all": ["#saving", ["cannot", "refus"]], "none": ["#loading"], "meanings": [...],
 //      "in_traceback": true}],                            words of a file and line, not of a
 //      sentence
-//   "words": {"saving": ["to save", "saving"]}}          lists that "#NAME" stands for
+//   "words": {"saving": ["to save", "saving"]}}          lists that "#NAME" stands for; "|word" is
+//                                                        not the end of a longer word
 //
 // A test of a name has "is", "begins", "ends" and "contains", lists of which one word must fit, and
 // "not". "wrong" is "checkpoint", "request", "both" or "either" (if left out).

@@ -50,6 +50,8 @@ struct Interpretation {
   // Options of `check`, or a whole command where NAME is replaced by the message's name; empty:
   // `check CHECKPOINT`.
   std::string_view command = {};
+  // Programs of which this is true ("vLLM|SGLang"), where others print the message too.
+  std::string_view speakers = {};
 };
 
 // kWhat: the message says what happened. kThatItFailed: it says only that something failed; it is

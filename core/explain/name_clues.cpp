@@ -8,12 +8,13 @@ namespace {
 
 constexpr FaultSide kUnclear = FaultSide::kEither;
 
-constexpr ClueWords kScaleWords = {"absmax",        "quant_map",    "quant_state", ".SCB",
-                                   "qweight",       "weight_scale", "_scale_inv",  ".scales",
-                                   ".biases",       ".qzeros",      "g_idx",       "weight_packed",
-                                   "channel_scale", "input_scale"};
-constexpr ClueWords kAdapterWords = {"lora_A",    "lora_B",  "lora_embedding", "lora_a.", "lora_b.",
-                                     "lora_down", "lora_up", "lokr_",          "hada_"};
+constexpr ClueWords kScaleWords = {
+    "absmax",        "quant_map",   "quant_state",  ".SCB",       "qweight",     "weight_scale",
+    "_scale_inv",    ".scales",     ".biases",      ".qzeros",    "g_idx",       "weight_packed",
+    "channel_scale", "input_scale", "scale_weight", "scaled_fp8", "scale_input", "comfy_quant"};
+constexpr ClueWords kAdapterWords = {"lora_A",  "lora_B",     "lora_embedding", "lora_a.",
+                                     "lora_b.", "lora_down",  "lora_up",        "lokr_",
+                                     "hada_",   "lora_unet_", "lora_te"};
 constexpr ClueWords kUnmergedWords = {".base_layer.", ".original_module.", ".modules_to_save."};
 constexpr ClueWords kMtpWords = {"mtp", "nextn", ".eh_proj", ".enorm", ".hnorm"};
 constexpr ClueWords kModalityWords = {
@@ -31,8 +32,9 @@ constexpr ClueWords kLegacyMegatronWords = {"query_key_value.", "self_attention.
                                             "dense_h_to_4h.",   "dense_4h_to_h.",
                                             "input_norm.",      "post_attention_norm."};
 
-constexpr ClueWords kLossWords = {"criterion.",      "loss_fn.", "dice_loss",   "focal_loss",
-                                  "perceptual_loss", "lpips.",   "loss_module."};
+constexpr ClueWords kLossWords = {"criterion.",      "loss_fn.", "dice_loss",    "focal_loss",
+                                  "perceptual_loss", "lpips.",   "loss_module.", "metric.",
+                                  "metrics.",        ".confmat"};
 
 constexpr NameClue kClues[] = {
     {NameList::kUnexpected,
@@ -58,7 +60,7 @@ constexpr NameClue kClues[] = {
               "delayed scaling calibrates again.",
       .decide = "Whether any name on the list is not an _extra_state.",
       .command = "shardwright ls CHECKPOINT _extra_state"}},
-    {NameList::kAny,
+    {NameList::kUnexpected,
      {"_flat_param"},
      {.id = "flat-shard",
       .rule = &kFlatShard,
@@ -71,6 +73,20 @@ constexpr NameClue kClues[] = {
               "(StateDictType.FULL_STATE_DICT).",
       .decide = "Whether the other ranks' files (rank_0, rank_1, ...) are there.",
       .command = "shardwright check CHECKPOINT"}},
+    {NameList::kMissing,
+     {"_flat_param"},
+     {.id = "flat-shard",
+      .rule = &kMissingKey,
+      .wrong = kLoader,
+      .weight = 0.9,
+      .title = "the model is wrapped by FSDP1, and the checkpoint holds whole tensors",
+      .text =
+          "An FSDP1 model keeps each wrapped module as one row of numbers, _flat_param, and asks "
+          "for these rows. The checkpoint was saved whole, or by another wrapper, and is sound. "
+          "Load it under StateDictType.FULL_STATE_DICT (or before the model is wrapped), not "
+          "under LOCAL_STATE_DICT or SHARDED_STATE_DICT.",
+      .decide = "Whether the checkpoint has the model's own names.",
+      .command = "shardwright ls CHECKPOINT"}},
     {NameList::kMissing,
      kGroupedExpertWords,
      {.id = "expert-form",
@@ -133,6 +149,20 @@ constexpr NameClue kClues[] = {
       .decide = "Whether an adapter_config.json is next to it.",
       .command = "shardwright ls CHECKPOINT lora_"}},
     {NameList::kMissing,
+     {"lora_te1_", "lora_te2_", "lora_te_", "lora_te3_", "text_encoder_2.", "text_encoder.",
+      "text_encoder_3."},
+     {.id = "part-missing",
+      .wrong = kLoader,
+      .weight = 0.85,
+      .title = "the adapter was trained without this text encoder, or for a model that has none",
+      .text =
+          "The names that are asked for are of a text encoder (te1, te2: SDXL has two, Stable "
+          "Diffusion 1 one). An adapter of the image model alone has no such tensors. Set up the "
+          "network as in the training (train the UNet alone, the same base family), or take the "
+          "part from a run that had it.",
+      .decide = "Which parts (unet, te1, te2) the names in the file have.",
+      .command = "shardwright ls CHECKPOINT lora_"}},
+    {NameList::kMissing,
      kAdapterWords,
      {.id = "adapter",
       .wrong = kLoader,
@@ -142,6 +172,46 @@ constexpr NameClue kClues[] = {
               "before the adapter is put on; the adapter's own weights are elsewhere.",
       .decide = "Whether the checkpoint has any lora_ name.",
       .command = "shardwright ls CHECKPOINT lora_"}},
+    {NameList::kUnexpected,
+     {"q_norm.", "k_norm.", "query_norm.", "key_norm.", "q_layernorm.", "k_layernorm.",
+      "query_layernorm.", "key_layernorm."},
+     {.id = "other-family",
+      .rule = &kUnexpectedKey,
+      .wrong = kLoader,
+      .weight = 0.85,
+      .title = "the checkpoint normalises queries and keys, and the model that loads does not",
+      .text = "Qwen3, OLMo 2, Gemma 3 and others have a norm for queries and keys in each layer, "
+              "which Qwen2, Llama and their like have not. The class (or the recipe, or the "
+              "program's version) is of an older family: build the model of config.json's "
+              "architectures. The answers would be nonsense without these norms.",
+      .decide = "architectures in config.json against the class that loads.",
+      .command = "shardwright info CHECKPOINT"}},
+    {NameList::kMissing,
+     {"q_norm.", "k_norm.", "query_norm.", "key_norm.", "q_layernorm.", "k_layernorm.",
+      "query_layernorm.", "key_layernorm."},
+     {.id = "other-family",
+      .rule = &kMissingKey,
+      .wrong = kLoader,
+      .weight = 0.8,
+      .title = "the model that loads normalises queries and keys, and the checkpoint does not",
+      .text = "Qwen3, OLMo 2 and Gemma 3 have these norms, Qwen2 and Llama have not; Megatron adds "
+              "them with --qk-layernorm. The class or the setting is another one than the "
+              "checkpoint's, or an export left the norms out.",
+      .decide = "architectures in config.json, and whether other layers have the norms.",
+      .command = "shardwright ls CHECKPOINT norm"}},
+    {NameList::kAny,
+     {"q_proj.bias", "k_proj.bias", "v_proj.bias", "qkv.bias", "qkv_proj.bias", "c_attn.bias",
+      "linear_qkv.bias", "query.bias", "key.bias", "value.bias"},
+     {.id = "attention-bias",
+      .rule = &kMissingKey,
+      .wrong = kLoader,
+      .weight = 0.8,
+      .title = "one side has biases in its attention, and the other has none",
+      .text = "Qwen2 and GPT-2 have them, Llama and Qwen3 have not; attention_bias, qkv_bias and "
+              "add_qkv_bias are the settings. The class or the setting of the run is another one "
+              "than the checkpoint's. Weights without their biases answer nonsense.",
+      .decide = "The setting in config.json, and whether the checkpoint has any bias.",
+      .command = "shardwright ls CHECKPOINT bias"}},
     {NameList::kUnexpected,
      kScaleWords,
      {.id = "quantised",
@@ -274,6 +344,20 @@ constexpr NameClue kClues[] = {
           "a run with more ranks (or another program) asks for numbers that nobody saved. The "
           "weights are not in question; leave the object out of the load.",
       .decide = "The highest number that the checkpoint has, and the ranks of both runs.",
+      .command = "shardwright ls CHECKPOINT"}},
+    {NameList::kMissing,
+     {"lr_scheduler", "scheduler.", "train_state", "dataloader", "sampler.", "trainer.",
+      "num_steps", "global_step", "last_epoch"},
+     {.id = "no-run-state",
+      .rule = &kMissingKey,
+      .wrong = kLoader,
+      .weight = 0.88,
+      .title = "the checkpoint has no state of the run's schedule or data under this name",
+      .text =
+          "It is the state of a scheduler, a data loader or the trainer, not a weight: the save "
+          "was of the weights alone, of another version of the trainer, or without this part. "
+          "Leave the part out of the load (and start it anew), or resume from a full save.",
+      .decide = "Which parts besides the model the checkpoint has.",
       .command = "shardwright ls CHECKPOINT"}},
     {NameList::kMissing,
      {"exp_avg", "optimizer.", "optim.", ".momentum", "master_param", "fp32_param"},

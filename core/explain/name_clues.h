@@ -11,7 +11,7 @@
 namespace shw {
 
 enum class NameList : std::uint8_t { kMissing, kUnexpected, kAny };
-using ClueWords = std::array<std::string_view, 14>;
+using ClueWords = std::array<std::string_view, 20>;
 struct NameClue {
   NameList list;
   ClueWords words;  // nearly every name in the list contains one

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <string>
 
 namespace shw {
 namespace {
@@ -41,6 +42,7 @@ constexpr ProgramMark kSpeakers[] = {
     {"/unsloth", "Unsloth"},
     {"/llamafactory/", "LLaMA-Factory"},
     {"/mergekit/", "mergekit"},
+    {"/tensorrt_llm/", "TensorRT-LLM"},
     {"/gptqmodel/", "GPTQModel"},
     {"/auto_gptq/", "AutoGPTQ"},
     {"/awq/", "AutoAWQ"},
@@ -94,6 +96,11 @@ bool is_path_of_program(std::string_view text, std::size_t at) {
 // Where the program speaks last; npos if it does not.
 std::size_t find_last_mention(std::string_view text, std::string_view word) {
   std::size_t at = text.rfind(word);
+  // "file "vllm/config.py", line 3": a path from the folder of the packages.
+  if (word.starts_with('/') && at == text.npos) {
+    const std::size_t quoted = text.rfind("file \"" + std::string(word.substr(1)));
+    return quoted == text.npos ? quoted : quoted + 5;
+  }
   while (word.starts_with('/') && at != text.npos && !is_path_of_program(text, at))
     at = at == 0 ? text.npos : text.rfind(word, at - 1);
   return at;

@@ -56,6 +56,21 @@ ConfigPart merge_config_parts(const ModelConfig& config) {
   return all;
 }
 
+// "DetrModel" for "DetrForObjectDetection", which holds it as an attribute.
+std::string body_class(Words name) {
+  const std::size_t task = name.find("For");
+  return task == Words::npos || task == 0 ? "" : std::string(name.substr(0, task)) + "Model";
+}
+
+// The sizes of the class's body behind "model.", where the class itself is not in the table.
+std::optional<ClassSizes> sizes_of_body(Words name) {
+  auto table = sizes_of_class(body_class(name));
+  if (!table) return std::nullopt;
+  for (SizesOfName& one : table->sizes) one.name.insert(0, "model.");
+  for (CountOfList& one : table->counts) one.list.insert(0, "model.");
+  return table;
+}
+
 }  // namespace
 
 std::unique_ptr<ClassConstraints> ClassConstraints::of(const ModelConfig& config) {
@@ -63,6 +78,7 @@ std::unique_ptr<ClassConstraints> ClassConstraints::of(const ModelConfig& config
   // Under another model type the class may read other keys: "exaone" for Llama's classes.
   if (!is_own_class(config.architectures.front(), config.parts.front().model_type)) return nullptr;
   auto table = sizes_of_class(config.architectures.front());
+  if (!table) table = sizes_of_body(config.architectures.front());
   const std::string& type = config.parts.front().model_type;
   if (!table || std::find(table->types.begin(), table->types.end(), type) == table->types.end())
     return nullptr;
@@ -75,6 +91,7 @@ ClassConstraints::ClassConstraints(const ModelConfig& config, ClassSizes table)
     sizes_.push_back({one.name, {one.extents[0], one.extents[1]}});
   constraints_.stacks = stacks_;
   constraints_.sizes = sizes_;
+  constraints_.is_of_class = true;
 }
 
 }  // namespace shw

@@ -330,6 +330,12 @@ std::optional<Factor> factor_of(const ModelPart& part, std::string_view key,
   return Factor{hidden->value / heads->value, "(" + hidden->words + " / " + heads->words + ")"};
 }
 
+// Last layers that have a row per label in every class of transformers 5.24 that has the name.
+constexpr auto kClassHeads = std::to_array<Words>(
+    {"classifier", "classifier.*", "classifier.linear", "classifier.linear_out",
+     "classifier.out_proj", "classification_head.out_proj", "cls_classifier",
+     "distillation_classifier", "head", "logits_proj", "score", "score.out_proj"});
+
 // Normalises "qwen3_moe" and "Qwen3Moe" to "qwen3moe".
 std::string as_class(std::string_view name) {
   for (std::string_view part : {"_text", "_model"}) {
@@ -348,7 +354,8 @@ bool is_own_class(std::string_view name, std::string_view model_type) {
   constexpr auto kEndings = std::to_array<Words>(
       {"model", "forcausallm", "lmheadmodel", "formaskedlm", "forconditionalgeneration",
        "classification", "forquestionanswering", "forpretraining", "formultiplechoice",
-       "fornextsentenceprediction", "withprojection"});
+       "fornextsentenceprediction", "withprojection", "detection", "segmentation",
+       "fordepthestimation", "formaskedimagemodeling", "forctc", "forxvector"});
   const std::string lower = as_class(name);
   return lower.starts_with(as_class(model_type)) &&
          std::any_of(kEndings.begin(), kEndings.end(),
@@ -380,10 +387,20 @@ std::vector<ModelPart> known_parts(const ModelConfig& config) {
   parts.push_back(
       {&whole, constraints, {constraints->roots.begin(), constraints->roots.end()}, {}});
   if (!constraints->head.empty()) parts.back().heads = {std::string(constraints->head)};
-  parts.back().classifies = config.architectures.size() == 1 &&
-                            (config.architectures.front().ends_with("ForSequenceClassification") ||
-                             config.architectures.front().ends_with("ForTokenClassification"));
   return parts;
+}
+
+std::optional<ModelPart> classifying_part(const ModelConfig& config) {
+  static constexpr ModelConstraints kNone;
+  if (config.architectures.size() != 1 || config.has_own_code) return std::nullopt;
+  const Words name = config.architectures.front();
+  // A class per frame or pair of speakers is not a class per label.
+  const bool classifies =
+      name.ends_with("Classification") && !name.ends_with("FrameClassification");
+  if (!classifies || !is_own_class(name, config.parts.front().model_type)) return std::nullopt;
+  ModelPart part{&config.parts.front(), &kNone, {}, {}};
+  part.classifies = true;
+  return part;
 }
 
 std::optional<ConfiguredSize> configured_size(const ModelPart& part, std::string_view expression) {
@@ -419,9 +436,8 @@ ConstraintsByName constraints_by_name(const std::vector<ModelPart>& parts) {
     for (const std::string& head : part.heads)
       constraints.emplace(head, ConstraintOfName{&part, part.constraints->sizes.front().extents});
     if (!part.classifies) continue;
-    for (const char* head :
-         {"classifier", "score", "classifier.out_proj", "classification_head.out_proj"})
-      constraints.emplace(head + std::string(".weight"), ConstraintOfName{&part, {kLabelNames}});
+    for (const Words head : kClassHeads)
+      constraints.emplace(std::string(head) + ".weight", ConstraintOfName{&part, {kLabelNames}});
   }
   return constraints;
 }

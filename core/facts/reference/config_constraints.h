@@ -39,6 +39,7 @@ struct ModelConstraints {
   std::span<const SizeConstraint> sizes;
   std::string_view head = {};     // of a causal language model, without prefix: "lm_head.weight"
   bool derives_head_dim = false;  // default: hidden_size / num_attention_heads
+  bool is_of_class = false;       // from the table of a class (class_constraints.h)
 };
 
 // A part of the config, and the names of its tensors.
@@ -50,6 +51,9 @@ struct ModelPart {
   bool classifies = false;         // has a row of the head per name in kLabelNames
 };
 std::vector<ModelPart> known_parts(const ModelConfig& config);
+
+// The head of transformers' own classes for classification; nullopt for other classes.
+std::optional<ModelPart> classifying_part(const ModelConfig& config);
 
 struct ConstraintOfName {
   const ModelPart* part = nullptr;

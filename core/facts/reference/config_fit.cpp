@@ -63,8 +63,11 @@ class SizeChecks {
   std::vector<SizeContradiction> take_contradictions() && {
     std::vector<SizeContradiction> found;
     for (auto& [key, check] : checks_) {
-      // Without a table written by hand a key may mean something else for some layers.
-      const bool is_mixed = key.first->constraints->types.empty() && check.agreeing != 0;
+      // Without a table written by hand a key may mean something else for some layers. The table of
+      // a class is exact for each tensor outside of layers.
+      const bool is_mixed =
+          key.first->constraints->types.empty() && check.agreeing != 0 &&
+          (!key.first->constraints->is_of_class || is_any_in_layer(check.tensors));
       if (!check.tensors.empty() && !is_mixed) found.push_back(std::move(check));
     }
     // Single keys come before products that contain them, because they explain them.
@@ -82,6 +85,11 @@ class SizeChecks {
   }
 
  private:
+  bool is_any_in_layer(const std::vector<SizeContradiction::Contradicting>& tensors) const {
+    return std::any_of(tensors.begin(), tensors.end(), [&](const auto& one) {
+      return replace_numbers_by_stars(c_.fqn(one.tensor)).find('*') != std::string::npos;
+    });
+  }
   // True if each axis has the size that the config gives the other one.
   bool record_if_exchanged(TensorId tensor, const ConstraintOfName& constraint) {
     const ExtentsView shape = c_.shape(tensor);
@@ -347,19 +355,6 @@ void compare_parts(const Checkpoint& c, const ModelConfig& config, std::vector<M
   }
 }
 
-// In unknown architectures drops head counts unless queries match: heads are gated, or of another
-// kind of layer.
-void drop_unusual_heads(std::vector<SizeContradiction>& sizes) {
-  auto is_of_heads = [](const SizeContradiction& one) {
-    return std::any_of(one.keys.begin(), one.keys.end(),
-                       [](const std::string& key) { return key.ends_with("head_dim"); });
-  };
-  const bool queries_differ = std::any_of(sizes.begin(), sizes.end(), [&](const auto& one) {
-    return is_of_heads(one) && one.keys.front().ends_with("num_attention_heads");
-  });
-  if (queries_differ) std::erase_if(sizes, is_of_heads);
-}
-
 // The size constraints that config.json gives. Sources, in this order: the hand-written tables, the
 // table of its class, and the names that nearly all models share.
 struct ConfigConstraintSet {
@@ -390,6 +385,7 @@ ConfigConstraintSet constraining_parts(const Checkpoint& c, const ModelConfig& c
   if (found.of_class) found.parts.push_back(found.of_class->part());
   found.is_general = found.parts.empty();
   if (found.is_general) found.parts = general_parts(c, config, progress);
+  if (auto head = classifying_part(config)) found.parts.push_back(std::move(*head));
   return found;
 }
 

@@ -139,4 +139,15 @@ void add_vision_tower(const ModelConfig& config, std::vector<ModelPart>& parts) 
   parts.push_back({part, &kVision, {"visual.", "model.visual.", "thinker.visual."}, {}});
 }
 
+void drop_unusual_heads(std::vector<SizeContradiction>& sizes) {
+  auto is_of_heads = [](const SizeContradiction& one) {
+    return std::any_of(one.keys.begin(), one.keys.end(),
+                       [](const std::string& key) { return key.ends_with("head_dim"); });
+  };
+  const bool queries_differ = std::any_of(sizes.begin(), sizes.end(), [&](const auto& one) {
+    return is_of_heads(one) && one.keys.front().ends_with("num_attention_heads");
+  });
+  if (queries_differ) std::erase_if(sizes, is_of_heads);
+}
+
 }  // namespace shw

@@ -6,6 +6,7 @@
 
 #include "core/base/progress.h"
 #include "core/facts/reference/config_constraints.h"
+#include "core/facts/reference/size_contradiction.h"
 #include "core/model/checkpoint.h"
 
 namespace shw {
@@ -24,6 +25,9 @@ const ConfigPart& text_part_of(const ModelConfig& config);
 // The text model, if its class is one of transformers and all layers share a prefix.
 std::vector<ModelPart> general_parts(const Checkpoint& checkpoint, const ModelConfig& config,
                                      Progress* progress);
+// In unknown architectures drops head counts unless queries match: heads are gated, or of another
+// kind of layer.
+void drop_unusual_heads(std::vector<SizeContradiction>& sizes);
 // Adds the tower of a vision_config that counts its blocks as "depth", if there is one.
 void add_vision_tower(const ModelConfig& config, std::vector<ModelPart>& parts);
 

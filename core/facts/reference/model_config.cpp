@@ -170,4 +170,14 @@ Result<std::optional<ConfigPart>> read_config_numbers(const Directory& directory
   return part_in(tree.root, "");
 }
 
+std::string timm_architecture(const Directory& directory) {
+  const auto text = config_text(directory);
+  if (!text || !*text) return "";
+  const auto tree = config_tree(**text);
+  if (!tree || !tree->root.is_object() || has_given_key(tree->root, "model_type")) return "";
+  const bool is_of_timm =
+      has_given_key(tree->root, "pretrained_cfg") || has_given_key(tree->root, "num_classes");
+  return is_of_timm ? text_in(tree->root, "architecture") : "";
+}
+
 }  // namespace shw

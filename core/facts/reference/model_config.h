@@ -60,4 +60,7 @@ Result<std::optional<ModelConfig>> parse_model_config(std::string_view json);
 // no such file.
 Result<std::optional<ConfigPart>> read_config_numbers(const Directory& directory);
 
+// "vit_base_patch16_224" of a config.json that timm wrote; empty for other folders.
+std::string timm_architecture(const Directory& directory);
+
 }  // namespace shw

@@ -9,6 +9,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/facts/names/name_families.h"
+#include "core/facts/names/wrapper_marks.h"
 #include "core/rules/explained.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/rules.h"
@@ -119,7 +120,7 @@ void report_no_weight(const Facts& facts, std::vector<Finding>& findings) {
 
 bool is_named_as_weight(std::string_view fqn) {
   const std::string_view last = fqn.substr(fqn.rfind('.') + 1);
-  return last == "weight" || last == "bias" || fqn.find(".lora_") != std::string_view::npos;
+  return last == "weight" || last == "bias" || is_adapter_name(fqn);
 }
 
 // The placeholder of ZeRO-3 and FSDP for a parameter on other ranks.
@@ -133,8 +134,8 @@ bool is_expected_empty(const Facts& facts, std::string_view fqn) {
   return expected != nullptr && volume(expected->shape) == 0;
 }
 
-// Weights without elements, checked by name, and placeholders where others of their family have
-// elements.
+// Weights without elements, checked by name, placeholders where others of their family have
+// elements, and all tensors if none has an element.
 std::vector<std::string> empty_weights(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   struct Family {
@@ -142,7 +143,9 @@ std::vector<std::string> empty_weights(const Facts& facts) {
     std::size_t placeholders = 0;
   };
   std::unordered_map<std::string, Family> families;
+  bool has_any_full = false;
   for (TensorId tensor : each_tensor(facts)) {
+    has_any_full = has_any_full || !is_empty_tensor(c, tensor);
     Family& family = families[without_numbers(c.fqn(tensor))];
     family.has_full = family.has_full || !is_empty_tensor(c, tensor);
     family.placeholders += is_placeholder(c, tensor) ? 1 : 0;
@@ -156,7 +159,7 @@ std::vector<std::string> empty_weights(const Facts& facts) {
     const Family& family = families[without_numbers(fqn)];
     const bool has_siblings =
         is_placeholder(c, tensor) && family.has_full && family.placeholders > 1;
-    if (is_named_as_weight(fqn) || has_siblings) empty.emplace_back(fqn);
+    if (is_named_as_weight(fqn) || has_siblings || !has_any_full) empty.emplace_back(fqn);
   }
   return empty;
 }

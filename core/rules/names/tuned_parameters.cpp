@@ -159,16 +159,30 @@ std::optional<std::string> contradiction_of(const AdapterConfig& config, Words f
   return std::nullopt;
 }
 
-void report_no_bank(const Facts& facts, const AdapterConfig& config,
-                    std::vector<Finding>& findings) {
-  if (config.peft_type != "VBLORA") return;
+bool has_tensor_ending_in(const Facts& facts, Words ending) {
   for (TensorId tensor : each_tensor(facts)) {
-    if (facts.checkpoint.fqn(tensor).ends_with(".vblora_vector_bank")) return;
+    if (facts.checkpoint.fqn(tensor).ends_with(ending)) return true;
   }
-  findings.push_back(adapter_contradiction(
-      "The adapter has no vblora_vector_bank, from which VBLoRA makes the matrices of all modules. "
-      "PEFT starts it with random vectors: nothing of what was learned is left.",
-      {*opened_adapter_file(facts.checkpoint)}));
+  return false;
+}
+
+// Reports tensors that all modules of an adapter share and that are missing.
+void report_lost_shared(const Facts& facts, const AdapterConfig& config,
+                        std::vector<Finding>& findings) {
+  Words cause;
+  if (config.peft_type == "VBLORA" && !has_tensor_ending_in(facts, ".vblora_vector_bank"))
+    cause =
+        "The adapter has no vblora_vector_bank, from which VBLoRA makes the matrices of all "
+        "modules. PEFT starts it with random vectors: nothing of what was learned is left.";
+  // Without save_projection neither is saved, because PEFT draws both again from a seed.
+  if (config.peft_type == "VERA" && !has_tensor_ending_in(facts, ".vera_A") &&
+      has_tensor_ending_in(facts, ".vera_B"))
+    cause =
+        "The adapter has vera_B and no vera_A, the two random matrices that all its modules share. "
+        "PEFT refuses to load it: save_projection says that both were saved.";
+  if (cause.empty()) return;
+  findings.push_back(
+      adapter_contradiction(std::string(cause), {*opened_adapter_file(facts.checkpoint)}));
 }
 
 }  // namespace
@@ -186,7 +200,7 @@ void report_lost_parameters(const Facts& facts, const AdapterConfig& config,
                             std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   if (!opened_adapter_file(c)) return;
-  report_no_bank(facts, config, findings);
+  report_lost_shared(facts, config, findings);
   for (const TunedParameter& one : kTunedParameters) {
     if (config.peft_type != one.type || one.needed_by.empty()) continue;
     std::vector<std::string> missing;

@@ -313,6 +313,16 @@ bool report_config_prefix(const Facts& facts, const std::vector<TensorId>& tenso
   return true;
 }
 
+// timm's architecture in config.json if a trainer's attribute comes before all names. No model of
+// timm 1.0.31 has one of these prefixes.
+std::string timm_model_behind(const Facts& facts, std::string_view prefix) {
+  constexpr auto kAttributes =
+      std::to_array<std::string_view>({"model.", "net.", "network.", "backbone."});
+  if (std::find(kAttributes.begin(), kAttributes.end(), prefix) == kAttributes.end()) return "";
+  const auto directory = facts.checkpoint.directory();
+  return directory == nullptr ? "" : timm_architecture(*directory);
+}
+
 // Reports a common prefix such as "policy." before "model.layers..." and "lm_head.weight", which
 // show the model's own prefix.
 bool report_common_first_part(const Facts& facts, const std::vector<TensorId>& tensors,
@@ -341,9 +351,12 @@ bool report_common_first_part(const Facts& facts, const std::vector<TensorId>& t
       config && *config &&
       (*config)->find(first.substr(0, first.size() - 1) + "_config") != nullptr)
     return false;
-  if (!has_body || !has_head || first == "model." || are_of_the_class(facts)) return false;
-  const std::string words = fmt::format("{} with `{}`, before the body and the head of one model",
-                                        names.size() == 1 ? "begins" : "begin", first);
+  const std::string timm = timm_model_behind(facts, first);
+  const bool is_whole = has_body && has_head && first != "model.";
+  if (timm.empty() && (!is_whole || are_of_the_class(facts))) return false;
+  const std::string words = fmt::format(
+      "{} with `{}`, before {}", names.size() == 1 ? "begins" : "begin", first,
+      timm.empty() ? "the body and the head of one model" : "the names of timm's " + timm);
   report_wrapped(facts, words, std::move(names), c.tensor_count(), findings);
   // Without a config the loader is unknown.
   if (!has_file(facts, kConfigFile)) findings.back().severity = Severity::kInfo;

@@ -186,7 +186,8 @@ const std::vector<Asked> kAsked = {
     {"transposed", {768, 2304}, {2304, 768}, "h.0.attn.c_attn.weight", "", "H-T either"},
     {"extra state", {2322}, {4}, "decoder.layers.0.self_attention._extra_state", "", "H-X either"},
     {"another model", {1024, 512}, {1280, 640}, "layers.0.fc.weight", "", "H-M either"},
-    {"another number of dimensions", {8, 16, 4}, {128, 4}, "layers.0.fc.weight", "", "H-M either"},
+    {"axes that are joined", {8, 16, 4}, {128, 4}, "layers.0.fc.weight", "", "H-FO request"},
+    {"another number of dimensions", {8, 16, 4}, {96, 4}, "layers.0.fc.weight", "", "H-M either"},
 };
 
 }  // namespace

@@ -109,3 +109,23 @@ TEST_CASE("missing and unexpected names that differ by their beginning are paire
   for (const Hypothesis& one : strangers.hypotheses)
     CHECK(one.text.find("a.weight") == one.text.npos);
 }
+
+TEST_CASE("explain: names that differ in one part are one renamed module") {
+  const Explanation renamed = explain(
+      "Missing key(s) in state_dict: \"mid.attn.to_q.weight\", \"mid.attn.to_k.weight\". "
+      "Unexpected key(s) in state_dict: \"mid.attn.query.weight\", \"mid.attn.key.weight\".");
+  CHECK(first(renamed) == "renamed either");
+  CHECK(renamed.hypotheses[0].text.find("query for to_q") != std::string::npos);
+  // Layers with other numbers are other layers.
+  CHECK(explain("Missing key(s) in state_dict: \"h.1.attn.weight\". Unexpected key(s) in "
+                "state_dict: \"h.2.attn.weight\".")
+            .hypotheses[0]
+            .title.find("module has another name") == std::string::npos);
+}
+
+TEST_CASE("explain: norms of queries and biases of attention tell the family") {
+  CHECK(first(explain("Unexpected key(s) in state_dict: \"layers.0.attn.q_norm.weight\", "
+                      "\"layers.0.attn.k_norm.weight\".")) == "other-family request");
+  CHECK(first(explain("Missing key(s) in state_dict: \"layers.0.attn.q_proj.bias\", "
+                      "\"layers.0.attn.v_proj.bias\".")) == "attention-bias request");
+}

@@ -52,7 +52,7 @@ TEST_CASE("explain: names that MLX has no place for tell their part") {
       {"ValueError: Received 1 parameters not in model: \nmodel.mtp.fc.weight.", "MLX",
        "unexpected-key", "mtp-extra"},
       {"ValueError: Received 1 parameters not in model: \nmodel.layers.0.q_norm.weight.", "MLX",
-       "unexpected-key", "config-disagrees"},
+       "unexpected-key", "other-family"},
   });
   ErrorText spaced = parse_error_text("Received parameters not in model: a.0.weight b.1.bias");
   REQUIRE(spaced.messages.size() == 2);

@@ -18,6 +18,22 @@ TEST_CASE("empty tensors: some weights without an element are reported") {
   CHECK(finding->subjects == std::vector<std::string>{"model.norm.weight"});
 }
 
+TEST_CASE("empty tensors: tensors of any name are reported if none has an element") {
+  NamedTensors tensors;
+  for (const char* name : {"lokr_w1", "lokr_w2", "scale"})
+    tensors[std::string("base_model.model.fc.") + name].shape = {0};
+  const CheckReport report = checked_tensors(tensors);
+  const Finding* finding = find(report, "empty-tensors");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->severity == Severity::kError);
+  CHECK(finding->subjects.size() == 3);
+  tensors["base_model.model.fc.scale"].shape = {1};
+  tensors.erase("base_model.model.fc.lokr_w1");
+  tensors.erase("base_model.model.fc.lokr_w2");
+  tensors["base_model.model.fc.list"].shape = {0};
+  CHECK(find(checked_tensors(tensors), "empty-tensors") == nullptr);
+}
+
 TEST_CASE("empty tensors: the states of an optimizer alone are reported") {
   CHECK(rules_above_info(
             checked_tensors({{"optimizer.state.layers.0.weight.exp_avg", {"F32", {4, 4}}},

@@ -249,3 +249,13 @@ TEST_CASE("adapter: matrices that all modules of RandLora share belong to no mod
   adapter.tensors["base_model.randlora_B"] = {"F32", {32, 8, 4}};
   CHECK(contradiction(adapter).empty());
 }
+
+TEST_CASE("adapter: VeRA without one of its two shared matrices is reported") {
+  OtherAdapter vera = other_adapter(
+      "VERA", R"("r": 4)", {{"vera_lambda_b", {"F32", {16}}}, {"vera_lambda_d", {"F32", {4}}}});
+  CHECK(contradiction(vera).empty());
+  vera.tensors["base_model.vera_B"] = {"F32", {16, 4}};
+  CHECK(contradiction(vera).find("no vera_A") != std::string::npos);
+  vera.tensors["base_model.vera_A"] = {"F32", {4, 16}};
+  CHECK(contradiction(vera).empty());
+}

@@ -312,3 +312,23 @@ TEST_CASE("wrapped names: a prefix in a training's own torch.save file is an inf
     CHECK(checked_file(file_of(prefix, false), false).severity == Severity::kWarning);
   }
 }
+
+TEST_CASE("wrapped names: a trainer's attribute before all names of a timm model is dropped") {
+  const auto named = [](const std::string& prefix) {
+    NamedTensors tensors;
+    for (const char* name : {"cls_token", "blocks.0.attn.qkv.weight", "norm.weight", "head.weight"})
+      tensors[prefix + name] = {"F32", {4, 4}};
+    return tensors;
+  };
+  const std::string config =
+      R"({"architecture": "vit_tiny_patch16_224", "num_classes": 4, "pretrained_cfg": {}})";
+  for (const char* prefix : {"model.", "net."}) {
+    const CheckReport report = checked_tensors(named(prefix), {{"config.json", config}});
+    const Finding* finding = find(report, "wrapped-names");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->subjects.size() == 4);
+  }
+  CHECK(find(checked_tensors(named(""), {{"config.json", config}}), "wrapped-names") == nullptr);
+  CHECK(find(checked_tensors(named("encoder."), {{"config.json", config}}), "wrapped-names") ==
+        nullptr);
+}

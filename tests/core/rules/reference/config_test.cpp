@@ -283,6 +283,22 @@ TEST_CASE("config: the head of a classifier has a row per name in id2label") {
   CHECK(finding_of_side_file(beside_keys(weights, keys)).empty());
 }
 
+TEST_CASE("config: the head of an image classifier has a row per name in id2label") {
+  ConfigWeights weights;
+  weights.shapes = {{"vit.layernorm.weight", {8}}, {"classifier.weight", {3, 8}}};
+  Keys keys{{"model_type", "\"vit\""},
+            {"architectures", "[\"ViTForImageClassification\"]"},
+            {"id2label", R"({"0": "a", "1": "b", "2": "c"})"}};
+  CHECK(finding_of_side_file(beside_keys(weights, keys)).empty());
+  keys["id2label"] = R"({"0": "a", "1": "b", "2": "c", "3": "d"})";
+  const CheckReport report = beside_keys(weights, keys);
+  CHECK(names_all(only_one(report, "config-shape", Severity::kWarning).cause,
+                  {"id2label", "4", "classifier.weight [3, 8] has 3 rows"}));
+  // A class per frame, and the model without a head.
+  keys["architectures"] = "[\"ViTForAudioFrameClassification\"]";
+  CHECK(finding_of_side_file(beside_keys(weights, keys)).empty());
+}
+
 TEST_CASE("config: stacked experts with exchanged axes are recognised by the hidden size") {
   ConfigWeights weights = llama_weights();
   weights.shapes["model.layers.0.mlp.experts.gate_up_proj"] = {4, 12, 8};
