@@ -47,7 +47,8 @@ class MapBinder {
     mark_copies_as_used();
     for (std::size_t r = 0; r < map_.rows.size(); ++r) {
       if (is_forward() && !is_of_form(map_.rows[r])) continue;
-      if (!is_forward() && !is_of_model(map_.rows[r])) continue;
+      if (!is_forward() && !is_of_model(map_.rows[r].models)) continue;
+      if (!is_of_model(map_.rows[r].only_models)) continue;
       SHW_CHECK(is_forward() ? bind_forward(r) : bind_backward(r));
     }
     make_copies();
@@ -89,9 +90,9 @@ class MapBinder {
     }
     return true;
   }
-  bool is_of_model(const MapRow& row) const {
-    return row.models.empty() ||
-           std::find(row.models.begin(), row.models.end(), facts_.model_type) != row.models.end();
+  bool is_of_model(const std::vector<std::string>& models) const {
+    return models.empty() ||
+           std::find(models.begin(), models.end(), facts_.model_type) != models.end();
   }
 
   bool is_there(const CounterPattern& pattern, const Counters& counters) {

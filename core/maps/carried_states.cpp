@@ -33,15 +33,29 @@ std::string state_name(const MapStates* target, const std::string& kind,
   return replace_first_mark(replace_first_mark(target->name, "{state}", word), "{name}", weight);
 }
 
+using WeightsByName = std::map<std::string, const MapTensor*>;
+
 // Weights by their bare name; null if two weights have the same.
-std::map<std::string, const MapTensor*> weights_by_name(std::span<const MapTensor> tensors) {
-  std::map<std::string, const MapTensor*> weights;
-  for (const MapTensor& tensor : tensors) {
-    if (parse_state_fqn(tensor.fqn)) continue;
-    auto [found, is_new] = weights.emplace(unwrapped_name(tensor.fqn), &tensor);
-    if (!is_new) found->second = nullptr;
+WeightsByName weights_by_name(std::span<const MapTensor> tensors,
+                              std::span<const MapTensor> parameters) {
+  WeightsByName weights;
+  for (const std::span<const MapTensor> some : {tensors, parameters}) {
+    for (const MapTensor& tensor : some) {
+      if (parse_state_fqn(tensor.fqn)) continue;
+      auto [found, is_new] = weights.emplace(unwrapped_name(tensor.fqn), &tensor);
+      if (!is_new) found->second = nullptr;
+    }
   }
   return weights;
+}
+
+bool has_place(const MapStates& target, const std::string& kind) {
+  return !target.name.empty() && (!is_master(kind) || !target.masters.empty());
+}
+
+bool is_named(const std::vector<std::string>& patterns, const std::string& fqn) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const auto& pattern) { return matches_pattern(pattern, fqn); });
 }
 
 // A tied weight has one state, which may be saved under the name of the copy.
@@ -50,7 +64,8 @@ void move_states_to_originals(const BoundMap& weights, CarriedStates& states) {
     for (const auto& [copy, of] : weights.left_copies) {
       auto found = by_weight.find(copy);
       if (found == by_weight.end()) continue;
-      if (!by_weight.emplace(of, found->second).second) states.left_out.push_back(found->second);
+      if (!by_weight.emplace(of, found->second).second)
+        states.left_out.push_back({found->second, kind, WhyLeftOut::kSecond});
       by_weight.erase(found);
     }
   }
@@ -144,29 +159,68 @@ class StateRows {
   std::set<std::string> taken_;  // weights whose state is used
 };
 
+// Says why states are left out: the weight has no row, or a part of its row has no state.
+void add_left_out(const BoundMap& weights, const std::string& kind,
+                  const std::map<std::string, std::string>& by_weight,
+                  const std::vector<std::string>& left_out, CarriedStates& states) {
+  if (left_out.empty()) return;
+  const std::set<std::string> left(left_out.begin(), left_out.end());
+  std::set<std::string> with_row;
+  for (const BoundRow& row : weights.rows) {
+    if (weights.way == MapDirection::kBack) with_row.insert(row.to.begin(), row.to.end());
+    if (weights.way == MapDirection::kBack) continue;
+    for (const auto& from : row.from) with_row.insert(from.begin(), from.end());
+  }
+  for (const auto& [weight, state] : by_weight) {
+    if (!left.contains(state)) continue;
+    states.left_out.push_back(
+        {state, kind,
+         with_row.contains(weight) ? WhyLeftOut::kIncomplete : WhyLeftOut::kNoWeightThere});
+  }
+}
+
 }  // namespace
 
+MapStates states_in_form(const MapStates& states, const ModelFacts& facts) {
+  MapStates out = states;
+  for (const std::string& form : facts.said_forms) {
+    if (const auto found = states.masters_of_form.find(form);
+        found != states.masters_of_form.end()) {
+      out.masters = found->second;
+      out.needs_masters = states.needs_masters && !out.masters.empty();
+    }
+    if (const auto found = states.entry_of_form.find(form); found != states.entry_of_form.end())
+      out.entries.push_back(found->second);
+  }
+  return out;
+}
+
 CarriedStates find_states(std::span<const MapTensor> tensors, const MapStates& target,
-                          const std::vector<std::string>& leave_out) {
+                          const std::vector<std::string>& leave_out,
+                          std::span<const MapTensor> parameters) {
   CarriedStates states;
-  const auto weights = weights_by_name(tensors);
+  const WeightsByName weights = weights_by_name(tensors, parameters);
   std::set<std::string> masters;  // weights that have a master
   for (const MapTensor& tensor : tensors) {
     const auto path = parse_state_fqn(tensor.fqn);
     if (!path) continue;
     const std::string kind(path->kind);
+    auto leave = [&](WhyLeftOut why) { states.left_out.push_back({tensor.fqn, kind, why}); };
     const auto weight = weights.find(unwrapped_name(path->key));
-    const bool fits = weight != weights.end() && weight->second != nullptr &&
-                      is_elementwise(kind) && weight->second->shape == tensor.shape;
-    const bool has_place = !target.name.empty() && (!is_master(kind) || !target.masters.empty());
-    const bool stays = std::any_of(leave_out.begin(), leave_out.end(), [&](const auto& pattern) {
-      return matches_pattern(pattern, tensor.fqn);
-    });
-    const bool is_first = !fits || !is_master(kind) || masters.insert(weight->first).second;
-    if (fits && has_place && !stays && is_first)
-      states.by_kind[kind].emplace(weight->second->fqn, tensor.fqn);
-    else
-      states.left_out.push_back(tensor.fqn);
+    if (!has_place(target, kind)) {
+      leave(WhyLeftOut::kNoPlace);
+    } else if (is_named(leave_out, tensor.fqn)) {
+      leave(WhyLeftOut::kByOption);
+    } else if (!is_elementwise(kind)) {
+      leave(WhyLeftOut::kNotElementwise);
+    } else if (weight == weights.end() || weight->second == nullptr) {
+      leave(WhyLeftOut::kNoWeight);
+    } else if (weight->second->shape != tensor.shape) {
+      leave(WhyLeftOut::kOtherShape);
+    } else if ((is_master(kind) && !masters.insert(weight->first).second) ||
+               !states.by_kind[kind].emplace(weight->second->fqn, tensor.fqn).second) {
+      leave(WhyLeftOut::kSecond);
+    }
   }
   return states;
 }
@@ -179,6 +233,7 @@ std::vector<BoundMap> bind_states(const ModelMap& map, const BoundMap& weights,
   for (auto& [kind, by_weight] : states.by_kind) {
     StateRows rows(map, target, kind, by_weight);
     out.push_back(rows.bind(weights));
+    add_left_out(weights, kind, by_weight, out.back().left_out, states);
     by_weight = std::move(rows.behind);
   }
   return out;

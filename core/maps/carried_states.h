@@ -17,16 +17,36 @@ namespace shw {
 // The text with its first `mark`, such as "{name}", replaced by `by`.
 std::string replace_first_mark(std::string text, std::string_view mark, std::string_view by);
 
+enum class WhyLeftOut : std::uint8_t {
+  kNoPlace,         // the target program does not store this kind of state
+  kByOption,        // the user named it
+  kNoWeight,        // no weight has its name
+  kOtherShape,      // its weight has another shape
+  kNotElementwise,  // it does not have an element per element of its weight: a step
+  kSecond,          // its weight has another state of this kind
+  kNoWeightThere,   // its weight is not converted
+  kIncomplete,      // a weight that its own is joined or stacked with has no such state
+};
+struct LeftOutState {
+  std::string fqn, kind;
+  WhyLeftOut why = WhyLeftOut::kNoPlace;
+};
+
 // By kind ("exp_avg"), then by name of the weight: the name of the state, both as in the source.
 struct CarriedStates {
   std::map<std::string, std::map<std::string, std::string>> by_kind = {};
-  std::vector<std::string> left_out = {};  // FQNs of states that are not converted
+  std::vector<LeftOutState> left_out = {};
 };
 
+// How a program stores states in the forms that `facts` choose.
+MapStates states_in_form(const MapStates& states, const ModelFacts& facts);
+
 // Finds the states that the target program can store and whose weight with the same shape exists.
-// `leave_out`: shell patterns of states to skip.
+// `parameters`: names and shapes of parameters that are saved as several weights. `leave_out`:
+// shell patterns of states to skip.
 CarriedStates find_states(std::span<const MapTensor> tensors, const MapStates& target,
-                          const std::vector<std::string>& leave_out);
+                          const std::vector<std::string>& leave_out,
+                          std::span<const MapTensor> parameters = {});
 
 // Binds one map per kind of state. Afterwards `states` has their new names: in the form of
 // `target`, or in an intermediate form if that is null.

@@ -9,6 +9,8 @@
 #include "core/base/words.h"
 #include "core/maps/built_in_maps.h"
 #include "core/maps/map_steps.h"
+#include "core/maps/optimizer_parameters.h"
+#include "core/model/state_names.h"
 
 namespace shw {
 namespace {
@@ -77,14 +79,31 @@ bool are_quantised(const std::vector<std::string>& names) {
   });
 }
 
-Status check_all_have_rows(const MapLeg& leg, const BoundMap& bound,
-                           const std::vector<std::string>& leave_out) {
+bool is_of_optimizer(const std::string& name) {
+  return name.substr(0, name.find('.')).find("optim") != std::string::npos;
+}
+
+// Names of tensors that no row converts, and that nothing says to leave out.
+std::vector<std::string> unknown_tensors(const BoundMap& bound,
+                                         const std::vector<std::string>& leave_out,
+                                         const CarriedStates& states) {
+  std::set<std::string> of_optimizer;
+  for (const LeftOutState& state : states.left_out) {
+    if (is_of_optimizer(state.fqn)) of_optimizer.insert(state.fqn);
+  }
   std::vector<std::string> names;
   for (const std::string& name : bound.without_row) {
-    if (std::none_of(leave_out.begin(), leave_out.end(),
-                     [&](const std::string& one) { return matches_pattern(one, name); }))
-      names.push_back(name);
+    const bool is_named =
+        std::any_of(leave_out.begin(), leave_out.end(),
+                    [&](const std::string& one) { return matches_pattern(one, name); });
+    if (!is_named && !of_optimizer.contains(name)) names.push_back(name);
   }
+  return names;
+}
+
+Status check_all_have_rows(const MapLeg& leg, const BoundMap& bound,
+                           const std::vector<std::string>& leave_out, const CarriedStates& states) {
+  const std::vector<std::string> names = unknown_tensors(bound, leave_out, states);
   if (bound.rows.empty())
     return fail(ErrorKind::kUsage, fmt::format("no tensor has a row in the map {}", leg.map->name));
   if (names.empty()) return {};
@@ -104,9 +123,10 @@ void append(std::vector<Step> steps, MappedSteps& out) {
 }
 
 Status add_leg(const MapLeg& leg, const ModelFacts& facts, const std::vector<std::string>& objects,
-               const std::vector<std::string>& leave_out, MappedSteps& out) {
+               const std::vector<std::string>& leave_out, const CarriedStates& states,
+               MappedSteps& out) {
   SHW_TRY(BoundMap bound, bind_map(*leg.map, leg.way, out.tensors, facts));
-  SHW_CHECK(check_all_have_rows(leg, bound, leave_out));
+  SHW_CHECK(check_all_have_rows(leg, bound, leave_out, states));
   bound.left_out.insert(bound.left_out.end(), bound.without_row.begin(), bound.without_row.end());
   append(steps_of(bound, objects, out.steps.size()), out);
   out.tensors = tensors_after(bound);
@@ -117,17 +137,24 @@ Status add_leg(const MapLeg& leg, const ModelFacts& facts, const std::vector<std
   return {};
 }
 
-const MapStates& target_states(const MapLeg& leg) {
-  return leg.way == MapDirection::kForward ? leg.map->to_states : leg.map->from_states;
+MapSide source_side(const MapLeg& leg) {
+  return leg.way == MapDirection::kForward ? MapSide::kFrom : MapSide::kTo;
+}
+MapSide target_side(const MapLeg& leg) {
+  return leg.way == MapDirection::kForward ? MapSide::kTo : MapSide::kFrom;
+}
+MapStates target_states(const MapLeg& leg, const ModelFacts& facts) {
+  return states_in_form(
+      target_side(leg) == MapSide::kTo ? leg.map->to_states : leg.map->from_states, facts);
 }
 
-// Adds the states of the last bound weights. `is_last`: they get the program's names. Returns the
+// Adds the states of bound weights. Without `target` they get intermediate names. Returns the
 // resulting tensors.
-std::vector<MapTensor> add_states(const MapLeg& leg, bool is_last, CarriedStates& states,
+std::vector<MapTensor> add_states(const ModelMap& map, const BoundMap& weights,
+                                  const MapStates* target, CarriedStates& states,
                                   MappedSteps& out) {
   std::vector<MapTensor> made;
-  const MapStates* target = is_last ? &target_states(leg) : nullptr;
-  for (BoundMap& bound : bind_states(*leg.map, out.bound.back(), target, states)) {
+  for (BoundMap& bound : bind_states(map, weights, target, states)) {
     append(steps_of(bound, {}, out.steps.size()), out);
     std::vector<MapTensor> tensors = tensors_after(bound);
     made.insert(made.end(), tensors.begin(), tensors.end());
@@ -137,13 +164,26 @@ std::vector<MapTensor> add_states(const MapLeg& leg, bool is_last, CarriedStates
   return made;
 }
 
+// Adds the states of the last leg under the program's own names.
+Result<std::vector<MapTensor>> add_last_states(const MapLeg& leg, const MapStates& target,
+                                               const ModelFacts& facts, CarriedStates& states,
+                                               MappedSteps& out) {
+  std::optional<BoundMap> parameters;
+  if (!states.by_kind.empty()) {
+    SHW_TRY(parameters, bind_parameters(*leg.map, target_side(leg), MapDirection::kForward,
+                                        out.tensors, facts));
+  }
+  if (!parameters) return add_states(*leg.map, out.bound.back(), &target, states, out);
+  add_states(*leg.map, out.bound.back(), nullptr, states, out);
+  return add_states(*leg.map, *parameters, &target, states, out);
+}
+
 // Adds master weights if the program needs them, and counts the states of each kind.
-void finish_states(const MapLeg& last, CarriedStates& states, std::vector<MapTensor> made,
-                   MappedSteps& out) {
+void finish_states(const MapLeg& last, MapStates target, CarriedStates& states,
+                   std::vector<MapTensor> made, MappedSteps& out) {
   std::map<std::string, const MapTensor*> weights;
   for (const MapTensor& tensor : out.tensors) weights.emplace(tensor.fqn, &tensor);
-  std::vector<Step> masters =
-      steps_that_make_masters(*last.map, last.way, target_states(last), states);
+  std::vector<Step> masters = steps_that_make_masters(*last.map, last.way, target, states);
   for (const Step& step : masters) {
     const auto* copy = std::get_if<CopyStep>(&step);
     if (copy == nullptr) continue;
@@ -151,11 +191,12 @@ void finish_states(const MapLeg& last, CarriedStates& states, std::vector<MapTen
     ++out.made_masters;
   }
   append(std::move(masters), out);
-  out.state_names = target_states(last);
   out.with_moments = parameters_with_moments(*last.map, last.way, states);
   for (const auto& [kind, by_weight] : states.by_kind) {
-    if (!by_weight.empty()) out.states[kind] = by_weight.size();
+    const bool is_master = role_of_kind(kind) == StateRole::kMaster;
+    if (!by_weight.empty()) out.states[is_master ? target.masters : kind] += by_weight.size();
   }
+  out.state_names = std::move(target);
   out.tensors.insert(out.tensors.end(), std::make_move_iterator(made.begin()),
                      std::make_move_iterator(made.end()));
 }
@@ -167,10 +208,6 @@ void keep_weights(const CarriedStates& states, std::vector<MapTensor>& tensors) 
     for (const auto& [weight, state] : by_weight) carried.insert(state);
   }
   std::erase_if(tensors, [&](const MapTensor& tensor) { return carried.contains(tensor.fqn); });
-}
-
-bool is_of_optimizer(const std::string& entry) {
-  return entry.substr(0, entry.find('.')).find("optim") != std::string::npos;
 }
 
 }  // namespace
@@ -223,17 +260,32 @@ Result<MappedSteps> mapped_steps(const Checkpoint& checkpoint, const ModelMap* m
     objects.push_back(object.fqn);
     if (is_of_optimizer(object.fqn)) out.left_entries.push_back(object.fqn);
   }
+  const MapStates target = target_states(legs.back(), facts);
   CarriedStates states;
-  if (!leave_out.states)
-    states = find_states(out.tensors, target_states(legs.back()), leave_out.patterns);
+  std::optional<BoundMap> parameters;
+  if (!leave_out.states) {
+    if (!target.name.empty()) {
+      SHW_TRY(parameters, bind_parameters(*legs.front().map, source_side(legs.front()),
+                                          MapDirection::kBack, out.tensors, facts));
+    }
+    states = find_states(out.tensors, target, leave_out.patterns,
+                         parameters ? joined_parameters(*parameters) : std::vector<MapTensor>());
+  }
   keep_weights(states, out.tensors);
   std::vector<MapTensor> of_states;
   for (const MapLeg& leg : legs) {
-    SHW_CHECK(add_leg(leg, facts, objects, leave_out.patterns, out));
-    of_states = add_states(leg, &leg == &legs.back(), states, out);
+    SHW_CHECK(add_leg(leg, facts, objects, leave_out.patterns, states, out));
+    if (parameters) add_states(*leg.map, *parameters, nullptr, states, out);
+    parameters.reset();
+    if (&leg != &legs.back()) {
+      add_states(*leg.map, out.bound.back(), nullptr, states, out);
+    } else {
+      SHW_TRY(of_states, add_last_states(leg, target, facts, states, out));
+    }
     objects.clear();
   }
-  finish_states(legs.back(), states, std::move(of_states), out);
+  finish_states(legs.back(), target, states, std::move(of_states), out);
+  out.left_out_states = std::move(states.left_out);
   return out;
 }
 

@@ -14,10 +14,11 @@ namespace shw {
 
 struct MappedSteps {
   std::vector<Step> steps;
-  std::vector<MapTensor> tensors;  // result of the steps
-  std::string from, to;            // worlds
-  std::vector<std::string> maps;   // names of the maps in the order of use
-  std::vector<std::string> left_out;
+  std::vector<MapTensor> tensors;                  // result of the steps
+  std::string from, to;                            // worlds
+  std::vector<std::string> maps;                   // names of the maps in the order of use
+  std::vector<std::string> left_out;               // FQNs of tensors
+  std::vector<LeftOutState> left_out_states = {};  // those of them that are optimizer states
   std::vector<std::string> left_entries;           // FQNs of optimizer entries that are not tensors
   std::vector<BoundMap> bound;                     // by map
   std::vector<BoundMap> of_states = {};            // by map and kind of optimizer state

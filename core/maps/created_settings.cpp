@@ -64,6 +64,7 @@ class CreatedSettings {
     std::vector<Step> out;
     if (!steps_.empty())
       out.emplace_back(CreateTensorsStep{steps_, Dtype::kFloat32, {}, adam_.step});
+    if (!names_.entries.empty()) out.emplace_back(CreateEntriesStep{names_.entries, adam_.step});
     for (const auto& [kind, names] : groups_) {
       const Settings settings = names_.megatron_groups ? megatron_settings(adam_, kind)
                                                        : torch_settings(adam_, adam_.weight_decay);

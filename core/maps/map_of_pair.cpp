@@ -6,6 +6,10 @@
 #include <set>
 
 #include "core/maps/built_in_maps.h"
+#include "core/maps/carried_states.h"
+#include "core/maps/map_steps.h"
+#include "core/maps/optimizer_parameters.h"
+#include "core/model/state_names.h"
 
 namespace shw {
 namespace {
@@ -29,21 +33,38 @@ void copy_padded_size(const Checkpoint& other, const BoundMap& bound, const Mode
   }
 }
 
+struct NamesOfOther {
+  std::set<std::string> tensors;
+  std::set<std::string> parameters;  // that have optimizer states, without wrappers
+  std::set<std::string> masters;     // kinds of states that are master weights
+};
+
+std::size_t count_results_in(const BoundMap& bound, const std::set<std::string>& names) {
+  std::size_t count = 0;
+  for (const BoundRow& row : bound.rows) {
+    for (const std::string& name : row.to) count += names.contains(name) ? 1U : 0U;
+  }
+  return count;
+}
+
 // Number of names made by the map that the other checkpoint has; 0 if the map does not fit.
 std::size_t names_in_common(const ModelMap& map, std::span<const MapTensor> one,
-                            const std::set<std::string>& other, const ModelFacts& facts) {
+                            const NamesOfOther& other, const ModelFacts& facts) {
   auto bound = bind_map(map, MapDirection::kForward, one, facts);
-  std::size_t count = 0;
-  if (!bound) return count;
-  for (const BoundRow& row : bound->rows) {
-    for (const std::string& name : row.to) count += other.contains(name) ? 1U : 0U;
-  }
+  if (!bound) return 0;
+  std::size_t count = count_results_in(*bound, other.tensors);
+  if (other.parameters.empty()) return count;
+  const std::string masters = states_in_form(map.to_states, facts).masters;
+  count += masters.empty() ? other.masters.empty() : other.masters.contains(masters);
+  const auto parameters =
+      bind_parameters(map, MapSide::kTo, MapDirection::kForward, tensors_after(*bound), facts);
+  if (parameters && *parameters) count += count_results_in(**parameters, other.parameters);
   return count;
 }
 
 // Chooses the forms for which most names are in the other checkpoint.
 void choose_forms_by_names(const ModelMap& map, std::span<const MapTensor> one,
-                           const std::set<std::string>& other, ModelFacts& facts) {
+                           const NamesOfOther& other, ModelFacts& facts) {
   for (const MapForms& forms : map.forms) {
     std::string best;
     std::size_t most = 0;
@@ -102,10 +123,17 @@ ModelFacts facts_from_other_side(const ModelMap& map, const std::vector<MapTenso
                                  const Checkpoint& other, const BoundMap& of_other,
                                  const ModelFacts& facts) {
   ModelFacts followed = facts;
-  std::set<std::string> names;
-  for (std::uint32_t t = 0; t < other.tensor_count(); ++t)
-    names.insert(std::string(other.fqn(TensorId{t})));
-  for (const auto& [saved, read] : of_other.stripped) names.insert(map.written_prefix + read);
+  NamesOfOther names;
+  for (std::uint32_t t = 0; t < other.tensor_count(); ++t) {
+    const std::string_view fqn = other.fqn(TensorId{t});
+    names.tensors.emplace(fqn);
+    const auto path = parse_state_fqn(fqn);
+    if (!path) continue;
+    names.parameters.insert(unwrapped_name(path->key));
+    if (role_of_kind(path->kind) == StateRole::kMaster) names.masters.emplace(path->kind);
+  }
+  for (const auto& [saved, read] : of_other.stripped)
+    names.tensors.insert(map.written_prefix + read);
   choose_forms_by_names(map, shapes, names, followed);
   ModelFacts padded = followed;
   copy_padded_size(other, of_other, map, padded);

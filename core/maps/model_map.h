@@ -76,8 +76,9 @@ struct MapRow {
   // Applies only if one of the `with` names exists, and none of `without`, on the side that is
   // read.
   std::vector<CounterPattern> from_with = {}, from_without = {}, to_with = {};
-  std::vector<std::string> forms = {};   // that use this row when writing; empty: all
-  std::vector<std::string> models = {};  // model_type values for which this row reads `to`
+  std::vector<std::string> forms = {};        // that use this row when writing; empty: all
+  std::vector<std::string> models = {};       // model_type values for which this row reads `to`
+  std::vector<std::string> only_models = {};  // the same, also where it writes `to`; empty: all
 };
 
 // A tensor with two names on one side: ignored when that side is read, and created when it is
@@ -98,11 +99,18 @@ struct MapForms {
 struct MapStates {
   std::string name = {};     // "optimizer.state.{state}.{name}"; empty: states cannot be stored
   std::string masters = {};  // the {state} of float32 master weights; empty: they cannot be stored
+  // The same in other forms than the first; empty: that form stores none.
+  std::map<std::string, std::string, std::less<>> masters_of_form = {};
   bool needs_masters = false;  // moments can only be loaded together with master weights
   // Further entries of a parameter, without which its optimizer does not load.
-  std::string step = {};         // "optimizer.state.{name}.step": a float32 tensor of one number
-  std::string settings = {};     // "optimizer.param_groups.{name}.{setting}"
+  std::string step = {};  // "optimizer.state.{name}.step": a float32 tensor of one number
+  // Entries that tell the format's writer of a form: the number of steps is their value.
+  std::map<std::string, std::string, std::less<>> entry_of_form = {};
+  std::vector<std::string> entries = {};  // those of the forms that are written
+  std::string settings = {};              // "optimizer.param_groups.{name}.{setting}"
   bool megatron_groups = false;  // biases and vectors are in a group of their own, without decay
+  // Each makes a parameter, as the optimizer names it, of weights that are saved apart.
+  std::vector<MapRow> parameters = {};
 };
 
 struct ModelMap {

@@ -191,14 +191,15 @@ bool choose_layers(bool keeps, std::vector<std::string>& forms) {
 }
 
 void add_rows(EditedJson& in, const MapJson& json, std::vector<MapRow>& rows) {
-  in.allow_only_keys(
-      json, {"from", "to", "do", "from_with", "from_without", "to_with", "form", "models", "note"});
+  in.allow_only_keys(json, {"from", "to", "do", "from_with", "from_without", "to_with", "form",
+                            "models", "only_models", "note"});
   const RowText text{read_texts(in, json, "from"), read_texts(in, json, "to"),
                      read_texts(in, json, "from_with"), read_texts(in, json, "from_without"),
                      read_texts(in, json, "to_with")};
   MapRow row;
   row.forms = read_texts(in, json, "form");
   row.models = read_texts(in, json, "models");
+  row.only_models = read_texts(in, json, "only_models");
   if (EditedJson::has(json, "do")) {
     for (const MapJson& op : in.list(json, "do")) {
       if (!in.ok() || row.ops.size() == 16) break;
@@ -220,6 +221,17 @@ void add_rows(EditedJson& in, const MapJson& json, std::vector<MapRow>& rows) {
       in.complain("\"do\" does not make as many tensors as \"to\" names");
     rows.push_back(std::move(one));
   }
+}
+
+void read_row_list(EditedJson& in, const MapJson& json, const char* key,
+                   std::vector<MapRow>& rows) {
+  const MapJson& list = in.list(json, key);
+  if (list.size() > kMostRows) in.complain(fmt::format("\"{}\" has more than 10,000 rows", key));
+  for (std::size_t i = 0; i < list.size() && in.ok(); ++i) {
+    in.at(fmt::format("{} {}: ", std::string_view(key) == "rows" ? "row" : key, i + 1));
+    add_rows(in, list[i], rows);
+  }
+  in.at("");
 }
 
 void read_values(EditedJson& in, const MapJson& json, ModelMap& map) {
@@ -299,12 +311,31 @@ void check_marks(EditedJson& in, std::string_view key, const std::string& patter
   }
 }
 
+std::map<std::string, std::string, std::less<>> read_texts_of_forms(EditedJson& in,
+                                                                    const MapJson& json,
+                                                                    const char* key) {
+  std::map<std::string, std::string, std::less<>> out;
+  if (!in.ok() || !EditedJson::has(json, key)) return out;
+  const MapJson& forms = in.member(json, key);
+  if (!forms.is_object()) in.complain(fmt::format("\"{}\" is not an object", key));
+  for (const auto& [form, text] : forms.items()) {
+    if (!in.ok() || out.size() == kMostListed) break;
+    out[form] = in.text(forms, form.c_str());
+  }
+  return out;
+}
+
+void check_masters(EditedJson& in, const std::string& word) {
+  if (role_of_kind(word) != StateRole::kMaster && !word.empty())
+    in.complain("\"masters\" is not a name of master weights: param, fp32_param, master_param");
+}
+
 MapStates read_states(EditedJson& in, const MapJson& sides, const char* side) {
   MapStates out;
   if (!in.ok() || !EditedJson::has(sides, side)) return out;
   const MapJson& json = in.member(sides, side);
-  in.allow_only_keys(json,
-                     {"name", "masters", "needs_masters", "step", "settings", "megatron_groups"});
+  in.allow_only_keys(json, {"name", "masters", "masters_of_form", "needs_masters", "step",
+                            "entry_of_form", "settings", "megatron_groups", "parameters"});
   if (!in.ok()) return out;
   out.name = in.text(json, "name");
   check_marks(in, "name", out.name, {"{state}", "{name}"});
@@ -319,9 +350,15 @@ MapStates read_states(EditedJson& in, const MapJson& sides, const char* side) {
   out.megatron_groups = in.boolean(json, "megatron_groups", false);
   if (EditedJson::has(json, "masters")) out.masters = in.text(json, "masters");
   if (EditedJson::has(json, "needs_masters")) out.needs_masters = in.boolean(json, "needs_masters");
-  if (role_of_kind(out.masters) != StateRole::kMaster && !out.masters.empty())
-    in.complain("\"masters\" is not a name of master weights: param, fp32_param, master_param");
+  check_masters(in, out.masters);
+  out.masters_of_form = read_texts_of_forms(in, json, "masters_of_form");
+  for (const auto& [form, word] : out.masters_of_form) check_masters(in, word);
+  out.entry_of_form = read_texts_of_forms(in, json, "entry_of_form");
   if (out.needs_masters && out.masters.empty()) in.complain("\"masters\" is missing");
+  if (EditedJson::has(json, "parameters")) {
+    read_row_list(in, json, "parameters", out.parameters);
+    if (out.needs_masters) in.complain("\"parameters\" are not joined where masters are made");
+  }
   return out;
 }
 
@@ -332,16 +369,8 @@ void read_all_states(EditedJson& in, const MapJson& json, ModelMap& map) {
   in.allow_only_keys(sides, {"from", "to"});
   map.from_states = read_states(in, sides, "from");
   map.to_states = read_states(in, sides, "to");
-  in.at("");
-}
-
-void read_rows(EditedJson& in, const MapJson& json, ModelMap& map) {
-  const MapJson& rows = in.list(json, "rows");
-  if (rows.size() > kMostRows) in.complain("it has more than 10,000 rows");
-  for (std::size_t i = 0; i < rows.size() && in.ok(); ++i) {
-    in.at(fmt::format("row {}: ", i + 1));
-    add_rows(in, rows[i], map.rows);
-  }
+  if (!map.written_prefix.empty() && !map.to_states.parameters.empty())
+    in.complain("\"parameters\" are not joined where \"write\" adds a prefix");
   in.at("");
 }
 
@@ -377,7 +406,7 @@ ModelMap read_map(EditedJson& in, const MapJson& json) {
   }
   if (in.ok()) read_all_copies(in, json, map);
   read_all_states(in, json, map);
-  if (in.ok()) read_rows(in, json, map);
+  if (in.ok()) read_row_list(in, json, "rows", map.rows);
   return map;
 }
 

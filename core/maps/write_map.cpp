@@ -71,6 +71,7 @@ MapText row_to_json(const MapRow& row) {
   if (!row.to_with.empty()) out["to_with"] = patterns_to_json(row.to_with);
   if (!row.forms.empty()) out["form"] = row.forms;
   if (!row.models.empty()) out["models"] = row.models;
+  if (!row.only_models.empty()) out["only_models"] = row.only_models;
   return out;
 }
 
@@ -91,7 +92,13 @@ MapText states_to_json(const MapStates& states) {
   if (states.name.empty()) return out;
   out["name"] = states.name;
   if (!states.masters.empty()) out["masters"] = states.masters;
+  for (const auto& [form, word] : states.masters_of_form) out["masters_of_form"][form] = word;
   if (states.needs_masters) out["needs_masters"] = true;
+  if (!states.step.empty()) out["step"] = states.step;
+  for (const auto& [form, entry] : states.entry_of_form) out["entry_of_form"][form] = entry;
+  if (!states.settings.empty()) out["settings"] = states.settings;
+  if (states.megatron_groups) out["megatron_groups"] = true;
+  for (const MapRow& row : states.parameters) out["parameters"].push_back(row_to_json(row));
   return out;
 }
 

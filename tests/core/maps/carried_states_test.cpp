@@ -32,14 +32,17 @@ Seen hugging_face() {
   return *checkpoint;
 }
 
-MappedSteps steps_to(const Seen& source, const std::string& world, const LeaveOut& leave_out = {}) {
-  const ModelFacts facts = facts_in_folder(*hugging_face());
+MappedSteps steps_to(const Seen& source, const std::string& world, const LeaveOut& leave_out = {},
+                     const std::vector<std::string>& forms = {}) {
+  ModelFacts facts = facts_in_folder(*hugging_face());
+  facts.said_forms = forms;
   auto mapped = mapped_steps(*source, nullptr, world, facts, leave_out);
   REQUIRE_MESSAGE(mapped.has_value(), mapped.error().message);
   return std::move(*mapped);
 }
-Seen in_world(const Seen& source, const std::string& world) {
-  return as_view(source, steps_to(source, world).steps);
+Seen in_world(const Seen& source, const std::string& world,
+              const std::vector<std::string>& forms = {}) {
+  return as_view(source, steps_to(source, world, {}, forms).steps);
 }
 
 // "FQN dtype shape hash", sorted.
@@ -93,6 +96,27 @@ Seen titan_with_moments() {
   return with_states(in_world(hugging_face(), "titan"), kTitanNames, false);
 }
 
+constexpr const char* kFusedParts[] = {"wq", "wk", "wv"};
+
+// The states of each layer's wq, wk and wv as torchtitan's fused parameter wqkv has them: for each
+// of the 2 groups its two heads of queries, its keys and its values, of 4 rows each.
+Seen with_fused_states(const Seen& titan) {
+  std::vector<Step> steps;
+  for (const char* layer : {"0", "1"}) {
+    for (const char* kind : {"exp_avg", "exp_avg_sq"}) {
+      const std::string before =
+          std::string("optimizer.state.layers.") + layer + ".attention.qkv_linear.";
+      ConcatStep join{{}, 0, before + "wqkv.weight." + kind};
+      for (const char* part : kFusedParts)
+        join.tensors.push_back(before + part + ".weight." + kind);
+      steps.emplace_back(join);
+      steps.emplace_back(
+          PermuteBlocksStep{{join.into}, 0, Extents(8, 4), {0, 1, 4, 6, 2, 3, 5, 7}});
+    }
+  }
+  return as_view(titan, steps);
+}
+
 std::vector<std::string> names_of_tensors(const Seen& checkpoint) {
   std::vector<std::string> names;
   for (TensorId tensor : checkpoint->tensors()) names.emplace_back(checkpoint->fqn(tensor));
@@ -116,7 +140,48 @@ TEST_CASE("optimizer states: moments of torchtitan become those of Megatron, wit
 
 TEST_CASE("optimizer states: moments come back from Megatron as they were in torchtitan") {
   const Seen titan = titan_with_moments();
-  CHECK(lines_of(in_world(in_world(titan, "torch_dist"), "titan")) == lines_of(titan));
+  const Seen megatron = in_world(titan, "torch_dist");
+  CHECK(lines_of(in_world(megatron, "titan", {"apart"})) == lines_of(titan));
+  CHECK(lines_of(in_world(megatron, "titan")) == lines_of(with_fused_states(titan)));
+}
+
+TEST_CASE("optimizer states: those of torchtitan's fused wqkv are divided as its weights are") {
+  const Seen titan = titan_with_moments(), fused = with_fused_states(titan);
+  for (const char* world : {"torch_dist", "fsdp_dtensor"}) {
+    const MappedSteps mapped = steps_to(fused, world);
+    CHECK(mapped.left_out_states.empty());
+    CHECK(lines_of(as_view(fused, mapped.steps)) == lines_of(in_world(titan, world)));
+  }
+  const MappedSteps to_hf = steps_to(fused, "hf");
+  CHECK(to_hf.left_out_states.size() == fused->tensor_count() - titan->tensor_count() / 3);
+  CHECK(lines_of(as_view(fused, to_hf.steps)) == lines_of(hugging_face()));
+}
+
+TEST_CASE("optimizer states: a fused parameter of another shape than its weights is left out") {
+  const Seen fused = with_fused_states(titan_with_moments());
+  const std::string state = "optimizer.state.layers.1.attention.qkv_linear.wqkv.weight.exp_avg";
+  const Seen cut = as_view(fused, {TrimStep{{state}, Box{{0, 0}, {31, 16}}}});
+  const MappedSteps mapped = steps_to(cut, "torch_dist");
+  // And those of layer 0, which are stacked with it: of queries, keys and values.
+  REQUIRE(mapped.left_out_states.size() == 4);
+  CHECK(mapped.left_out_states[0].fqn == state);
+  CHECK(mapped.left_out_states[0].why == WhyLeftOut::kOtherShape);
+  for (std::size_t i = 1; i < 4; ++i)
+    CHECK(mapped.left_out_states[i].why == WhyLeftOut::kIncomplete);
+}
+
+TEST_CASE("optimizer states: a fused parameter is written where each of its weights has one") {
+  const Seen megatron = in_world(titan_with_moments(), "fsdp_dtensor");
+  const std::string gone =
+      "optimizer.state.module.module.module.decoder.layers.1.self_attention.linear_qkv.weight."
+      "exp_avg";
+  const MappedSteps mapped = steps_to(as_view(megatron, {DropStep{{gone}}}), "titan");
+  const auto names = names_of_tensors(as_view(as_view(megatron, {DropStep{{gone}}}), mapped.steps));
+  const std::string before = "optimizer.state.layers.";
+  CHECK(has(names, before + "0.attention.qkv_linear.wqkv.weight.exp_avg"));
+  CHECK_FALSE(has(names, before + "1.attention.qkv_linear.wqkv.weight.exp_avg"));
+  CHECK(has(names, before + "1.attention.qkv_linear.wqkv.weight.exp_avg_sq"));
+  CHECK_FALSE(has(names, before + "1.attention.qkv_linear.wq.weight.exp_avg_sq"));
 }
 
 TEST_CASE("optimizer states: Megatron-FSDP gets moments and masters under its own names") {
