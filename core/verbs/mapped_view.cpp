@@ -11,6 +11,7 @@
 #include "core/maps/built_in_maps.h"
 #include "core/maps/map_of_pair.h"
 #include "core/transform/target_view.h"
+#include "core/verbs/left_out_notes.h"
 
 namespace shw::verbs {
 namespace {
@@ -120,10 +121,6 @@ void add_state_notes(const MappedSteps& mapped, std::vector<std::string>& notes)
   if (mapped.made_masters != 0)
     notes.push_back(fmt::format("master weights of {} are the weights in float32",
                                 plural(mapped.made_masters, "tensor")));
-  if (!mapped.left_entries.empty())
-    notes.push_back(fmt::format("left out, next to tensors of the optimizer: {} ({})",
-                                plural(mapped.left_entries.size(), "entry"),
-                                short_list_text(mapped.left_entries)));
 }
 
 }  // namespace
@@ -133,10 +130,8 @@ std::vector<std::string> mapping_notes(const MappedByOptions& made) {
   std::vector<std::string> notes;
   for (const std::string& leg : mapped.maps)
     notes.push_back(fmt::format("from {} to {} by the map {}", mapped.from, mapped.to, leg));
-  if (!mapped.left_out.empty())
-    notes.push_back(fmt::format("left out: {} ({})", plural(mapped.left_out.size(), "tensor"),
-                                short_list_text(mapped.left_out)));
   add_state_notes(mapped, notes);
+  add_left_out_notes(mapped, notes);
   if (are_norms_centred(made.facts) && mapped.from == "hf" && mapped.to == "torch_dist")
     notes.push_back(
         "norms multiply by 1 + weight, as in the source: Megatron is told so by "

@@ -1,0 +1,111 @@
+#include "core/verbs/left_out_notes.h"
+
+#include <fmt/core.h>
+
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+
+#include "core/base/parse_text.h"
+#include "core/base/words.h"
+
+namespace shw::verbs {
+namespace {
+
+constexpr std::size_t kMostPatterns = 64;  // a family of models has about 30 per kind
+
+// Numbers that are a part of their own become *: a pattern that --leave-out takes.
+std::string pattern_of_name(std::string_view name) {
+  std::string out;
+  for (const std::string_view part : split_at(name, '.')) {
+    if (!out.empty()) out += '.';
+    out += is_all_digits(part) ? std::string_view("*") : part;
+  }
+  return out;
+}
+
+// "optimizer.param_groups.layers.0.weight.lr" becomes "optimizer.param_groups.*.lr".
+std::string pattern_of_entry(const std::string& name) {
+  for (const std::string_view groups : {"param_groups.", "param_to_group_meta."}) {
+    const std::size_t at = name.find(groups), dot = name.rfind('.');
+    if (at != std::string::npos && dot >= at + groups.size())
+      return name.substr(0, at + groups.size()) + "*" + name.substr(dot);
+  }
+  return pattern_of_name(name);
+}
+
+template <class Pattern>
+std::string patterns_text(const std::vector<std::string>& names, const Pattern& pattern_of) {
+  std::map<std::string, std::vector<const std::string*>> found;
+  for (const std::string& name : names) found[pattern_of(name)].push_back(&name);
+  std::vector<std::string> patterns;
+  for (const auto& [pattern, of] : found)
+    patterns.push_back(of.size() == 1 ? *of.front() : pattern);
+  return short_list_text(patterns, kMostPatterns);
+}
+
+std::string reason_text(WhyLeftOut why, const std::string& program) {
+  switch (why) {
+    case WhyLeftOut::kNoPlace:
+      return program + " does not store them";
+    case WhyLeftOut::kByOption:
+      return "--leave-out names them";
+    case WhyLeftOut::kNoWeight:
+      return "no weight has their name";
+    case WhyLeftOut::kOtherShape:
+      return "their weights have other shapes";
+    case WhyLeftOut::kNotElementwise:
+      return "they do not have a number per element of their weights";
+    case WhyLeftOut::kSecond:
+      return "their weights have another one, which is converted";
+    case WhyLeftOut::kNoWeightThere:
+      return "their weights are left out";
+    case WhyLeftOut::kIncomplete:
+      return "weights that theirs are joined with have none";
+  }
+  return {};
+}
+
+// True where the name of each state matters, and not only its kind.
+bool depends_on_name(WhyLeftOut why) {
+  return why != WhyLeftOut::kNoPlace && why != WhyLeftOut::kByOption;
+}
+
+void add_states(const MappedSteps& mapped, std::vector<std::string>& notes) {
+  std::map<std::pair<std::string, WhyLeftOut>, std::vector<std::string>> kinds;
+  for (const LeftOutState& state : mapped.left_out_states) {
+    // The steps of converted states are written anew, which has a note of its own.
+    if (state.kind == "step" && !mapped.states.empty()) continue;
+    kinds[{state.kind, state.why}].push_back(state.fqn);
+  }
+  for (const auto& [key, names] : kinds) {
+    const auto& [kind, why] = key;
+    std::string names_text;
+    if (depends_on_name(why)) names_text = " (" + patterns_text(names, pattern_of_name) + ")";
+    notes.push_back(fmt::format("left out of the optimizer: {} of {}{}: {}", kind,
+                                plural(names.size(), "tensor"), names_text,
+                                reason_text(why, mapped.to)));
+  }
+}
+
+}  // namespace
+
+void add_left_out_notes(const MappedSteps& mapped, std::vector<std::string>& notes) {
+  std::set<std::string> of_optimizer;
+  for (const LeftOutState& state : mapped.left_out_states) of_optimizer.insert(state.fqn);
+  std::vector<std::string> others;
+  for (const std::string& name : mapped.left_out) {
+    if (!of_optimizer.contains(name)) others.push_back(name);
+  }
+  if (!others.empty())
+    notes.push_back(fmt::format("left out: {} ({})", plural(others.size(), "tensor"),
+                                patterns_text(others, pattern_of_name)));
+  add_states(mapped, notes);
+  if (!mapped.left_entries.empty())
+    notes.push_back(fmt::format("left out, next to tensors of the optimizer: {} ({})",
+                                plural(mapped.left_entries.size(), "entry"),
+                                patterns_text(mapped.left_entries, pattern_of_entry)));
+}
+
+}  // namespace shw::verbs
