@@ -108,7 +108,11 @@ class SettingsReader {
 
   // Finds "param_groups" in a dict, or in the optimizers that it contains.
   void add_groups_in(const PlainValue& value, int depth) {
-    if (const PlainValue* groups = find(value, kGroups)) return add_groups(*groups);
+    if (const PlainValue* groups = find(value, kGroups)) {
+      const PlainValue* state = find(value, "state");
+      if (state != nullptr) add_step(number_in(*state, "common_step"));
+      return add_groups(*groups);
+    }
     if (depth == kMostNesting) return;
     if (value.kind != Kind::kDict && value.kind != Kind::kList) return;
     for (const PlainValue& item : value.items) add_groups_in(item, depth + 1);

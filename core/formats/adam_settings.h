@@ -4,7 +4,8 @@
 //   optimizer.state.<fqn>.step            a tensor of one number for each parameter
 //   optimizer.param_groups.<fqn>.betas    eps, lr, weight_decay: flattened by parameter
 //   optimizer.param_groups                one list of dicts, "step" among them or not
-//   common.pt, or the entry common_state  Megatron: {"optimizer": {"param_groups": [...]}}
+//   common.pt, or the entry common_state  Megatron: {"optimizer": {"param_groups": [...]}}, and
+//                                         torch's Adam in it: {"state": {"common_step": N}, ...}
 #pragma once
 
 #include <optional>

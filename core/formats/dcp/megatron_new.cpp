@@ -170,16 +170,78 @@ std::string pickled_group(const AdamSettings& settings, bool decays, bool is_exp
 
 }  // namespace
 
-std::string pickled_optimizer(const AdamSettings& settings) {
-  std::string groups = "](";
-  for (const bool is_expert : {false, true}) {
-    for (const bool decays : {true, false}) groups += pickled_group(settings, decays, is_expert);
-  }
-  return "}(" + pickled_key("optimizer") + "}(" + pickled_key("param_groups") + groups + "eu" +
-         pickled_key("param_state_sharding_type") + pickled_key("fully_reshardable") + "u";
+namespace {
+
+std::string pickled_groups(const AdamSettings& settings, const MegatronGroups& groups,
+                           bool is_expert) {
+  std::string out;
+  if (groups.has_decay) out += pickled_group(settings, true, is_expert);
+  if (groups.has_no_decay) out += pickled_group(settings, false, is_expert);
+  return out;
+}
+
+// The dict of one optimizer with these groups.
+std::string one_pickled_optimizer(const AdamSettings& settings, const std::string& groups,
+                                  const PickledOptimizerOptions& options) {
+  const bool is_distributed = options.kind == MegatronOptimizer::kDistributed;
+  std::string adam = "}(" + pickled_key("param_groups") + "](" + groups + "e";
+  if (options.is_torch_adam && !is_distributed)
+    adam += pickled_key("state") + "}(" + pickled_key("common_step") + pickled_real(settings.step) +
+            "u";
+  adam += "u";
+  if (options.kind == MegatronOptimizer::kFloat32) return adam;
+  std::string out = "}(" + pickled_key("optimizer") + adam;
+  if (is_distributed)
+    out += pickled_key("param_state_sharding_type") + pickled_key("fully_reshardable");
+  return out + "u";
+}
+
+}  // namespace
+
+std::string pickled_optimizer(const AdamSettings& settings,
+                              const PickledOptimizerOptions& options) {
+  const std::string dense = pickled_groups(settings, options.dense, false),
+                    experts = pickled_groups(settings, options.experts, true);
+  if (options.is_expert_parallel)
+    return "}(" + pickled_int(0) + one_pickled_optimizer(settings, dense, options) +
+           pickled_int(1) + one_pickled_optimizer(settings, experts, options) + "u";
+  const bool is_distributed = options.kind == MegatronOptimizer::kDistributed;
+  return one_pickled_optimizer(settings, is_distributed ? dense + experts : dense, options);
 }
 
 namespace {
+
+constexpr std::string_view kTorchAdam = "optimizer.torch_adam/shard_0_1";
+constexpr std::string_view kExpertParallel = "optimizer.expert_parallel/shard_0_1";
+
+// Notes in which group a weight is. Layers may be stacked, and the parameter of each is a vector
+// still.
+void add_group(const OutputTensor& weight, PickledOptimizerOptions& options) {
+  const bool is_vector = weight.shape.size() - stacked_dims(weight).size() == 1;
+  const bool is_expert =
+      options.is_expert_parallel && weight.fqn.find(".experts.") != std::string::npos;
+  MegatronGroups& groups = is_expert ? options.experts : options.dense;
+  (is_vector || weight.fqn.ends_with(".bias") ? groups.has_no_decay : groups.has_decay) = true;
+}
+
+PickledOptimizerOptions optimizer_options(const Outputs& outputs) {
+  PickledOptimizerOptions options{MegatronOptimizer::kFloat32, {false, false}, {false, false}};
+  for (const OutputObject& object : outputs.objects) {
+    options.is_torch_adam = options.is_torch_adam || object.fqn == kTorchAdam;
+    options.is_expert_parallel = options.is_expert_parallel || object.fqn == kExpertParallel;
+  }
+  for (const OutputTensor& tensor : outputs.tensors) {
+    if (!is_optimizer_state(tensor)) {
+      add_group(tensor, options);
+      continue;
+    }
+    const auto path = parse_state_fqn(tensor.fqn);
+    if (path && path->kind == "param") options.kind = MegatronOptimizer::kDistributed;
+    if (path && path->kind == "fp32_param") options.kind = MegatronOptimizer::kFloat16;
+  }
+  if (options.kind == MegatronOptimizer::kDistributed) options.dense = options.experts = {};
+  return options;
+}
 
 // The pickle of {"args": Namespace, "checkpoint_version": 3.0, "iteration": 0, "content_metadata":
 // {...}}, and of "optimizer" where its states are copied with the number of steps.
@@ -188,13 +250,14 @@ std::string common_pickle(const Outputs& outputs) {
   for (const auto& [key, value] : arguments_of(outputs)) pickle += pickled_key(key) + value;
   pickle += "ub" + pickled_key("checkpoint_version") + pickled_real(3);
   const bool has_states = has_optimizer_states(outputs);
+  const PickledOptimizerOptions options = optimizer_options(outputs);
   const auto settings =
       has_states && outputs.source != nullptr ? adam_settings(*outputs.source) : std::nullopt;
-  if (settings) pickle += pickled_key("optimizer") + pickled_optimizer(*settings);
+  if (settings) pickle += pickled_key("optimizer") + pickled_optimizer(*settings, options);
   pickle += pickled_key("iteration") + pickled_int(0) + pickled_key("content_metadata") + "}(";
   pickle += pickled_key("singleton_local_shards") + pickled_bool(has_singletons(outputs));
-  // Without this key Megatron-core expects optimizer states in another layout.
-  if (has_states)
+  // Without this key Megatron-core expects distributed states in another layout.
+  if (has_states && options.kind == MegatronOptimizer::kDistributed)
     pickle += pickled_key("distrib_optim_sharding_type") + pickled_key("fully_reshardable");
   return pickle + "uu.";
 }

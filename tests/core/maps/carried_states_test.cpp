@@ -201,6 +201,22 @@ TEST_CASE("optimizer states: torchtitan has no place for master weights") {
   CHECK(mapped.states.at("exp_avg") == mapped.states.at("exp_avg_sq"));
 }
 
+TEST_CASE("optimizer states: Megatron's other optimizers name master weights their own way") {
+  const Seen titan = titan_with_moments();
+  const std::string norm = "decoder.final_layernorm.weight";
+  const auto distributed = names_of_tensors(in_world(titan, "torch_dist"));
+  CHECK(has(distributed, "optimizer.state.param." + norm));
+  const Seen half = in_world(titan, "torch_dist", {"float16_optimizer"});
+  CHECK(has(names_of_tensors(half), "optimizer.state.fp32_param." + norm));
+  CHECK_FALSE(has(names_of_tensors(half), "optimizer.state.param." + norm));
+  const auto full = names_of_tensors(in_world(titan, "torch_dist", {"fp32_optimizer"}));
+  CHECK(full.size() == distributed.size() - distributed.size() / 4);
+  // Each is read again.
+  CHECK(lines_of(in_world(half, "titan", {"apart"})) == lines_of(titan));
+  const Seen fsdp = in_world(half, "fsdp_dtensor");
+  CHECK(has(names_of_tensors(fsdp), "optimizer.state.module.module.module." + norm + ".param"));
+}
+
 TEST_CASE("optimizer states: Hugging Face has no place for them, and each is named") {
   const Seen titan = titan_with_moments();
   const MappedSteps mapped = steps_to(titan, "hf");

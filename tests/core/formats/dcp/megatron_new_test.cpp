@@ -72,3 +72,36 @@ TEST_CASE("Megatron's optimizer: a group for each pair that its loader looks for
   CHECK(kinds.size() == 4);
   CHECK(tree->text(tree->find(tree->root(), "param_state_sharding_type")) == "fully_reshardable");
 }
+
+TEST_CASE("Megatron's optimizer: without distribution it has the groups of its parameters alone") {
+  PickledOptimizerOptions options{MegatronOptimizer::kFloat16};
+  auto tree_of = [&](Bytes& bytes) {
+    bytes =
+        to_bytes("\x80\x02" + pickled_optimizer({250, 0.001, 0.9, 0.95, 1e-8, 0.1}, options) + ".");
+    auto tree = decode_pickle(bytes, "common.pt");
+    REQUIRE(tree.has_value());
+    return std::move(*tree);
+  };
+  Bytes bytes;
+  const PickleTree two = tree_of(bytes);
+  const NodeId adam = two.find(two.root(), "optimizer");
+  CHECK(two.items(two.find(adam, "param_groups")).size() == 2);
+  CHECK(two.kind(two.find(adam, "state")) == NodeKind::kAbsent);
+  CHECK(two.kind(two.find(two.root(), "param_state_sharding_type")) == NodeKind::kAbsent);
+
+  options = {MegatronOptimizer::kFloat32, {true, false}, {false, false}, true};
+  const PickleTree one = tree_of(bytes);
+  CHECK(one.items(one.find(one.root(), "param_groups")).size() == 1);
+  CHECK(one.real(one.find(one.find(one.root(), "state"), "common_step")) == 250);
+
+  options = {};
+  options.is_expert_parallel = true;
+  const PickleTree chained = tree_of(bytes);
+  REQUIRE(chained.items(chained.root()).size() == 4);  // {0: dense, 1: experts}
+  for (const std::size_t value : {1U, 3U}) {
+    const NodeId one_of_two = chained.items(chained.root())[value];
+    const NodeId groups = chained.find(chained.find(one_of_two, "optimizer"), "param_groups");
+    for (const NodeId group : chained.items(groups))
+      CHECK(chained.integer(chained.find(group, "is_expert_parallel")) == (value == 3 ? 1 : 0));
+  }
+}
