@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "core/base/words.h"
@@ -60,6 +62,14 @@ Result<ModelFacts> facts_from_example_checkpoint(const Checkpoint& checkpoint,
 // True for models that multiply by 1 + weight.
 bool are_norms_centred(const ModelFacts& facts) {
   return facts.model_type.starts_with("gemma") || facts.model_type == "qwen3_next";
+}
+
+// True for models whose rotary embedding turns neighbours, and not elements that are half a head
+// apart (transformers 5.24).
+bool are_rotary_pairs_neighbours(const ModelFacts& facts) {
+  constexpr std::string_view kModels[] = {"cohere", "cohere2", "ernie4_5", "ernie4_5_moe",
+                                          "glm",    "glm4",    "helium"};
+  return std::find(std::begin(kModels), std::end(kModels), facts.model_type) != std::end(kModels);
 }
 
 }  // namespace
@@ -136,6 +146,11 @@ std::vector<std::string> mapping_notes(const MappedByOptions& made) {
     notes.push_back(
         "norms multiply by 1 + weight, as in the source: Megatron is told so by "
         "--apply-layernorm-1p");
+  if (are_rotary_pairs_neighbours(made.facts) && mapped.from == "hf" &&
+      (mapped.to == "torch_dist" || mapped.to == "fsdp_dtensor"))
+    notes.push_back(
+        "rotary pairs are neighbours, as in the source: Megatron is told so by "
+        "--rotary-interleaved");
   return notes;
 }
 

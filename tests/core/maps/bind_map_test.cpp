@@ -326,3 +326,68 @@ TEST_CASE("maps: prefixes of wrappers are taken off and what has no row is liste
   CHECK(bound->without_row == std::vector<std::string>{"model.layers.0.surprise"});
   CHECK(bound->rows.size() == 9);
 }
+
+TEST_CASE("maps: norms behind attention do not become the norms before the MLP") {
+  Tensors olmo = llama();
+  for (MapTensor& tensor : olmo) {
+    const std::size_t at = tensor.fqn.find("input_layernorm");
+    if (at != std::string::npos) tensor.fqn.replace(at, 15, "post_feedforward_layernorm");
+  }
+  for (const char* map : {"hf-megatron", "hf-fsdp_dtensor"}) {
+    CAPTURE(map);
+    const Tensors there = there_and_back(map, olmo, small_facts("olmo2"));
+    const Tensors plain = there_and_back(map, llama(), small_facts("llama"));
+    auto has_norm = [](const Tensors& tensors, const std::string& end) {
+      return std::any_of(tensors.begin(), tensors.end(),
+                         [&](const MapTensor& one) { return one.fqn.ends_with(end); });
+    };
+    CHECK(has_norm(there, "self_attention.linear_proj.post_layernorm.weight"));
+    CHECK_FALSE(has_norm(there, "mlp.linear_fc1.layer_norm_weight"));
+    CHECK_FALSE(has_norm(plain, "self_attention.linear_proj.post_layernorm.weight"));
+    CHECK(has_norm(plain, "mlp.linear_fc1.layer_norm_weight"));
+  }
+}
+
+TEST_CASE("maps: torchtitan gets rotary pairs that are neighbours as they are") {
+  const auto titan = map_named("hf-titan");
+  REQUIRE(titan.has_value());
+  for (const char* model : {"llama", "ernie4_5"}) {
+    CAPTURE(model);
+    const ModelFacts facts = small_facts(model);
+    const auto bound = bind_map(*titan, MapDirection::kForward, llama(), facts);
+    REQUIRE(bound.has_value());
+    const bool is_llama = std::string_view(model) == "llama";
+    std::size_t permuted = 0;
+    for (const BoundRow& row : bound->rows) permuted += row.ops.size();
+    CHECK(permuted == (is_llama ? 4U : 0U));  // queries and keys of two layers
+    there_and_back("hf-titan", llama(), facts);
+  }
+}
+
+TEST_CASE("maps: Granite's stacked experts and MiniMax's bias come back under their own names") {
+  Tensors granite = llama();
+  std::erase_if(granite,
+                [](const MapTensor& one) { return one.fqn.find(".mlp.") != std::string::npos; });
+  for (const char* layer : {"model.layers.0.block_sparse_moe.", "model.layers.1.block_sparse_moe."})
+    granite.insert(granite.end(), {{std::string(layer) + "router.layer.weight", {3, 64}},
+                                   {std::string(layer) + "input_linear.weight", {3, 96, 64}},
+                                   {std::string(layer) + "output_linear.weight", {3, 64, 48}}});
+  const Tensors there = there_and_back("hf-megatron", granite, small_facts("granitemoe"));
+  CHECK(shape_in(there, "decoder.layers.mlp.experts.experts.linear_fc1.weight") ==
+        Extents{2, 3, 96, 64});
+  CHECK(shape_in(there, "decoder.layers.pre_mlp_layernorm.weight") == Extents{2, 64});
+
+  Tensors minimax = llama();
+  for (const char* layer : {"model.layers.0.", "model.layers.1."})
+    minimax.push_back({std::string(layer) + "block_sparse_moe.e_score_correction_bias", {3}});
+  const Tensors biased = there_and_back("hf-megatron", minimax, small_facts("minimax_m2"));
+  CHECK(shape_in(biased, "decoder.layers.mlp.router.expert_bias") == Extents{2, 3});
+}
+
+TEST_CASE("maps: a prefix that trainers put before Hugging Face's names is taken off") {
+  Tensors wrapped = llama();
+  for (MapTensor& tensor : wrapped) tensor.fqn.insert(0, "model.");
+  for (const char* map : {"hf-megatron", "hf-titan", "hf-fsdp_dtensor"})
+    CHECK(listed(through(map, MapDirection::kForward, wrapped, small_facts("llama"))) ==
+          listed(through(map, MapDirection::kForward, llama(), small_facts("llama"))));
+}
