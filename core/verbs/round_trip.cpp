@@ -1,8 +1,12 @@
 #include "core/verbs/round_trip.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/compare/tensor_hashes.h"
@@ -42,6 +46,21 @@ std::map<std::string, std::int64_t> rows_without_padding(const MappedSteps& step
   return rows;
 }
 
+// By saved name: the name by which the map reads a tensor, without the prefix of a wrapper.
+std::map<std::string, std::string, std::less<>> names_as_read(const MappedSteps& steps) {
+  if (steps.bound.empty()) return {};
+  const auto& stripped = steps.bound.front().stripped;
+  return {stripped.begin(), stripped.end()};
+}
+
+std::optional<TensorId> find_by_either_name(
+    const Checkpoint& back, std::string_view saved,
+    const std::map<std::string, std::string, std::less<>>& as_read) {
+  if (const auto found = back.find(saved)) return found;
+  const auto read = as_read.find(saved);
+  return read == as_read.end() ? std::nullopt : back.find(read->second);
+}
+
 // Compares the first rows of both, some at a time.
 Result<bool> first_rows_are_equal(const Checkpoint& own, const Checkpoint& back, const Pair& pair,
                                   std::int64_t rows) {
@@ -72,17 +91,19 @@ Result<RoundTripResult> check_round_trip(const Opened& source, const VerbOptions
   SHW_TRY(auto back, open_checkpoint(output, progress));
   RoundTripResult out;
   std::map<std::string, std::int64_t> unpadded;
+  std::map<std::string, std::string, std::less<>> as_read;
   if (needs_map(said, mapping)) {
     SHW_TRY(const MappedByOptions made,
             map_by_options(own, said.to, mapping, {said.leave_out, said.weights_only}));
     out.program = made.steps.from;
     unpadded = rows_without_padding(made.steps);
+    as_read = names_as_read(made.steps);
     SHW_TRY(MappedView view, mapped_view(back, made.steps.from, mapping, progress, &own));
     back = std::move(view.checkpoint);
   }
   std::vector<TensorId> of_own, of_back;
   for (TensorId tensor : own.tensors()) {
-    const auto found = back->find(own.fqn(tensor));
+    const auto found = find_by_either_name(*back, own.fqn(tensor), as_read);
     if (!found) {
       out.without.emplace_back(own.fqn(tensor));
     } else if (!have_equal_dtype_and_shape(own, *back, {tensor, *found})) {

@@ -232,3 +232,19 @@ TEST_CASE("norms are shifted by 1 and nothing else by a path") {
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::kUsage);
 }
+
+TEST_CASE("round trip: a prefix that a trainer put before all names does not hide them") {
+  TemporaryFolder folder;
+  const verbs::Opened source = source_at(kBothSides + "hf");
+  Plan plan = verbs::empty_plan_for(source);
+  plan.format = "dcp";
+  for (TensorId tensor : source.checkpoint->tensors()) {
+    const std::string fqn(source.checkpoint->fqn(tensor));
+    plan.steps.emplace_back(RenameStep{fqn, "model." + fqn});
+  }
+  write_as(source, std::move(plan), folder / "wrapped");
+  convert_to("titan", folder / "wrapped", folder / "titan");
+  const RoundTripResult back = gone_back(folder / "wrapped", "titan", folder / "titan");
+  CHECK(back.equal == source.checkpoint->tensor_count());
+  CHECK(back.without.empty());
+}
