@@ -180,9 +180,9 @@ bool Workbench::busy() const {
   return digest_is_late();
 }
 
-bool Workbench::writes() const {
-  const JobState job = session_.job();
-  return job.running && job.writes;
+bool Workbench::asks_before_closing() const {
+  if (is_asked_before_stopping(session_.job())) return true;
+  return std::ranges::any_of(session_.concurrent_jobs(), is_asked_before_stopping);
 }
 
 OpenTab Workbench::described() const {

@@ -51,8 +51,8 @@ class Workbench {
   void settle();
   // True while something runs that needs frames without events.
   bool busy() const;
-  // True while a job that writes files is running.
-  bool writes() const;
+  // True while a job runs that the user is asked about first.
+  bool asks_before_closing() const;
   // Cancels all jobs, without waiting for their ends.
   void stop_jobs() { session_.apply(CancelCommand{}); }
   // State for the tab strip.
