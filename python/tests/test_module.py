@@ -270,9 +270,9 @@ def running_programs(folder):
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, "SystemExit"], ids=str)
 def test_the_program_ends_with_the_python_that_runs_it(tmp_path, ending):
     with open(tmp_path / "model.safetensors", "wb") as file:  # sparse, and long to read
-        header = b'{"w": {"dtype": "F32", "shape": [%d], "data_offsets": [0, %d]}}' % (1 << 34, 1 << 36)
+        header = b'{"w": {"dtype": "F32", "shape": [%d], "data_offsets": [0, %d]}}' % (1 << 40, 1 << 42)
         file.write(len(header).to_bytes(8, "little") + header)
-        file.truncate(8 + len(header) + (1 << 36))
+        file.truncate(8 + len(header) + (1 << 42))
     code = f"""
 import signal, sys, shardwright as sw
 if {ending == "SystemExit"}:

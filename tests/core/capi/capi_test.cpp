@@ -1,8 +1,11 @@
 // The C interface, as a C program would call it.
 #include <doctest/doctest.h>
 
+#include <sys/stat.h>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <random>
 #include <string>
@@ -11,6 +14,7 @@
 #include "core/capi/shardwright.h"
 #include "core/facts/values/quant_numbers.h"
 #include "core/formats/open.h"
+#include "core/temporary_folder.h"
 
 using namespace shw;
 
@@ -108,6 +112,9 @@ TEST_CASE("a chunk in one run of a file can be mapped, and another cannot") {
 TEST_CASE("what is asked wrongly through C is an error with a code") {
   CHECK(shw_open("/no/such/checkpoint", nullptr) == nullptr);
   CHECK(std::string(shw_last_error()->code) == "system_refused");
+  CHECK(shw_open(nullptr, nullptr) == nullptr);
+  CHECK(std::string(shw_last_error()->code) == "usage");
+  CHECK(shw_public_path(nullptr) == nullptr);
   auto checkpoint = opened(data("torch-2.14/healthy_grid/ckpt"));
   const auto refuses = [](int status) {
     return status == -1 && std::string(shw_last_error()->code) == "usage";
@@ -132,6 +139,36 @@ TEST_CASE("what is asked wrongly through C is an error with a code") {
   CHECK(refuses(shw_read(checkpoint.get(), cube, start.data(), stop.data(), room.data(), 0)));
 }
 
+TEST_CASE("secrets of a URL are in no error through C") {
+  const std::string secret = "http://me:hunter2@127.0.0.1:1/model/x.safetensors?sig=hunter3";
+  const auto error_has_secret = [] {
+    const shw_error* error = shw_last_error();
+    const std::string said = std::string(error->message) + error->file + error->advice;
+    return said.find("hunter") != said.npos;
+  };
+  CHECK(std::string(shw_public_path(secret.c_str())) == "http://127.0.0.1:1/model/x.safetensors");
+  CHECK(std::string(shw_public_path("/runs/a?b@c")) == "/runs/a?b@c");
+  shw_options options{};
+  options.size = sizeof options;
+  options.spec = secret.c_str();
+  CHECK(shw_open(data("torch-2.14/healthy_grid/ckpt").c_str(), &options) == nullptr);
+  CHECK(!error_has_secret());
+  CHECK(shw_open("http://me:hunter2@127.0.0.1:1/run/@latest", nullptr) == nullptr);
+  CHECK(!error_has_secret());
+}
+
+TEST_CASE("an ssh that takes no more requests is an error through C, not a signal") {
+  // It closes its stdin, then agrees to speak SFTP 3: the next request meets a closed pipe.
+  const TemporaryFolder folder;
+  const std::string ssh = folder / "ssh";
+  std::ofstream(ssh) << "#!/bin/sh\nexec <&-\nprintf '\\0\\0\\0\\5\\2\\0\\0\\0\\3'\nsleep 1\n";
+  ::chmod(ssh.c_str(), 0755);
+  ::setenv("SHARDWRIGHT_SSH", ssh.c_str(), 1);
+  CHECK(shw_open("ssh://host/runs/step_1", nullptr) == nullptr);
+  ::unsetenv("SHARDWRIGHT_SSH");
+  CHECK(std::string(shw_last_error()->message) == "the connection of ssh has ended");
+}
+
 TEST_CASE("answers through C are those of the program") {
   auto checkpoint = opened(data("torch-2.14/healthy_grid/ckpt"));
   for (auto* ask : {shw_info, shw_list}) {
@@ -139,6 +176,10 @@ TEST_CASE("answers through C are those of the program") {
     REQUIRE(text != nullptr);
     CHECK(std::string(text.get()).find("\"schema\"") != std::string::npos);
   }
+  Text shown(shw_show(checkpoint.get(), 0));
+  REQUIRE(shown != nullptr);
+  CHECK(std::string(shown.get()).find("\"runs\"") != std::string::npos);
+  CHECK(shw_show(checkpoint.get(), 1 << 20) == nullptr);
   Text found(shw_check(checkpoint.get(), 1));
   REQUIRE(found != nullptr);
   CHECK(std::string(found.get()).find("\"depth\": \"data\"") != std::string::npos);
