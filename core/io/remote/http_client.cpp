@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <unistd.h>
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "core/base/letter_case.h"
 #include "core/base/progress.h"
@@ -49,6 +51,7 @@ class CurlSessions {
  public:
   std::unique_ptr<CurlSession> take(const CurlLibrary& curl) {
     std::lock_guard lock(guard_);
+    leave_to_parent();
     if (idle_.empty()) return std::make_unique<CurlSession>(curl);
     auto session = std::move(idle_.back());
     idle_.pop_back();
@@ -60,8 +63,17 @@ class CurlSessions {
   }
 
  private:
+  // In a process that was forked since, the connections are the parent's: closing them would end
+  // them there.
+  void leave_to_parent() {
+    if (std::exchange(owner_, ::getpid()) == ::getpid()) return;
+    for (auto& session : idle_) static_cast<void>(session.release());
+    idle_.clear();
+  }
+
   std::mutex guard_;
   std::vector<std::unique_ptr<CurlSession>> idle_;
+  pid_t owner_ = ::getpid();
 };
 
 // Never destroyed, because a thread may still be reading when the program ends.

@@ -48,6 +48,8 @@ class SshProcess {
   SshProcess& operator=(const SshProcess&) = delete;
   ~SshProcess();  // closes the pipes and waits
 
+  // False in a process that was forked since: the child of its parent is not its own.
+  bool is_own() const;
   int from() const { return from_; }
   int to() const { return to_; }
   int errors() const { return errors_; }  // -1 without `reads_errors`
@@ -55,11 +57,11 @@ class SshProcess {
   int finish();
 
  private:
-  SshProcess(pid_t pid, int from, int to, int errors)
-      : pid_(pid), from_(from), to_(to), errors_(errors) {}
+  SshProcess(pid_t pid, int from, int to, int errors);
   void close_pipes();
   pid_t pid_;
   int from_, to_, errors_;
+  pid_t owner_;
 };
 
 }  // namespace shw
