@@ -63,17 +63,17 @@ class CurlSessions {
   }
 
  private:
-  // In a fork the connections are the parent's. Closing them would end its sessions of TLS, so they
-  // are only forgotten.
+  // In a process that was forked since, the connections are the parent's: closing them would end
+  // them there.
   void leave_to_parent() {
-    if (std::exchange(process_, ::getpid()) == ::getpid()) return;
+    if (std::exchange(owner_, ::getpid()) == ::getpid()) return;
     for (auto& session : idle_) static_cast<void>(session.release());
     idle_.clear();
   }
 
-  pid_t process_ = ::getpid();
   std::mutex guard_;
   std::vector<std::unique_ptr<CurlSession>> idle_;
+  pid_t owner_ = ::getpid();
 };
 
 // Never destroyed, because a thread may still be reading when the program ends.

@@ -111,7 +111,7 @@ Result<Bytes> SftpClient::receive_packet(int seconds) {
 
 Status SftpClient::exchange(std::vector<SftpRequest> requests, const Take& take) {
   std::lock_guard lock(guard_);
-  if (is_broken_) return broken("the connection of ssh has ended");
+  if (is_broken()) return broken("the connection of ssh has ended");
   const int stall = stall_seconds(kSftpStallSeconds);
   std::unordered_map<std::uint32_t, std::size_t> asked;
   std::size_t next = 0;

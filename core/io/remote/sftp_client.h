@@ -37,8 +37,9 @@ class SftpClient {
   Status exchange(std::vector<SftpRequest> requests, const Take& take);
   // Sends a single request.
   Result<SftpAnswer> ask(SftpRequest request);
-  // True once the connection is lost. A call that was cancelled does not break it.
-  bool is_broken() const { return is_broken_; }
+  // True once the connection is lost, and in a process that was forked since: answers would reach
+  // either of the two. A call that was cancelled does not break it.
+  bool is_broken() const { return is_broken_ || !process_.is_own(); }
 
  private:
   SftpClient(SshProcess process, RemotePlace place)

@@ -212,25 +212,31 @@ Result<int> run_ssh(std::vector<std::string> words, bool controls_stdin,
   return exit_code;
 }
 
+SshProcess::SshProcess(pid_t pid, int from, int to, int errors)
+    : pid_(pid), from_(from), to_(to), errors_(errors), owner_(::getpid()) {}
+
+bool SshProcess::is_own() const {
+  return owner_ == ::getpid();
+}
+
 SshProcess::SshProcess(SshProcess&& other) noexcept
     : pid_(std::exchange(other.pid_, 0)),
-      parent_(other.parent_),
       from_(std::exchange(other.from_, -1)),
       to_(std::exchange(other.to_, -1)),
-      errors_(std::exchange(other.errors_, -1)) {}
+      errors_(std::exchange(other.errors_, -1)),
+      owner_(other.owner_) {}
 
 SshProcess::~SshProcess() {
-  if (!is_own()) pid_ = 0;
+  if (!is_own()) {
+    close_pipes();
+    return;
+  }
   if (pid_ > 0) {
     ::kill(pid_, SIGTERM);
     close_pipes();
     if (!ends_soon(pid_)) ::kill(pid_, SIGKILL);
   }
   finish();
-}
-
-bool SshProcess::is_own() const {
-  return parent_ == ::getpid();
 }
 
 void SshProcess::close_pipes() {

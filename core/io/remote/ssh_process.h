@@ -4,7 +4,6 @@
 #pragma once
 
 #include <sys/types.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <string>
@@ -47,22 +46,22 @@ class SshProcess {
   SshProcess& operator=(SshProcess&&) = delete;
   SshProcess(const SshProcess&) = delete;
   SshProcess& operator=(const SshProcess&) = delete;
-  ~SshProcess();  // closes the pipes and waits; after a fork only the process that started it waits
+  ~SshProcess();  // closes the pipes and waits
 
+  // False in a process that was forked since: the child of its parent is not its own.
+  bool is_own() const;
   int from() const { return from_; }
   int to() const { return to_; }
   int errors() const { return errors_; }  // -1 without `reads_errors`
-  // False in a fork of the process that started it: both would read the same answers.
-  bool is_own() const;
   // Closes the child's stdin and waits; returns its exit code, 255 if ssh itself failed.
   int finish();
 
  private:
-  SshProcess(pid_t pid, int from, int to, int errors)
-      : pid_(pid), from_(from), to_(to), errors_(errors) {}
+  SshProcess(pid_t pid, int from, int to, int errors);
   void close_pipes();
-  pid_t pid_, parent_ = ::getpid();
+  pid_t pid_;
   int from_, to_, errors_;
+  pid_t owner_;
 };
 
 }  // namespace shw

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -96,6 +97,23 @@ TEST_CASE("sftp: a wait for the host ends with its job, and the connection stays
   CHECK(text_of_file(*opened->directory, "a") == "first file");
   CHECK(text_of_file(*opened->directory, "b") == "second file");
   CHECK(host.servers().size() == 1);
+}
+
+TEST_CASE("sftp: a forked process logs in itself, and leaves the connection to its parent" *
+          doctest::skip(!has_server())) {
+  const SftpHost host;
+  const auto opened = open_remote(host.url());
+  REQUIRE(opened);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool is_read = text_of_file(*opened->directory, "a") == "first file";
+    ::_exit(is_read && host.servers().size() == 2 ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(text_of_file(*opened->directory, "b") == "second file");
+  CHECK(host.servers().size() == 2);
 }
 
 TEST_CASE("open_remote: a folder that has changed is listed anew after forget_listings" *
