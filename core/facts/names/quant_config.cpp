@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/json.h"
+#include "core/base/letter_case.h"
+#include "core/base/parse_text.h"
 #include "core/facts/reference/model_config.h"
 #include "core/formats/common/python_json.h"
 
@@ -100,17 +102,92 @@ void read_companions(const Json& object, QuantConfig& config) {
     config.has_group_order = true;
   if (auto reorders = object.find("desc_act"); reorders != object.end() && reorders->is_boolean())
     config.has_group_order = reorders->get<bool>();
-  config.has_zero_points = all_groups_agree(object, "weights", [](const Json& weights) {
-    return weights.value("symmetric", Json()) == false;
-  });
+  for (const bool value : {true, false}) {
+    if (all_groups_agree(object, "weights", [&](const Json& weights) {
+          return weights.value("symmetric", Json()) == value;
+        }))
+      config.has_zero_points = !value;
+    if (all_groups_agree(object, "weights", [&](const Json& weights) {
+          return weights.value("type", Json()) == (value ? "float" : "int");
+        }))
+      config.has_float_weights = value;
+  }
+  config.has_scale_per_row =
+      config.method == "fbgemm_fp8" || all_groups_agree(object, "weights", [](const Json& weights) {
+        return weights.value("strategy", Json()) == "channel";
+      });
+  if (auto symmetric = object.find("sym"); symmetric != object.end() && symmetric->is_boolean())
+    config.is_symmetric = symmetric->get<bool>();
+}
+
+// Adds what modules have of their own: {"model.layers.0.up_proj": {"bits": 8}, "lm_head": false}.
+// AutoRound's names may be patterns, and say 16 bits of modules that are not quantised.
+void read_modules(const Json& object, QuantConfig& config) {
+  constexpr std::int64_t kNotQuantised = 16;
+  for (const auto& [module, own] : object.items()) {
+    if (own == false) config.unconverted.push_back(module);
+    if (!own.is_object()) continue;
+    const auto bits = quant_size(own, "bits");
+    const bool is_literal = module.find_first_of("*?[(\\^$+|") == std::string::npos;
+    if (bits && *bits >= kNotQuantised) {
+      if (is_literal)
+        config.unconverted.push_back(module);
+      else
+        config.has_patterns = true;
+      continue;
+    }
+    const Json mode = own.value("mode", Json());
+    if (is_literal)
+      config.modules[module] = {mode.is_string() ? mode.get<std::string>() : "", bits,
+                                quant_size(own, "group_size")};
+    else
+      config.has_overrides = true;
+  }
+}
+
+// AutoRound packs as GPTQ, AWQ or compressed-tensors do. Its own packing is that of GPTQ with whole
+// zero points; groups are always in order.
+void read_auto_round(const Json& object, QuantConfig& config) {
+  const Json said = object.value("packing_format", Json());
+  const std::string packing = said.is_string() ? said.get<std::string>() : "auto_round:auto_gptq";
+  auto names = [&](std::string_view text) { return packing.find(text) != packing.npos; };
+  if (auto modules = object.find("extra_config"); modules != object.end() && modules->is_object())
+    read_modules(*modules, config);
+  config.has_group_order = false;
+  if (names("llm_compressor"))
+    config.method = "compressed-tensors";
+  else if (names("fp8"))
+    config.method = "fp8";
+  else if (names("mlx"))
+    config.method = "mlx";
+  else if (names("awq"))
+    config.method = "awq";
+  else if (names("gptqmodel") || packing == "auto_round")
+    config.method = "gptq", config.has_whole_zeros = true;
+  else if (names("gptq") || packing == "auto")
+    config.method = "gptq";
+}
+
+// AutoAWQ's "exllama" is repacked when it is loaded; its other versions are stored in their order.
+void read_layout(const Json& object, QuantConfig& config) {
+  constexpr auto kLayouts =
+      std::to_array<std::string_view>({"", "gptq", "gptq_v2", "gemm", "exllama"});
+  auto text = [&](const char* key) {
+    const Json said = object.value(key, Json());
+    return said.is_string() ? lowered(said.get<std::string>()) : std::string();
+  };
+  std::string layout;
+  for (const char* key : {"checkpoint_format", "format", "version"})
+    if (layout.empty()) layout = text(key);
+  config.has_whole_zeros = layout == "gptq_v2";
+  config.has_other_layout = !is_one_of(layout, kLayouts);
 }
 
 QuantConfig quant_config_in(const Json& object) {
   QuantConfig config;
   if (auto method = object.find("quant_method"); method != object.end() && method->is_string())
     config.method = method->get<std::string>();
-  if (auto version = object.find("checkpoint_format"); version != object.end())
-    config.has_whole_zeros = *version == "gptq_v2";
+  read_layout(object, config);
   read_weight_bits(object, config);
   read_companions(object, config);
   config.bits = quant_size(object, "bits");
@@ -131,6 +208,8 @@ QuantConfig quant_config_in(const Json& object) {
   config.has_patterns = config.has_patterns || has_narrow_targets(object);
   if (auto dynamic = object.find("dynamic"); dynamic != object.end())
     config.has_overrides = dynamic->is_object() && !dynamic->empty();
+  if (config.method == "auto-round" || config.method == "intel/auto-round")
+    read_auto_round(object, config);
   return config;
 }
 
@@ -148,16 +227,25 @@ std::optional<Json> read_object(const Directory& directory, const std::string& p
   return std::move(parsed.tree);
 }
 
-std::optional<QuantConfig> quant_config_from_json(const Json& tree) {
-  if (const Json* object = object_in(tree, "quantization_config")) return quant_config_in(*object);
-  if (const Json* object = object_in(tree, "compression_config")) return quant_config_in(*object);
-  const Json* mlx = object_in(tree, "quantization");
-  if (mlx == nullptr) return std::nullopt;
-  QuantConfig config = quant_config_in(*mlx);
+QuantConfig quant_config_of_mlx(const Json& object) {
+  QuantConfig config = quant_config_in(object);
   config.method = "mlx";
-  for (const auto& [key, value] : mlx->items())
-    config.has_overrides = config.has_overrides || value.is_object();
+  if (auto mode = object.find("mode"); mode != object.end() && mode->is_string())
+    config.mode = mode->get<std::string>();
+  read_modules(object, config);
   return config;
+}
+
+std::optional<QuantConfig> quant_config_from_json(const Json& tree) {
+  // MLX writes its settings under both keys, or leaves those of the model that it converted.
+  if (const Json* of_mlx = object_in(tree, "quantization"); of_mlx && of_mlx->contains("bits"))
+    return quant_config_of_mlx(*of_mlx);
+  for (const char* key : {"quantization_config", "compression_config"}) {
+    if (const Json* object = object_in(tree, key)) return quant_config_in(*object);
+  }
+  if (const Json* of_mlx = object_in(tree, "quantization")) return quant_config_of_mlx(*of_mlx);
+  const Json* text = object_in(tree, "text_config");
+  return text != nullptr ? quant_config_from_json(*text) : std::nullopt;
 }
 
 // Reads {"quantization": {"quant_algo": "NVFP4", "group_size": 16, "exclude_modules": [...]}}. With
@@ -188,6 +276,18 @@ std::optional<QuantConfig> quant_config_from_file(const Directory& directory,
 }
 
 }  // namespace
+
+QuantSettings settings_of(const QuantConfig& config, std::string_view module) {
+  QuantSettings settings = config;
+  const auto own = config.modules.find(module);
+  if (own == config.modules.end()) return settings;
+  const QuantConfig::OfModule& of = own->second;
+  if (of.bits) settings.bits = of.bits;
+  if (of.group) settings.group = of.group;
+  // MLX writes no mode for its first one.
+  if (of.bits || !of.mode.empty()) settings.mode = of.mode;
+  return settings;
+}
 
 std::optional<QuantConfig> read_quant_config(const Directory& directory) {
   if (const auto tree = read_object(directory, kConfigFile)) {

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,24 +14,43 @@
 
 namespace shw {
 
-struct QuantConfig {
+// What says how the numbers of a module are stored.
+struct QuantSettings {
   // "fp8", "gptq", "awq", "compressed-tensors", "bitsandbytes", "mxfp4", "mlx" or "modelopt".
+  // AutoRound's is that of its packing_format.
   std::string method;
-  std::string file = "config.json";         // the file with these settings
+  std::string mode;                         // MLX: "affine", "mxfp4", "mxfp8", "nvfp4"
   std::optional<std::int64_t> bits, group;  // group -1: a whole row
   // Set for bitsandbytes (load_in_8bit) and compressed-tensors (config_groups) if all modules share
   // the value.
   std::optional<std::int64_t> weight_bits, weight_group;
+  std::optional<bool> has_float_weights;  // compressed-tensors and Model Optimizer: of all groups
+  bool has_scale_per_row = false;         // compressed-tensors ("channel") and FBGEMM
   std::optional<std::array<std::int64_t, 2>> block;  // "weight_block_size"
-  std::vector<std::string> unconverted;  // modules that are not quantised, by literal name
-  bool has_patterns = false;             // patterns also exclude modules
-  bool has_overrides = false;            // some modules have their own bits or groups
-  bool has_static_inputs = false;        // scales of the inputs are stored, not computed
-  bool has_zero_points = false;          // compressed-tensors: weights are not symmetric
+  bool has_overrides = false;           // some modules have bits or groups that are not known
+  std::optional<bool> has_zero_points;  // compressed-tensors: weights are not symmetric
+  std::optional<bool> is_symmetric;     // GPTQ: the zero points are those in the middle
   // Groups follow an order that is stored (desc_act of GPTQ, actorder of compressed-tensors).
   std::optional<bool> has_group_order;
-  bool has_whole_zeros = false;  // GPTQ: stored zero points are not decremented by one
+  bool has_whole_zeros = false;   // GPTQ: stored zero points are not decremented by one
+  bool has_other_layout = false;  // GPTQ and AWQ: packed in the order of one kernel
 };
+
+struct QuantConfig : QuantSettings {
+  // What a module has instead of the shared settings.
+  struct OfModule {
+    std::string mode;
+    std::optional<std::int64_t> bits, group;
+  };
+
+  std::string file = "config.json";      // the file with these settings
+  std::vector<std::string> unconverted;  // modules that are not quantised, by literal name
+  bool has_patterns = false;             // patterns also exclude modules
+  bool has_static_inputs = false;        // scales of the inputs are stored, not computed
+  std::map<std::string, OfModule, std::less<>> modules;  // by literal name
+};
+
+QuantSettings settings_of(const QuantConfig& config, std::string_view module);
 
 // Files of TensorRT Model Optimizer, AutoGPTQ and AutoAWQ, which do not change config.json.
 inline constexpr std::array<const char*, 3> kQuantisationFiles{

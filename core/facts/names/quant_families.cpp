@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
 #include <ranges>
 #include <set>
 #include <utility>
@@ -12,10 +13,12 @@
 namespace shw {
 namespace {
 
+bool is_of_method(const QuantScheme& scheme, std::string_view method) {
+  return is_one_of(method, split_at(scheme.methods, '|'));
+}
+
 bool is_declared_method(const QuantScheme& scheme, const std::optional<QuantConfig>& config) {
-  if (!config) return false;
-  const auto methods = split_at(scheme.methods, '|');
-  return std::find(methods.begin(), methods.end(), config->method) != methods.end();
+  return config && is_of_method(scheme, config->method);
 }
 
 bool is_companion_ending(const QuantScheme& scheme, std::string_view fqn) {
@@ -57,13 +60,31 @@ bool can_be_weight(const CheckInput& input, const QuantScheme& scheme, TensorId 
          !is_companion_ending(scheme, fqn);
 }
 
+// Per companion the dtype that three of four weights have; nullopt if there is none.
+std::vector<std::optional<Dtype>> usual_dtypes(const Checkpoint& c, const QuantFamily& family) {
+  std::vector<std::optional<Dtype>> usual;
+  for (std::size_t k = 0; k < family.scheme->companions.size(); ++k) {
+    std::map<Dtype, std::size_t> counts;
+    std::size_t all = 0;
+    for (const QuantPair& pair : family.pairs) {
+      if (!pair.beside[k]) continue;
+      ++counts[c.dtype(*pair.beside[k])];
+      ++all;
+    }
+    usual.emplace_back();
+    for (const auto& [dtype, count] : counts)
+      if (count * 4 >= all * 3) usual.back() = dtype;
+  }
+  return usual;
+}
+
 // A scheme is in use if a weight has its marker or the config names it. If only its scale
 // distinguishes a weight, it belongs to the scheme of that scale; without companions, to the first
 // scheme in use.
 QuantFamily family_of(const CheckInput& input, const QuantScheme& scheme, bool is_said,
                       const std::set<TensorId>& taken) {
   const Checkpoint& c = input.checkpoint;
-  QuantFamily family{&scheme, is_said, {}, {}};
+  QuantFamily family{&scheme, is_said, {}, {}, {}};
   std::vector<QuantPair> without_any;
   std::size_t marked = 0, of_others = 0;
   for (TensorId tensor : each_tensor(input)) {
@@ -71,6 +92,9 @@ QuantFamily family_of(const CheckInput& input, const QuantScheme& scheme, bool i
     QuantPair pair = make_quant_pair(c, scheme, tensor);
     const bool has_any = std::any_of(pair.beside.begin(), pair.beside.end(),
                                      [](const auto& one) { return one.has_value(); });
+    const bool has_marker =
+        scheme.marker.empty() || c.find(pair.stem + std::string(scheme.marker)).has_value();
+    if (scheme.needs_marker && !has_marker) continue;
     if (scheme.is_of_scale != nullptr && !has_any) {
       without_any.push_back(std::move(pair));
       continue;
@@ -80,14 +104,13 @@ QuantFamily family_of(const CheckInput& input, const QuantScheme& scheme, bool i
       ++of_others;
       continue;
     }
-    const bool has_marker =
-        scheme.marker.empty() || c.find(pair.stem + std::string(scheme.marker)).has_value();
     marked += has_marker && has_any ? 1 : 0;
     family.pairs.push_back(std::move(pair));
   }
   if (marked > 0 || (is_said && of_others == 0 && !scheme.marker.empty()))
     std::ranges::move(without_any, std::back_inserter(family.pairs));
   if (marked == 0 && !is_said) family.pairs.clear();
+  family.usual_dtypes = usual_dtypes(c, family);
   return family;
 }
 
@@ -127,6 +150,25 @@ void add_orphans(const CheckInput& input, const std::set<TensorId>& taken, Quant
 }
 
 }  // namespace
+
+bool is_of_other_method(const QuantFamily& family, std::string_view method) {
+  constexpr auto kForms = std::to_array<QuantForm>(
+      {QuantForm::kGrouped, QuantForm::kNf, QuantForm::kInt8Rows, QuantForm::kMlx});
+  const bool is_unmistakable = std::ranges::find(kForms, family.scheme->form) != kForms.end();
+  return is_unmistakable && !is_of_method(*family.scheme, method) &&
+         std::ranges::any_of(quant_schemes(), [&](const QuantScheme& scheme) {
+           return is_of_method(scheme, method);
+         });
+}
+
+bool has_codes_in_floats(const Checkpoint& checkpoint, TensorId tensor) {
+  const ExtentsView shape = checkpoint.shape(tensor);
+  if (shape.size() != 2 || shape[1] != 1 ||
+      !is_among(checkpoint.dtype(tensor), CompanionDtypes::kFloats))
+    return false;
+  const std::string state = std::string(checkpoint.fqn(tensor)) + ".quant_state.bitsandbytes__";
+  return checkpoint.find(state + "nf4").has_value() || checkpoint.find(state + "fp4").has_value();
+}
 
 std::vector<QuantFamily> quant_families(const CheckInput& input,
                                         const std::optional<QuantConfig>& config) {

@@ -25,6 +25,7 @@ struct QuantFamily {
   const QuantScheme* scheme = nullptr;
   bool is_said = false;  // named in config.json
   std::vector<QuantPair> pairs;
+  std::vector<std::optional<Dtype>> usual_dtypes;  // per companion: of three of four weights
   struct Orphan {
     TensorId companion{};
     std::string weight;                   // name that the missing weight would have
@@ -32,6 +33,13 @@ struct QuantFamily {
   };
   std::vector<Orphan> orphans;
 };
+
+// True if the config names the method of other schemes, although names and dtypes tell how the
+// family is packed: no loader of that method finds these tensors.
+bool is_of_other_method(const QuantFamily& family, std::string_view method);
+
+// True for codes in the bytes of floats (bnb_4bit_quant_storage), which are not numbers.
+bool has_codes_in_floats(const Checkpoint& checkpoint, TensorId tensor);
 
 std::vector<QuantFamily> quant_families(const CheckInput& input,
                                         const std::optional<QuantConfig>& config);

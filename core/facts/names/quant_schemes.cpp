@@ -23,6 +23,9 @@ bool is_bytes(Dtype dtype, ExtentsView shape) {
 bool is_byte_column(Dtype dtype, ExtentsView shape) {
   return shape.size() == 2 && shape[1] == 1 && dtype == Dtype::kUint8;
 }
+bool is_float_column(Dtype dtype, ExtentsView shape) {
+  return shape.size() == 2 && shape[1] == 1 && is_among(dtype, CompanionDtypes::kFloats);
+}
 bool is_int8_matrix(Dtype dtype, ExtentsView shape) {
   return shape.size() == 2 && dtype == Dtype::kInt8;
 }
@@ -81,98 +84,110 @@ bool has_scale_of_groups_first(const Checkpoint& c, TensorId weight, TensorId sc
 }
 
 using enum CompanionNeed;
+using enum CompanionDtypes;
+constexpr CompanionDtypes kScaleDtypes = kFloats | kExponents, kIndices = kInt32s | kInt64s,
+                          kPoints = kInt8s | kInt32s | kInt64s | kFloats;
 constexpr QuantCompanion kScaled[] = {
-    {".weight_scale_inv|.weight_scale|.scale_weight|.scale", kAlways, true, scale_of_bytes},
-    {".input_scale|.activation_scale", kAsOthers, true, nullptr},
+    {".weight_scale_inv|.weight_scale|.scale_weight|.scale", kAlways, true, scale_of_bytes,
+     kScaleDtypes},
+    {".input_scale|.activation_scale", kAsOthers, true, nullptr, kFloats},
 };
 // Names for fused experts, which are parameters and not modules.
 constexpr QuantCompanion kScaledParameter[] = {
-    {"_scale_inv|_scale", kAlways, true, scale_of_bytes},
+    {"_scale_inv|_scale", kAlways, true, scale_of_bytes, kScaleDtypes},
 };
 constexpr QuantCompanion kPacked[] = {
-    {".weight_scale", kAlways, true, scale_of_packed},
-    {".weight_shape", kAlways, false, nullptr},
-    {".weight_zero_point", kAsOthers, false, nullptr},
-    {".weight_g_idx", kAsOthers, false, nullptr},
+    {".weight_scale", kAlways, true, scale_of_packed, kFloats},
+    {".weight_shape", kAlways, false, two_numbers, kIndices},
+    {".weight_zero_point", kAsOthers, false, nullptr, kInt8s | kInt32s},
+    {".weight_g_idx", kAsOthers, false, nullptr, kInt32s},
 };
 constexpr QuantCompanion kPackedBytes[] = {
-    {".weight_scale", kAlways, true, scale_of_nvfp4},
-    {".weight_global_scale", kAlways, true, single_number},
-    {".input_global_scale", kAsOthers, true, nullptr},
+    {".weight_scale", kAlways, true, scale_of_nvfp4, kFloat8s},
+    {".weight_global_scale", kAlways, true, single_number, kFloats},
+    {".input_global_scale", kAsOthers, true, nullptr, kFloats},
 };
 constexpr QuantCompanion kGrouped[] = {
-    {".scales", kAlways, true, scales_of_groups},
-    {".qzeros", kAlways, false, zeros_of_groups},
-    {".g_idx", kAsOthers, false, one_per_row_of_gptq},
+    {".scales", kAlways, true, scales_of_groups, kFloats},
+    {".qzeros", kAlways, false, zeros_of_groups, kInt32s},
+    {".g_idx", kAsOthers, false, one_per_row_of_gptq, kInt32s},
 };
 constexpr QuantCompanion kNf4[] = {
-    {".weight.absmax", kAlways, false, absmax_of_blocks},
-    {".weight.quant_map", kAlways, false, nullptr},
+    {".weight.absmax", kAlways, false, absmax_of_blocks, kFloats | kBytes},
+    {".weight.quant_map", kAlways, false, table_of_nf4, kFloats},
     {".weight.quant_state.bitsandbytes__nf4|.weight.quant_state.bitsandbytes__fp4", kAlways, false,
-     nullptr},
-    {".weight.nested_absmax", kOfBytes, true, nullptr},
-    {".weight.nested_quant_map", kOfBytes, false, nullptr},
+     nullptr, kBytes},
+    {".weight.nested_absmax", kOfBytes, true, nullptr, kFloats},
+    {".weight.nested_quant_map", kOfBytes, false, table_of_bytes, kFloats},
 };
 constexpr QuantCompanion kInt8Rows[] = {
-    {".SCB", kAlways, true, one_per_row},
-    {".weight_format", kAsOthers, false, nullptr},
+    {".SCB", kAlways, true, one_per_row, kFloats},
+    {".weight_format", kAsOthers, false, nullptr, kAny},
 };
-constexpr QuantCompanion kMxBlocks[] = {{"_scales", kAlways, false, scale_of_mx_blocks}};
+constexpr QuantCompanion kMxBlocks[] = {
+    {"_scales", kAlways, false, scale_of_mx_blocks, kExponents},
+};
 constexpr QuantCompanion kMxFp8[] = {
-    {".weight_scale|.weight_scale_inv", kAlways, false, scale_of_mxfp8},
+    {".weight_scale|.weight_scale_inv", kAlways, false, scale_of_mxfp8, kExponents},
 };
-constexpr QuantCompanion kMxFp4[] = {{".weight_scale", kAlways, false, scale_of_mxfp4}};
+constexpr QuantCompanion kMxFp4[] = {
+    {".weight_scale", kAlways, false, scale_of_mxfp4, kExponents},
+};
 constexpr QuantCompanion kTwoLevels[] = {
-    {".weight_scale", kAlways, true, scale_of_nvfp4},
-    {".weight_scale_2", kAlways, true, single_number},
-    {".input_scale", kAsOthers, true, nullptr},
+    {".weight_scale", kAlways, true, scale_of_nvfp4, kFloat8s},
+    {".weight_scale_2", kAlways, true, single_number, kFloats},
+    {".input_scale", kAsOthers, true, nullptr, kFloats},
 };
 constexpr QuantCompanion kTwoLevelsParameter[] = {
-    {"_weight_scale", kAlways, true, scale_of_nvfp4},
-    {"_weight_scale_2", kAlways, true, single_number},
-    {"_input_scale", kAsOthers, true, nullptr},
+    {"_weight_scale", kAlways, true, scale_of_nvfp4, kFloat8s},
+    {"_weight_scale_2", kAlways, true, single_number, kFloats},
+    {"_input_scale", kAsOthers, true, nullptr, kFloats},
 };
 // torchao's names for the parts of a parameter W: _W_qdata, _W_scale in safetensors; W.qdata and
 // W.scale where it was saved with its class, by torch.save or DCP. Before torchao 0.15:
 // W.tensor_impl.int_data or packed_weight.
 constexpr QuantCompanion kTorchao[] = {
-    {"_scale|.scale", kAsOthers, true, nullptr},
-    {"_zero_point|.zero_point", kAsOthers, false, nullptr},
-    {"_act_pre_scale|.act_pre_scale", kOptional, true, nullptr},
+    {"_scale|.scale", kAsOthers, true, nullptr, kFloats},
+    {"_zero_point|.zero_point", kAsOthers, false, nullptr, kPoints},
+    {"_act_pre_scale|.act_pre_scale", kOptional, true, nullptr, kFloats},
 };
-constexpr QuantCompanion kTorchaoMxFp8[] = {{"_scale|.scale", kAlways, false, scale_of_mxfp8}};
-constexpr QuantCompanion kTorchaoMxFp4[] = {{"_scale|.scale", kAlways, false, scale_of_mxfp4}};
+constexpr QuantCompanion kTorchaoMxFp8[] = {
+    {"_scale|.scale", kAlways, false, scale_of_mxfp8, kExponents},
+};
+constexpr QuantCompanion kTorchaoMxFp4[] = {
+    {"_scale|.scale", kAlways, false, scale_of_mxfp4, kExponents},
+};
 // No factor of elements: scales in the order of a GPU kernel are padded with zeros.
 constexpr QuantCompanion kTorchaoNvFp4[] = {
-    {"_scale|.scale", kAlways, false, scale_of_nvfp4},
-    {"_per_tensor_scale|.per_tensor_scale", kAsOthers, true, nullptr},
-    {"_act_per_tensor_scale|.act_per_tensor_scale", kAsOthers, true, nullptr},
+    {"_scale|.scale", kAlways, false, scale_of_nvfp4, kFloat8s},
+    {"_per_tensor_scale|.per_tensor_scale", kAsOthers, true, nullptr, kFloats},
+    {"_act_per_tensor_scale|.act_per_tensor_scale", kAsOthers, true, nullptr, kFloats},
 };
 constexpr QuantCompanion kTorchaoInt4[] = {
-    {"_scale|.scale", kAlways, true, one_per_group_and_row},
-    {"_zero_point|.zero_point", kAlways, false, one_per_group_and_row},
-    {"_act_pre_scale|.act_pre_scale", kOptional, true, nullptr},
+    {"_scale|.scale", kAlways, true, one_per_group_and_row, kFloats},
+    {"_zero_point|.zero_point", kAlways, false, one_per_group_and_row, kInt8s | kFloats},
+    {"_act_pre_scale|.act_pre_scale", kOptional, true, nullptr, kFloats},
 };
 constexpr QuantCompanion kTorchaoTiles[] = {
-    {"_scale_and_zero|.scale_and_zero", kAlways, false, scale_and_zero_of_tiles},
-    {"_act_pre_scale|.act_pre_scale", kOptional, true, nullptr},
+    {"_scale_and_zero|.scale_and_zero", kAlways, false, scale_and_zero_of_tiles, kFloats},
+    {"_act_pre_scale|.act_pre_scale", kOptional, true, nullptr, kFloats},
 };
 // quanto splits NAME.weight into NAME.weight._data and companions; input_scale and output_scale are
 // of activations.
 constexpr QuantCompanion kQuanto[] = {
-    {"._scale", kAlways, true, nullptr},
-    {"._shift", kAsOthers, false, nullptr},
+    {"._scale", kAlways, true, nullptr, kFloats},
+    {"._shift", kAsOthers, false, nullptr, kPoints | kBytes},
 };
 constexpr QuantCompanion kMlx[] = {
-    {".scales", kAlways, true, scales_of_mlx},
-    {".biases", kOfFloats, false, scales_of_mlx},
+    {".scales", kAlways, true, scales_of_mlx, kFloats | kExponents | kFloat8s},
+    {".biases", kOfFloats, false, scales_of_mlx, kFloats},
 };
 
 // llama.cpp multiplies the products of an NVFP4 weight by the number next to it, or by one number
 // per expert. Its own quantiser writes blocks without such a number.
 constexpr QuantCompanion kGgufNvFp4[] = {
-    {".scale", kOptional, true, nullptr},
-    {".input_scale", kOptional, true, nullptr},
+    {".scale", kOptional, true, nullptr, kFloats},
+    {".input_scale", kOptional, true, nullptr, kFloats},
 };
 
 constexpr QuantScheme kSchemes[] = {
@@ -185,6 +200,15 @@ constexpr QuantScheme kSchemes[] = {
      .codec = "GGUF NVFP4"},
     {"bitsandbytes 4-bit", "bitsandbytes", ".weight", is_byte_column, kNf4, ".weight.absmax",
      QuantForm::kNf},
+    // bnb_4bit_quant_storage: codes in the bytes of floats, so that FSDP can shard them.
+    {.title = "bitsandbytes 4-bit",
+     .methods = "bitsandbytes",
+     .weight = ".weight",
+     .is_weight = is_float_column,
+     .companions = kNf4,
+     .marker = ".weight.absmax",
+     .form = QuantForm::kNf,
+     .needs_marker = true},
     {"bitsandbytes int8", "bitsandbytes", ".weight", is_int8_matrix, kInt8Rows, ".SCB",
      QuantForm::kInt8Rows},
     {"NVFP4", "modelopt", ".weight", is_bytes, kTwoLevels, ".weight_scale_2", QuantForm::kTwoLevels,
@@ -327,6 +351,32 @@ constexpr QuantScheme kSchemes[] = {
 };
 
 }  // namespace
+
+bool is_among(Dtype dtype, CompanionDtypes dtypes) {
+  const auto has = [&](CompanionDtypes kind) {
+    return (static_cast<unsigned>(dtypes) & static_cast<unsigned>(kind)) != 0;
+  };
+  switch (dtype) {
+    case Dtype::kFloat32:
+    case Dtype::kFloat16:
+    case Dtype::kBfloat16:
+      return has(kFloats);
+    case Dtype::kFloat8E8m0fnu:
+      return has(kExponents);
+    case Dtype::kFloat8E4m3fn:
+      return has(kFloat8s);
+    case Dtype::kUint8:
+      return has(kExponents) || has(kFloat8s) || has(kBytes);
+    case Dtype::kInt8:
+      return has(kInt8s);
+    case Dtype::kInt32:
+      return has(kInt32s);
+    case Dtype::kInt64:
+      return has(kInt64s);
+    default:
+      return dtypes == kAny;
+  }
+}
 
 std::span<const QuantScheme> quant_schemes() {
   return kSchemes;

@@ -19,14 +19,31 @@ enum class CompanionNeed {
   kOptional,  // some weights have it, and loaders do without it
 };
 
+// Sets of dtypes that a companion may have.
+enum class CompanionDtypes : unsigned {
+  kFloats = 1,     // of 16 and 32 bits
+  kExponents = 2,  // F8_E8M0, or its bytes
+  kFloat8s = 4,    // F8_E4M3, or its bytes
+  kInt8s = 8,
+  kInt32s = 16,
+  kInt64s = 32,
+  kBytes = 64,  // without a sign
+  kAny = ~0U,
+};
+constexpr CompanionDtypes operator|(CompanionDtypes a, CompanionDtypes b) {
+  return static_cast<CompanionDtypes>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+bool is_among(Dtype dtype, CompanionDtypes dtypes);
+
 // A companion tensor of a quantised weight. `endings` are alternatives separated by '|'.
 struct QuantCompanion {
   std::string_view endings;
   CompanionNeed need = CompanionNeed::kAlways;
   bool is_scale = false;  // factors of the elements
   // The expected shape; nullopt if the config does not tell. Null: any shape.
-  CompanionShape (*shape)(const QuantConfig& config, ExtentsView weight,
+  CompanionShape (*shape)(const QuantSettings& config, ExtentsView weight,
                           ExtentsView companion) = nullptr;
+  CompanionDtypes dtypes = CompanionDtypes::kAny;
 };
 
 // How a quantised weight is decoded (core/facts/values/quant_forms.h).
@@ -61,6 +78,8 @@ struct QuantScheme {
   // True if the first companion shows that a weight belongs to this scheme, when other schemes have
   // weights of the same names and dtypes. Null: all weights belong.
   bool (*is_of_scale)(const Checkpoint& checkpoint, TensorId weight, TensorId scale) = nullptr;
+  // True if weights without the marker are plain ones.
+  bool needs_marker = false;
   // The codec that stores the weights, if decoded blocks are the weights; else empty.
   std::string_view codec = {};
 };

@@ -7,20 +7,20 @@
 namespace shw {
 namespace {
 
-CompanionShape grouped(std::int64_t rows, std::int64_t columns, const QuantConfig& config) {
+CompanionShape grouped(std::int64_t rows, std::int64_t columns, const QuantSettings& config) {
   const std::int64_t groups =
       !config.group || *config.group < 1 ? 1 : ceil_divide(rows, *config.group);
   return Extents{groups, columns};
 }
 
-bool is_awq(const QuantConfig& config) {
+bool is_awq(const QuantSettings& config) {
   return config.method == "awq";
 }
 
-bool has_group_size(const QuantConfig& config, ExtentsView weight) {
+bool has_group_size(const QuantSettings& config, ExtentsView weight) {
   const bool known = config.method == "gptq" || config.method == "awq";
   return known && config.bits && *config.bits > 0 && *config.bits <= 32 && config.group &&
-         !config.has_overrides && weight.size() == 2;
+         !config.has_overrides && !config.has_other_layout && weight.size() == 2;
 }
 
 // Kernels pad rows to 128 and groups to 4.
@@ -45,7 +45,7 @@ CompanionShape exact_or_padded(ExtentsView elements, std::int64_t group, Extents
 }  // namespace
 
 // One scale per block of the last two axes; any shape is accepted if the config has no block size.
-CompanionShape scale_of_blocks(const QuantConfig& config, ExtentsView weight, ExtentsView) {
+CompanionShape scale_of_blocks(const QuantSettings& config, ExtentsView weight, ExtentsView) {
   if (!config.block || weight.size() < 2) return std::nullopt;
   Extents shape(weight.begin(), weight.end());
   for (std::size_t i = 0; i < 2; ++i) {
@@ -57,7 +57,7 @@ CompanionShape scale_of_blocks(const QuantConfig& config, ExtentsView weight, Ex
 
 // One exponent per 32 elements of a row: one byte per element (MXFP8) or per two (FP4 as int8). A
 // checkpoint may have such weights besides block-scaled ones.
-CompanionShape scale_of_bytes(const QuantConfig& config, ExtentsView weight,
+CompanionShape scale_of_bytes(const QuantSettings& config, ExtentsView weight,
                               ExtentsView companion) {
   const bool are_rows = !weight.empty() && companion.size() == weight.size() &&
                         std::equal(companion.begin(), companion.end() - 1, weight.begin());
@@ -69,22 +69,35 @@ CompanionShape scale_of_bytes(const QuantConfig& config, ExtentsView weight,
 }
 
 // Drops the last axis: one scale per group of 32 elements.
-CompanionShape scale_of_mx_blocks(const QuantConfig&, ExtentsView weight, ExtentsView) {
+CompanionShape scale_of_mx_blocks(const QuantSettings&, ExtentsView weight, ExtentsView) {
   return Extents(weight.begin(), weight.end() - 1);
 }
 
-CompanionShape single_number(const QuantConfig&, ExtentsView, ExtentsView companion) {
+CompanionShape single_number(const QuantSettings&, ExtentsView, ExtentsView companion) {
   return volume(companion) == 1 ? std::nullopt : CompanionShape(Extents{});
 }
 
+CompanionShape two_numbers(const QuantSettings&, ExtentsView, ExtentsView) {
+  return Extents{2};
+}
+
+CompanionShape table_of_nf4(const QuantSettings&, ExtentsView, ExtentsView) {
+  return Extents{16};
+}
+
+CompanionShape table_of_bytes(const QuantSettings&, ExtentsView, ExtentsView) {
+  return Extents{256};
+}
+
 // One number per unpacked row: GPTQ packs 32 / bits rows into one.
-CompanionShape one_per_row_of_gptq(const QuantConfig& config, ExtentsView weight, ExtentsView) {
-  if (!config.bits || config.has_overrides || weight.size() != 2) return std::nullopt;
+CompanionShape one_per_row_of_gptq(const QuantSettings& config, ExtentsView weight, ExtentsView) {
+  if (!config.bits || config.has_overrides || config.has_other_layout || weight.size() != 2)
+    return std::nullopt;
   auto bits = checked_mul(weight[0], std::int64_t{32});
   return bits ? CompanionShape(Extents{*bits / *config.bits}) : std::nullopt;
 }
 
-CompanionShape scales_of_groups(const QuantConfig& config, ExtentsView weight, ExtentsView) {
+CompanionShape scales_of_groups(const QuantSettings& config, ExtentsView weight, ExtentsView) {
   if (!has_group_size(config, weight)) return std::nullopt;
   const std::int64_t bits = *config.bits;
   auto unpacked = checked_mul(is_awq(config) ? weight[1] : weight[0], std::int64_t{32});
@@ -93,7 +106,7 @@ CompanionShape scales_of_groups(const QuantConfig& config, ExtentsView weight, E
                         : grouped(*unpacked / bits, weight[1], config);
 }
 
-CompanionShape zeros_of_groups(const QuantConfig& config, ExtentsView weight, ExtentsView) {
+CompanionShape zeros_of_groups(const QuantSettings& config, ExtentsView weight, ExtentsView) {
   if (!has_group_size(config, weight)) return std::nullopt;
   const std::int64_t bits = *config.bits;
   auto unpacked = checked_mul(weight[0], std::int64_t{32});
@@ -104,7 +117,7 @@ CompanionShape zeros_of_groups(const QuantConfig& config, ExtentsView weight, Ex
 }
 
 // compressed-tensors packs columns. Columns that do not fill the last number are not checked.
-CompanionShape scale_of_packed(const QuantConfig& config, ExtentsView weight, ExtentsView) {
+CompanionShape scale_of_packed(const QuantSettings& config, ExtentsView weight, ExtentsView) {
   if (!config.weight_bits || !config.weight_group || *config.weight_group < 1 ||
       *config.weight_bits < 1 || 32 % *config.weight_bits != 0 || weight.size() != 2)
     return std::nullopt;
@@ -115,7 +128,8 @@ CompanionShape scale_of_packed(const QuantConfig& config, ExtentsView weight, Ex
 
 // MLX packs columns. Modules may override bits and group size: without both in the config only the
 // rows are checked, and the rest is compared with other weights.
-CompanionShape scales_of_mlx(const QuantConfig& config, ExtentsView weight, ExtentsView companion) {
+CompanionShape scales_of_mlx(const QuantSettings& config, ExtentsView weight,
+                             ExtentsView companion) {
   Extents shape(weight.begin(), weight.end());
   const bool says =
       config.bits && config.group && *config.bits > 0 && *config.group > 0 && !config.has_overrides;
@@ -128,20 +142,21 @@ CompanionShape scales_of_mlx(const QuantConfig& config, ExtentsView weight, Exte
 }
 
 // One number per block of elements; two elements share a byte, and block sizes are powers of two.
-CompanionShape absmax_of_blocks(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
+// Codes in the bytes of floats (bnb_4bit_quant_storage) make up to four times as many elements.
+CompanionShape absmax_of_blocks(const QuantSettings&, ExtentsView weight, ExtentsView companion) {
   const auto elements = checked_mul(weight[0], std::int64_t{2});
   if (!elements) return std::nullopt;
-  for (std::int64_t block = 32; block <= 4096; block *= 2)
+  for (std::int64_t block = 8; block <= 4096; block *= 2)
     if (volume(companion) == ceil_divide(*elements, block)) return std::nullopt;
   return Extents{ceil_divide(*elements, std::int64_t{64})};
 }
 
-CompanionShape one_per_row(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
+CompanionShape one_per_row(const QuantSettings&, ExtentsView weight, ExtentsView companion) {
   return volume(companion) == weight[0] ? std::nullopt : CompanionShape(Extents{weight[0]});
 }
 
 // torchao's int4: [..., groups, rows] for a weight of [..., rows, packed columns].
-CompanionShape one_per_group_and_row(const QuantConfig&, ExtentsView weight,
+CompanionShape one_per_group_and_row(const QuantSettings&, ExtentsView weight,
                                      ExtentsView companion) {
   Extents shape(weight.begin(), weight.end());
   shape.back() = weight[weight.size() - 2];
@@ -149,7 +164,7 @@ CompanionShape one_per_group_and_row(const QuantConfig&, ExtentsView weight,
   return shape;
 }
 
-CompanionShape scale_and_zero_of_tiles(const QuantConfig&, ExtentsView weight,
+CompanionShape scale_and_zero_of_tiles(const QuantSettings&, ExtentsView weight,
                                        ExtentsView companion) {
   const auto tiles = int4_tiles(weight);
   if (!tiles) return std::nullopt;
@@ -171,15 +186,15 @@ Extents elements_of_fp4(ExtentsView weight) {
   return elements;
 }
 
-CompanionShape scale_of_mxfp8(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
+CompanionShape scale_of_mxfp8(const QuantSettings&, ExtentsView weight, ExtentsView companion) {
   return exact_or_padded(weight, kMxGroup, companion);
 }
 
-CompanionShape scale_of_mxfp4(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
+CompanionShape scale_of_mxfp4(const QuantSettings&, ExtentsView weight, ExtentsView companion) {
   return exact_or_padded(elements_of_fp4(weight), kMxGroup, companion);
 }
 
-CompanionShape scale_of_nvfp4(const QuantConfig&, ExtentsView weight, ExtentsView companion) {
+CompanionShape scale_of_nvfp4(const QuantSettings&, ExtentsView weight, ExtentsView companion) {
   if (has_groups_of_inputs(weight, companion)) return std::nullopt;
   return exact_or_padded(elements_of_fp4(weight), kNvGroup, companion);
 }

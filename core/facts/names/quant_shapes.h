@@ -51,30 +51,40 @@ Extents elements_of_fp4(ExtentsView weight);
 // The shape that a companion should have; nullopt if the config and the weight do not tell, or if
 // the companion fits.
 using CompanionShape = std::optional<Extents>;
-CompanionShape scale_of_blocks(const QuantConfig& config, ExtentsView weight,
+CompanionShape scale_of_blocks(const QuantSettings& config, ExtentsView weight,
                                ExtentsView companion);
-CompanionShape scale_of_bytes(const QuantConfig& config, ExtentsView weight, ExtentsView companion);
-CompanionShape scale_of_mx_blocks(const QuantConfig& config, ExtentsView weight,
+CompanionShape scale_of_bytes(const QuantSettings& config, ExtentsView weight,
+                              ExtentsView companion);
+CompanionShape scale_of_mx_blocks(const QuantSettings& config, ExtentsView weight,
                                   ExtentsView companion);
-CompanionShape single_number(const QuantConfig& config, ExtentsView weight, ExtentsView companion);
-CompanionShape one_per_row_of_gptq(const QuantConfig& config, ExtentsView weight,
+CompanionShape single_number(const QuantSettings& config, ExtentsView weight,
+                             ExtentsView companion);
+CompanionShape two_numbers(const QuantSettings& config, ExtentsView weight, ExtentsView companion);
+CompanionShape table_of_nf4(const QuantSettings& config, ExtentsView weight, ExtentsView companion);
+CompanionShape table_of_bytes(const QuantSettings& config, ExtentsView weight,
+                              ExtentsView companion);
+CompanionShape one_per_row_of_gptq(const QuantSettings& config, ExtentsView weight,
                                    ExtentsView companion);
-CompanionShape scales_of_groups(const QuantConfig& config, ExtentsView weight,
+CompanionShape scales_of_groups(const QuantSettings& config, ExtentsView weight,
                                 ExtentsView companion);
-CompanionShape zeros_of_groups(const QuantConfig& config, ExtentsView weight,
+CompanionShape zeros_of_groups(const QuantSettings& config, ExtentsView weight,
                                ExtentsView companion);
-CompanionShape scale_of_packed(const QuantConfig& config, ExtentsView weight,
+CompanionShape scale_of_packed(const QuantSettings& config, ExtentsView weight,
                                ExtentsView companion);
-CompanionShape scales_of_mlx(const QuantConfig& config, ExtentsView weight, ExtentsView companion);
-CompanionShape absmax_of_blocks(const QuantConfig& config, ExtentsView weight,
+CompanionShape scales_of_mlx(const QuantSettings& config, ExtentsView weight,
+                             ExtentsView companion);
+CompanionShape absmax_of_blocks(const QuantSettings& config, ExtentsView weight,
                                 ExtentsView companion);
-CompanionShape one_per_row(const QuantConfig& config, ExtentsView weight, ExtentsView companion);
-CompanionShape one_per_group_and_row(const QuantConfig& config, ExtentsView weight,
+CompanionShape one_per_row(const QuantSettings& config, ExtentsView weight, ExtentsView companion);
+CompanionShape one_per_group_and_row(const QuantSettings& config, ExtentsView weight,
                                      ExtentsView companion);
-CompanionShape scale_and_zero_of_tiles(const QuantConfig& config, ExtentsView weight,
+CompanionShape scale_and_zero_of_tiles(const QuantSettings& config, ExtentsView weight,
                                        ExtentsView companion);
-CompanionShape scale_of_mxfp8(const QuantConfig& config, ExtentsView weight, ExtentsView companion);
-CompanionShape scale_of_mxfp4(const QuantConfig& config, ExtentsView weight, ExtentsView companion);
-CompanionShape scale_of_nvfp4(const QuantConfig& config, ExtentsView weight, ExtentsView companion);
+CompanionShape scale_of_mxfp8(const QuantSettings& config, ExtentsView weight,
+                              ExtentsView companion);
+CompanionShape scale_of_mxfp4(const QuantSettings& config, ExtentsView weight,
+                              ExtentsView companion);
+CompanionShape scale_of_nvfp4(const QuantSettings& config, ExtentsView weight,
+                              ExtentsView companion);
 
 }  // namespace shw

@@ -21,6 +21,8 @@ struct DecodedWeight {
   std::function<Result<std::vector<float>>(std::int64_t first, std::int64_t count)> decode;
   // The tensors that the decoded weight replaces: the weight and its companions.
   std::vector<TensorId> used;
+  // Reads the companions whose values decide whether `decode` succeeds. Null if none do.
+  std::function<Status()> check_values = nullptr;
 };
 
 }  // namespace shw

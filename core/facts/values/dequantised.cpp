@@ -32,8 +32,11 @@ std::shared_ptr<const ByteSource> config_without_quantisation(const Directory& f
                   {reinterpret_cast<const char*>(bytes->data()), bytes->size()})
                   .tree;
   if (!json.is_object()) return nullptr;
-  for (const char* key : {"quantization_config", "compression_config", "quantization"})
+  for (const char* key : {"quantization_config", "compression_config", "quantization"}) {
     json.erase(key);
+    if (json.contains("text_config") && json["text_config"].is_object())
+      json["text_config"].erase(key);
+  }
   const std::string text =
       json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   const auto view = std::as_bytes(std::span(text));

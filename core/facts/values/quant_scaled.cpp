@@ -38,13 +38,17 @@ bool is_of_rows(ExtentsView weight, ExtentsView scale) {
 // ones.
 std::optional<Extents> steps_of_scale(const QuantSource& from, ExtentsView scale) {
   const ExtentsView weight = from.weight();
-  if (volume(scale) == 1) return copy_of(weight);
+  const Extents* of_class =
+      from.of_class && from.of_class->block ? &*from.of_class->block : nullptr;
+  if (volume(scale) == 1) {
+    const bool is_of_whole =
+        of_class == nullptr || of_class->size() != weight.size() || same(*of_class, weight);
+    return is_of_whole ? std::optional(copy_of(weight)) : std::nullopt;
+  }
   if (scale.size() > weight.size()) return std::nullopt;
   Extents steps = copy_of(weight);
   for (std::size_t d = 0; d < scale.size(); ++d) {
     std::optional<std::int64_t> said;
-    const Extents* of_class =
-        from.of_class && from.of_class->block ? &*from.of_class->block : nullptr;
     if (of_class != nullptr && of_class->size() == weight.size())
       said = (*of_class)[d];
     else if (from.config.block && scale.size() == weight.size() && d + 2 >= weight.size() &&
@@ -125,6 +129,9 @@ Result<ScaledWeight> find_scale_steps(const QuantSource& from) {
   if (!scale) return from.unreadable_error("has no scale next to it");
   if (!from.is_float(scale) && !has_exponents(from))
     return from.unfit(fmt::format("has a scale of {}", name(from.c().dtype(*scale))));
+  if (from.is_said && from.config.has_scale_per_row && volume(from.c().shape(*scale)) == 1 &&
+      from.weight()[0] > 1)
+    return from.unfit("has one scale, and its config has one per row");
   auto steps = steps_of_scale(from, from.c().shape(*scale));
   if (!steps) {
     std::string why = fmt::format("is {}, and its scale of {} makes no blocks of it",
@@ -187,10 +194,26 @@ Result<DecodedWeight> scaled_form(const QuantSource& from, std::optional<TensorI
   return scaled_weight(from, std::move(scaled));
 }
 
+Result<DecodedWeight> scaled_codes_form(const QuantSource& from) {
+  const Dtype dtype = from.c().dtype(from.pair.weight);
+  const bool is_int = dtype == Dtype::kInt8;
+  const bool is_of_fp8 = from.config.method == "fp8" || from.config.method == "fbgemm_fp8";
+  const auto has_floats = is_of_fp8 ? std::optional(true) : from.config.has_float_weights;
+  if (from.is_said && has_floats && *has_floats == is_int)
+    return from.unfit(fmt::format("is {}, and its config has {}", name(dtype),
+                                  is_int ? "floating-point numbers" : "integers"));
+  if (from.is_said && !is_int && dtype != Dtype::kFloat8E4m3fn)
+    return from.unfit(fmt::format("is {}, and {} has {}", name(dtype), from.config.method,
+                                  name(Dtype::kFloat8E4m3fn)));
+  return scaled_form(from, std::nullopt, 1.0f);
+}
+
 Result<DecodedWeight> scaled_bytes_form(const QuantSource& from) {
   if (!from.is_said)
     return from.unreadable_error(
         "is uint8 with a scale as FP8 has it, and no config.json says that its bytes are FP8");
+  if (from.config.has_float_weights == false)
+    return from.unfit("is uint8, and its config has int8");
   SHW_TRY(ScaledWeight scaled, find_scale_steps(from));
   scaled.as_bytes = true;
   return scaled_weight(from, std::move(scaled));
@@ -198,6 +221,9 @@ Result<DecodedWeight> scaled_bytes_form(const QuantSource& from) {
 
 Result<DecodedWeight> mx8_form(const QuantSource& from) {
   const ExtentsView weight = from.weight();
+  if (from.c().dtype(from.pair.weight) != Dtype::kFloat8E4m3fn)
+    return from.unfit(fmt::format("is {}, and MXFP8 has {}", name(from.c().dtype(from.pair.weight)),
+                                  name(Dtype::kFloat8E4m3fn)));
   const auto scale = from.companion(0);
   if (!scale) return from.unreadable_error("has no scale next to it");
   const Extents expected = shape_of_groups(weight, kMxGroup);

@@ -9,6 +9,8 @@ namespace shw {
 // of the scale (127 in bitsandbytes' int8).
 Result<DecodedWeight> scaled_form(const QuantSource& from, std::optional<TensorId> zero,
                                   float divided_by);
+// Decodes int8 or FP8 weights of a module, as the config has them.
+Result<DecodedWeight> scaled_codes_form(const QuantSource& from);
 // Decodes float8_e4m3fn stored as uint8.
 Result<DecodedWeight> scaled_bytes_form(const QuantSource& from);
 // Decodes MXFP8: a power of two per 32 columns.

@@ -21,7 +21,7 @@ using QuantFloats = Result<std::vector<float>>;
 struct QuantSource {
   std::shared_ptr<const Checkpoint> checkpoint;
   const QuantPair& pair;
-  const QuantConfig& config;
+  QuantSettings config;                   // of the weight's module
   bool is_said = false;                   // config.json names the scheme
   const TensorClass* of_class = nullptr;  // null if no file names the weight's class
 
@@ -31,7 +31,7 @@ struct QuantSource {
     return k < pair.beside.size() ? pair.beside[k] : std::nullopt;
   }
   DecodedWeight result(std::string fqn, Extents shape) const {
-    DecodedWeight decoded{std::move(fqn), std::move(shape), 1, nullptr, {pair.weight}};
+    DecodedWeight decoded{std::move(fqn), std::move(shape), 1, nullptr, {pair.weight}, nullptr};
     for (const auto& one : pair.beside)
       if (one) decoded.used.push_back(*one);
     return decoded;

@@ -23,11 +23,15 @@ Result<DecodedWeight> affine_form(const QuantSource& from) {
   const bool is_attribute = fqn.ends_with(".qdata") || fqn.ends_with(".int_data");
   const bool is_named =
       is_attribute || (part < from.pair.stem.size() && from.pair.stem[part] == '_');
+  const std::string type = from.of_class == nullptr ? std::string() : from.of_class->type;
+  const bool is_of_ints = type == "Int8Tensor" || type == "IntxUnpackedToInt8Tensor";
+  const bool is_of_floats = type == "Float8Tensor" || type == "PrototypeFloat8Tensor";
+  if ((is_of_ints && dtype != Dtype::kInt8) ||
+      (is_of_floats && (!is_byte_each || dtype == Dtype::kInt8)))
+    return from.unfit(fmt::format("is {}, which its class, {}, does not have", name(dtype), type));
   if (!is_byte_each || !is_named)
     return from.unreadable_error("is packed in a way that is not decoded");
   const auto scale = from.companion(0);
-  if (scale && !is_plain_float(from.c().dtype(*scale)))
-    return from.unreadable_error("has scales of a form that is not decoded");
   const bool is_of_torchao = !fqn.ends_with("._data");
   if (is_of_torchao && from.of_class == nullptr && dtype == Dtype::kInt8 && !from.companion(1))
     return from.unreadable_error(
@@ -54,27 +58,33 @@ std::optional<std::string> lost_part(const QuantSource& from) {
   return lost == parts.end() ? std::nullopt : std::optional(*lost);
 }
 
+constexpr auto kFormOfClass = std::to_array<std::pair<std::string_view, QuantForm>>(
+    {{"Int8Tensor", QuantForm::kAffine},
+     {"IntxUnpackedToInt8Tensor", QuantForm::kAffine},
+     {"Float8Tensor", QuantForm::kAffine},
+     {"PrototypeFloat8Tensor", QuantForm::kAffine},
+     {"Int4Tensor", QuantForm::kInt4},
+     {"Int4PlainInt32Tensor", QuantForm::kInt4},
+     {"Int4TilePackedTo4dTensor", QuantForm::kInt4Tiles},
+     {"MXTensor", QuantForm::kMxOfTorchao},
+     {"NVFP4Tensor", QuantForm::kNvOfTorchao}});
+
 std::optional<QuantForm> form_of_class(std::string_view type, QuantForm found) {
-  constexpr auto kForms = std::to_array<std::pair<std::string_view, QuantForm>>(
-      {{"Int8Tensor", QuantForm::kAffine},
-       {"IntxUnpackedToInt8Tensor", QuantForm::kAffine},
-       {"Float8Tensor", QuantForm::kAffine},
-       {"PrototypeFloat8Tensor", QuantForm::kAffine},
-       {"Int4Tensor", QuantForm::kInt4},
-       {"Int4PlainInt32Tensor", QuantForm::kInt4},
-       {"Int4TilePackedTo4dTensor", QuantForm::kInt4Tiles},
-       {"MXTensor", QuantForm::kMxOfTorchao},
-       {"NVFP4Tensor", QuantForm::kNvOfTorchao}});
   // The layout inside them is a class of its own, whose tensors have other names.
   const bool is_outer =
       type == "AffineQuantizedTensor" || type == "LinearActivationQuantizedTensor";
   if (type.empty() || is_outer) return found;
   const auto* known =
-      std::ranges::find(kForms, type, &std::pair<std::string_view, QuantForm>::first);
-  return known == kForms.end() ? std::nullopt : std::optional(known->second);
+      std::ranges::find(kFormOfClass, type, &std::pair<std::string_view, QuantForm>::first);
+  return known == kFormOfClass.end() ? std::nullopt : std::optional(known->second);
 }
 
 }  // namespace
+
+bool is_decoded_class(std::string_view type) {
+  return std::ranges::find(kFormOfClass, type, &std::pair<std::string_view, QuantForm>::first) !=
+         kFormOfClass.end();
+}
 
 Result<DecodedWeight> torchao_form(const QuantSource& from, QuantForm form) {
   // The model multiplies its inputs too, so that the weight alone is not what it computes with.

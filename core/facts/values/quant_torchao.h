@@ -2,10 +2,15 @@
 // stored as _W_qdata and companions in safetensors, as W.qdata where it was saved with its class.
 #pragma once
 
+#include <string_view>
+
 #include "core/facts/names/quant_schemes.h"
 #include "core/facts/values/quant_source.h"
 
 namespace shw {
+
+// True for the classes whose tensors torchao_form() decodes.
+bool is_decoded_class(std::string_view type);
 
 // If a file names the class of the weight, the class decides how it is decoded; else the dtypes and
 // shapes, where they fit one form only.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/facts/facts.h"
+#include "core/facts/names/ignored_modules.h"
 #include "core/facts/names/quant_families.h"
 #include "core/facts/values/quant_forms.h"
 #include "core/model/finding.h"
@@ -18,8 +19,9 @@ struct QuantCheck {
   const Facts& facts;
   std::optional<QuantConfig> config;
   std::vector<Finding>& findings;
-  TensorClasses classes = {};             // of torchao's weights
-  std::set<std::string> of_classes = {};  // the tensors that they list
+  TensorClasses classes = {};                   // of torchao's weights
+  std::set<std::string> of_classes = {};        // the tensors that they list
+  IgnoredModules ignored = IgnoredModules({});  // of `config`
 
   std::string fqn(TensorId tensor) const { return std::string(facts.checkpoint.fqn(tensor)); }
   void report(std::string cause, std::vector<std::string> subjects,
@@ -36,8 +38,9 @@ void report_values(QuantCheck& check, const QuantFamily& family, std::size_t k);
 void report_group_order(QuantCheck& check, const QuantFamily& family, std::size_t k);
 // Weights whose parts contradict each other or their config, and that `from` on no finding names.
 void report_unfit(QuantCheck& check, const QuantFamily& family, std::size_t from);
-// Tensors that torchao's classes list and that are not there, of weights that no finding names.
-void report_lost_parts(QuantCheck& check);
+// Tensors that torchao's classes list and that are not there, or not of a form that the class has,
+// of weights that no finding names.
+void report_lost_parts(QuantCheck& check, const std::vector<QuantFamily>& families);
 // Router biases in 16 bits next to others in 32.
 void report_router_bias(QuantCheck& check);
 // Reports layers that have only one of the scales of the key-value cache.

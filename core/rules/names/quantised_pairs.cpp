@@ -1,9 +1,11 @@
 // Checks quantised weights and their companions (scales, zero points) by scheme.
 #include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "core/base/words.h"
 #include "core/facts/facts.h"
@@ -41,7 +43,7 @@ std::string_view config_requirement_text(const QuantCheck& check, const QuantFam
   const bool is_of_inputs = companion.endings.starts_with(".input_");
   if (is_of_inputs && check.config->has_static_inputs)
     return "that the scales of the inputs are stored (static, not dynamic)";
-  if (companion.endings == ".weight_zero_point" && check.config->has_zero_points)
+  if (companion.endings == ".weight_zero_point" && check.config->has_zero_points == true)
     return "symmetric false";
   if (companion.endings.ends_with("g_idx") && check.config->has_group_order == true &&
       check.config->method != "awq")
@@ -129,7 +131,7 @@ void report_shapes(QuantCheck& check, const QuantFamily& family, std::size_t k) 
   for (const QuantPair& pair : family.pairs) {
     if (!pair.beside[k]) continue;
     const ExtentsView shape = c.shape(*pair.beside[k]), weight = c.shape(pair.weight);
-    auto expected = companion.shape(config, weight, shape);
+    auto expected = companion.shape(settings_of(config, pair.stem), weight, shape);
     if (!expected || same(*expected, shape)) continue;
     subjects.push_back(check.fqn(*pair.beside[k]));
     details.push_back(fmt::format("{} is {}, expected {} for {} {}", subjects.back(),
@@ -219,19 +221,26 @@ void report_unlike_siblings(QuantCheck& check, const QuantFamily& family, std::s
 }
 
 void report_dtypes(QuantCheck& check, const QuantFamily& family, std::size_t k) {
+  const auto usual = family.usual_dtypes[k];
+  if (!usual || !family.scheme->companions[k].is_scale) return;
   const Checkpoint& c = check.facts.checkpoint;
-  std::map<Dtype, std::vector<std::string>> by_dtype;
-  for (const QuantPair& pair : family.pairs)
-    if (pair.beside[k]) by_dtype[c.dtype(*pair.beside[k])].push_back(check.fqn(*pair.beside[k]));
-  if (by_dtype.size() != 2 || !family.scheme->companions[k].is_scale) return;
-  auto few = by_dtype.begin(), many = std::next(few);
-  if (few->second.size() > many->second.size()) std::swap(few, many);
-  if (few->second.size() * 4 > many->second.size()) return;
-  check.report(fmt::format("{} of the scales {} {}, the other {} {}: they were cast after "
-                           "quantising, and lost digits or range that the weights need.",
-                           human_count(few->second.size()), few->second.size() == 1 ? "is" : "are",
-                           name(few->first), human_count(many->second.size()), name(many->first)),
-               few->second, few->second);
+  std::vector<std::string> others;
+  std::set<std::string> dtypes;
+  std::size_t all = 0;
+  for (const QuantPair& pair : family.pairs) {
+    if (!pair.beside[k]) continue;
+    ++all;
+    if (c.dtype(*pair.beside[k]) == *usual) continue;
+    others.push_back(check.fqn(*pair.beside[k]));
+    dtypes.emplace(name(c.dtype(*pair.beside[k])));
+  }
+  if (others.empty()) return;
+  check.report(
+      fmt::format("{} of the scales {} {}, the other {} {}: they were cast after quantising, and "
+                  "lost digits or range that the weights need.",
+                  human_count(others.size()), others.size() == 1 ? "is" : "are",
+                  fmt::join(dtypes, " or "), human_count(all - others.size()), name(*usual)),
+      others, others);
 }
 
 void report_orphans(QuantCheck& check, const QuantFamily& family) {
@@ -255,23 +264,14 @@ void report_orphans(QuantCheck& check, const QuantFamily& family) {
                  floats, left);
 }
 
-// "lm_head" of modules_to_not_convert, as a complete name part.
-bool is_of_module(std::string_view fqn, const std::string& module) {
-  const std::string name = "." + std::string(fqn) + ".";
-  return name.find("." + module + ".") != std::string::npos;
-}
-
 void report_unconverted(QuantCheck& check, const QuantFamily& family) {
   if (!check.config) return;
   std::vector<std::string> weights, details;
   for (const QuantPair& pair : family.pairs) {
-    const std::string fqn = check.fqn(pair.weight);
-    for (const std::string& module : check.config->unconverted) {
-      if (!is_of_module(fqn, module)) continue;
-      weights.push_back(fqn);
-      details.push_back(fmt::format("{}: {}", fqn, module));
-      break;
-    }
+    const auto ignored = check.ignored.first_in(check.facts.checkpoint.fqn(pair.weight));
+    if (!ignored) continue;
+    weights.push_back(check.fqn(pair.weight));
+    details.push_back(fmt::format("{}: {}", weights.back(), check.config->unconverted[*ignored]));
   }
   if (weights.empty()) return;
   check.report(
@@ -285,14 +285,9 @@ void report_unconverted(QuantCheck& check, const QuantFamily& family) {
 
 // True if config.json may exempt the weight from quantisation, by a pattern or through a fused
 // neighbour.
-bool may_be_unconverted(const QuantConfig& config, std::string_view fqn) {
+bool may_be_unconverted(const IgnoredModules& ignored, std::string_view fqn) {
   const std::string_view module = fqn.substr(0, fqn.rfind('.'));
-  const std::string_view parent = module.substr(0, module.rfind('.'));
-  return std::any_of(config.unconverted.begin(), config.unconverted.end(),
-                     [&](const std::string& one) {
-                       const std::string_view whole = one;
-                       return is_of_module(fqn, one) || whole.substr(0, whole.rfind('.')) == parent;
-                     });
+  return ignored.has_child_of(module.substr(0, module.rfind('.'))) || ignored.first_in(fqn);
 }
 
 std::int64_t layer_of(std::string_view fqn) {
@@ -315,11 +310,9 @@ void report_left_plain(QuantCheck& check, const QuantFamily& family) {
     last->second = std::max(last->second, layer_of(pair.stem));
   }
   // report_orphans reports weights that have a scale.
-  auto has_scale = [&](TensorId tensor) {
-    return std::any_of(
-        family.orphans.begin(), family.orphans.end(),
-        [&](const QuantFamily::Orphan& orphan) { return orphan.unquantised == tensor; });
-  };
+  std::set<TensorId> with_scale;
+  for (const QuantFamily::Orphan& orphan : family.orphans)
+    if (orphan.unquantised) with_scale.insert(*orphan.unquantised);
   std::vector<std::string> plain;
   for (TensorId tensor : each_tensor(check.facts)) {
     const std::string_view fqn = c.fqn(tensor);
@@ -329,7 +322,8 @@ void report_left_plain(QuantCheck& check, const QuantFamily& family) {
     const auto last = last_layer.find(without_numbers(fqn.substr(0, fqn.rfind('.'))));
     // Layers after the last one predict further tokens (MTP), and loaders treat them separately.
     if (last == last_layer.end() || layer_of(fqn) > last->second) continue;
-    if (!has_scale(tensor) && !may_be_unconverted(*check.config, fqn)) plain.emplace_back(fqn);
+    if (!with_scale.contains(tensor) && !may_be_unconverted(check.ignored, fqn))
+      plain.emplace_back(fqn);
   }
   if (plain.empty()) return;
   check.report(fmt::format("{} {} not quantised ({}), while the same of other layers {}, and "
@@ -345,6 +339,7 @@ void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   QuantCheck check{facts, {}, findings};
   if (c.directory() != nullptr) check.config = read_quant_config(*c.directory());
+  if (check.config) check.ignored = IgnoredModules(check.config->unconverted);
   const bool is_whole = is_read_whole(c);
   const std::vector<QuantFamily> families = quant_families(facts, check.config);
   // Classes are in the items, which are not opened at this depth.
@@ -369,7 +364,7 @@ void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
     if (is_whole) report_left_plain(check, family);
     report_quantiser_state(check, family);
   }
-  if (is_whole) report_lost_parts(check);
+  if (is_whole) report_lost_parts(check, families);
   report_router_bias(check);
   report_cache_scales(check);
 }

@@ -13,6 +13,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/names/float32_names.h"
 #include "core/facts/reference/reference_bytes.h"
+#include "core/facts/values/quant_torchao.h"
 #include "core/facts/values/tensor_pieces.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/names/quant_check.h"
@@ -120,15 +121,33 @@ void report_group_order(QuantCheck& check, const QuantFamily& family, std::size_
       subjects, details);
 }
 
+namespace {
+
+std::uint64_t companion_bytes(const Checkpoint& c, const QuantFamily& family) {
+  std::uint64_t bytes = 0;
+  for (const QuantPair& pair : family.pairs)
+    for (std::size_t k = 1; k < pair.beside.size(); ++k)
+      if (pair.beside[k]) bytes += bytes_of_elements(c, *pair.beside[k]);
+  return bytes;
+}
+
+}  // namespace
+
 void report_unfit(QuantCheck& check, const QuantFamily& family, std::size_t from) {
   const QuantForm form = family.scheme->form;
+  const Depth depth = check.facts.depth;
   // Whether these fit is in the values of a small tensor next to each.
-  if (form == QuantForm::kNf || form == QuantForm::kPacked) return;
+  const bool reads_state = form == QuantForm::kNf || form == QuantForm::kPacked;
+  if (reads_state && depth == Depth::kMetadata) return;
+  const bool reads_values =
+      depth == Depth::kData || (depth != Depth::kMetadata &&
+                                companion_bytes(check.facts.checkpoint, family) <= kMostGroupBytes);
   // Other tensors have such names and dtypes too, and other methods (AutoRound) such names in
   // another order.
   const bool is_ambiguous = form == QuantForm::kScaled || form == QuantForm::kAffine;
   const bool is_certain =
-      family.is_said || (form != QuantForm::kGrouped && (!check.classes.empty() || !is_ambiguous));
+      family.is_said || (check.config && is_of_other_method(family, check.config->method)) ||
+      (form != QuantForm::kGrouped && (!check.classes.empty() || !is_ambiguous));
   if (!is_certain) return;
   std::set<std::string> named;
   for (std::size_t i = from; i < check.findings.size(); ++i)
@@ -144,9 +163,14 @@ void report_unfit(QuantCheck& check, const QuantFamily& family, std::size_t from
                           });
     if (is_named) continue;
     const auto decoded = decoded_weight(checkpoint, family, pair, config, check.classes);
-    if (decoded || decoded.error().kind != ErrorKind::kDamaged) continue;
+    Status fits;
+    if (!decoded)
+      fits = tl::unexpected(decoded.error());
+    else if (reads_values && decoded->check_values)
+      fits = decoded->check_values();
+    if (fits || fits.error().kind != ErrorKind::kDamaged) continue;
     subjects.push_back(check.fqn(pair.weight));
-    details.push_back(fmt::format("{} {}", subjects.back(), decoded.error().message));
+    details.push_back(fmt::format("{} {}", subjects.back(), fits.error().message));
   }
   if (subjects.empty()) return;
   check.report(fmt::format("{} {} not fit what belongs to {}: {}. A loader stops there, or "
@@ -157,26 +181,34 @@ void report_unfit(QuantCheck& check, const QuantFamily& family, std::size_t from
                subjects, details);
 }
 
-void report_lost_parts(QuantCheck& check) {
-  std::set<std::string> named;
+void report_lost_parts(QuantCheck& check, const std::vector<QuantFamily>& families) {
+  std::set<std::string> named, weights;
+  for (const QuantFamily& family : families)
+    for (const QuantPair& pair : family.pairs) weights.insert(check.fqn(pair.weight));
   for (const Finding& finding : check.findings)
     named.insert(finding.subjects.begin(), finding.subjects.end());
   std::vector<std::string> subjects, details;
   for (const auto& [fqn, one] : check.classes) {
     if (std::ranges::any_of(one.parts, [&](const auto& part) { return named.contains(part); }))
       continue;
-    const auto lost = std::ranges::find_if(
+    auto lost = std::ranges::find_if(
         one.parts, [&](const std::string& part) { return !check.facts.checkpoint.find(part); });
+    const bool has_weight =
+        !is_decoded_class(one.type) ||
+        std::ranges::any_of(one.parts, [&](const auto& part) { return weights.contains(part); });
+    if (lost == one.parts.end() && !has_weight) lost = one.parts.begin();
     if (lost == one.parts.end()) continue;
     subjects.push_back(printable(*lost));
     details.push_back(
         fmt::format("{} of {}, a {}", subjects.back(), printable(fqn), printable(one.type)));
   }
   if (subjects.empty()) return;
-  check.report(fmt::format("{} of quantised weights {} not there: {}. The file lists what its "
-                           "classes are made of, and a loader stops at {}.",
+  check.report(fmt::format("{} of quantised weights {} not there, or not of the form that {} "
+                           "class has: {}. The file lists what its classes are made of, and a "
+                           "loader stops at {}.",
                            plural(subjects.size(), "tensor"), subjects.size() == 1 ? "is" : "are",
-                           short_list_text(details), subjects.size() == 1 ? "it" : "them"),
+                           subjects.size() == 1 ? "its" : "their", short_list_text(details),
+                           subjects.size() == 1 ? "it" : "them"),
                subjects, details);
 }
 

@@ -2,6 +2,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
+#include "core/facts/names/quant_families.h"
 #include "core/facts/values/value_anomaly.h"
 #include "core/rules/rules.h"
 #include "core/tensor/float_counts.h"
@@ -44,7 +45,8 @@ void find_anomalous_values(const Facts& facts, std::vector<Finding>& findings) {
   for (TensorId tensor : each_tensor(facts)) {
     // Skips tensors with overlaps or gaps.
     Dtype dtype = c.dtype(tensor);
-    if (!can_be_counted(dtype) || facts.tilings[index_of(tensor)].tiling != Tiling::kExact)
+    if (!can_be_counted(dtype) || facts.tilings[index_of(tensor)].tiling != Tiling::kExact ||
+        has_codes_in_floats(c, tensor))
       continue;
     auto counts = float_counts(facts, tensor);
     if (!counts) ++left_out;

@@ -1,6 +1,8 @@
 // Quantised weights in the forms that libraries write (tests/data/quantised). The expected values
 // are computed by the formula of each form; for MXFP4 by transformers' decoder, and for mxfp8 and
-// mxfp4_packed by compressed-tensors 0.20, and for torchao_int4 and torchao_mx by torchao 0.18, for
+// mxfp4_packed and the other packed_* by compressed-tensors 0.20, for auto_round* and gptq_dynamic
+// by AutoRound 0.16, for mlx_* by MLX 0.32, for nf4_in_bfloat16 by the blocks that bitsandbytes
+// 0.50 wrote, and for torchao_int4 and torchao_mx by torchao 0.18, for
 // gguf_nvfp4 by gguf 0.19.
 #include "core/facts/values/dequantised.h"
 
@@ -23,9 +25,33 @@ using namespace shw;
 using namespace shw::test;
 
 TEST_CASE("dequantised: every form reads as its formula makes it") {
-  for (const std::string name :
-       {"fp8_block", "fp8_rows", "mxfp4", "gptq", "awq", "nf4", "int8", "nvfp4", "nvfp4_experts",
-        "mlx", "packed", "mxfp8", "mxfp4_packed", "torchao_int4", "torchao_mx", "gguf_nvfp4"}) {
+  for (const std::string name : {"fp8_block",
+                                 "fp8_rows",
+                                 "mxfp4",
+                                 "gptq",
+                                 "awq",
+                                 "nf4",
+                                 "int8",
+                                 "nvfp4",
+                                 "nvfp4_experts",
+                                 "mlx",
+                                 "packed",
+                                 "mxfp8",
+                                 "mxfp4_packed",
+                                 "torchao_int4",
+                                 "torchao_mx",
+                                 "gguf_nvfp4",
+                                 "packed_asymmetric",
+                                 "packed_actorder",
+                                 "auto_round_gptq",
+                                 "auto_round",
+                                 "auto_round_awq",
+                                 "gptq_dynamic",
+                                 "mlx_mixed",
+                                 "mlx_3bit",
+                                 "mlx_mxfp8",
+                                 "mlx_nvfp4",
+                                 "nf4_in_bfloat16"}) {
     CAPTURE(name);
     const std::string folder = std::string(SHW_TEST_DATA) + "/quantised/" + name;
     auto stored = open_checkpoint(folder + "/ckpt");

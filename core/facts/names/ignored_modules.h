@@ -1,0 +1,39 @@
+// Modules that a quantisation config exempts, by literal name; looked up without comparing each
+// with each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace shw {
+
+class IgnoredModules {
+ public:
+  // `names` must outlive this object.
+  explicit IgnoredModules(const std::vector<std::string>& names);
+
+  // The index of the first name that is in `fqn` as complete parts: "mlp.gate" is in
+  // "layers.0.mlp.gate.weight", and not in "layers.0.mlp.gate_proj.weight".
+  std::optional<std::size_t> first_in(std::string_view fqn) const;
+  // True if a name is of a module directly inside `parent`.
+  bool has_child_of(std::string_view parent) const { return parents_.contains(parent); }
+
+ private:
+  // A trie of the parts of names. No model's module is nested as deep as kMostParts: longer names
+  // are left out, so that a lookup is linear in the parts of its name.
+  using NodeId = std::uint32_t;
+  static constexpr std::size_t kMostParts = 64;
+
+  std::map<std::pair<NodeId, std::string_view>, NodeId> children_;
+  std::vector<std::optional<std::size_t>> name_at_{1};  // by node: the first name that ends there
+  std::set<std::string_view> parents_;
+};
+
+}  // namespace shw
