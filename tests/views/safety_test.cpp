@@ -92,19 +92,18 @@ struct PlanPanel {
 }  // namespace
 
 TEST_CASE("apply: it carries the plan and the folder that are shown") {
-  PlanPanel panel(make::with_target(make::demo_planned(), "/runs/7/mended"), "  /runs/7/mended ");
-  const auto commands = panel.driver.frame({kCtrlEnter});
-  REQUIRE_FALSE(commands.empty());
-  const auto* repair = std::get_if<RepairCommand>(&commands[0]);
-  REQUIRE(repair != nullptr);
-  CHECK(repair->plan == panel.snapshot->edits->edit().hash);
-  CHECK(repair->options.out == panel.snapshot->target->path);
-  PlanPanel by_default(make::demo_planned(), " ");
-  const auto others = by_default.driver.frame({kCtrlEnter});
-  REQUIRE_FALSE(others.empty());
-  repair = std::get_if<RepairCommand>(&others[0]);
-  REQUIRE(repair != nullptr);
-  CHECK(repair->options.out == by_default.snapshot->target->path);
+  const std::pair<std::shared_ptr<Snapshot>, const char*> kTyped[] = {
+      {make::with_target(make::demo_planned(), "/runs/7/mended"), "  /runs/7/mended "},
+      {make::demo_planned(), " "}};
+  for (const auto& [snapshot, typed] : kTyped) {
+    PlanPanel panel(snapshot, typed);
+    const auto commands = panel.driver.frame({kCtrlEnter});
+    REQUIRE_FALSE(commands.empty());
+    const auto* repair = std::get_if<RepairCommand>(&commands[0]);
+    REQUIRE(repair != nullptr);
+    CHECK(repair->plan == snapshot->edits->edit().hash);
+    CHECK(repair->options.out == snapshot->target->path);
+  }
 }
 
 TEST_CASE("apply: nothing is written before the folder that is typed was examined for this plan") {
@@ -175,16 +174,18 @@ TEST_CASE("apply: nothing is written while the plan lacks what was typed into it
   edit->json = "{}";
   edits->all = {edit};
   snapshot->edits = edits;
-  PlanPanel text(snapshot);
-  text.driver.desk.plan.text_open = true;
-  text.driver.frame();
-  CHECK(text.offers_to_write());
-  text.driver.desk.plan.text = "{\"plan\": 2}";
-  text.driver.frame();
-  CHECK_FALSE(text.offers_to_write());
-  text.driver.desk.plan.text_open = false;
-  text.driver.frame();
-  CHECK(text.offers_to_write());
+  {
+    PlanPanel text(snapshot);
+    text.driver.desk.plan.text_open = true;
+    text.driver.frame();
+    CHECK(text.offers_to_write());
+    text.driver.desk.plan.text = "{\"plan\": 2}";
+    text.driver.frame();
+    CHECK_FALSE(text.offers_to_write());
+    text.driver.desk.plan.text_open = false;
+    text.driver.frame();
+    CHECK(text.offers_to_write());
+  }
   PlanPanel fill(snapshot);
   fill.driver.desk.fill_open = true;
   fill.driver.desk.fill_path = "/runs/7/step_8000";
@@ -234,39 +235,41 @@ TEST_CASE("undo and commit ask first, and no key says yes") {
 }
 
 TEST_CASE("quit: every job that writes, or has read for a while, is asked about and named") {
-  for (bool by_window : {false, true}) {
-    for (bool is_concurrent : {false, true}) {
-      for (bool is_writing : {false, true}) {
-        for (double seconds : {0.5, 600.0}) {
-          CAPTURE(by_window);
-          CAPTURE(is_concurrent);
-          CAPTURE(is_writing);
-          CAPTURE(seconds);
-          JobState job;
-          job.running = true;
-          job.title = "Hashing every tensor";
-          job.seconds = seconds;
-          if (is_writing) job.on_stop = StopEffect::kDiscarded;
-          Driver driver(make::demo_planned());
-          if (is_concurrent)
-            driver.show(make::demo_planned(), {}, {job});
-          else
-            driver.show(make::demo_planned(), job);
-          driver.frame();
-          if (by_window) driver.desk.quit_wanted = true;
-          driver.frame(by_window ? std::vector<KeyPress>{} : std::vector{key_of(Action::kQuit)});
-          const bool asks = is_writing || seconds > 60;
-          CHECK(driver.desk.quit != asks);
-          CHECK(driver.desk.asked.has_value() == asks);
-          if (!asks) continue;
-          CHECK(driver.desk.asked_text.find(job.title) != std::string::npos);
-          driver.frame();
-          CHECK(driver.text_faults().empty());
-          driver.click("question/yes");
-          CHECK(driver.desk.quit);
-        }
-      }
-    }
+  struct Case {
+    bool by_window, is_concurrent, is_writing;
+    double seconds;
+  };
+  const Case kCases[] = {{true, false, true, 0.5},   {false, true, true, 0.5},
+                         {false, false, false, 600}, {true, true, false, 600},
+                         {false, false, false, 0.5}, {true, true, false, 0.5}};
+  for (const Case& one : kCases) {
+    CAPTURE(one.by_window);
+    CAPTURE(one.is_concurrent);
+    CAPTURE(one.is_writing);
+    CAPTURE(one.seconds);
+    JobState job;
+    job.running = true;
+    job.title = "Hashing every tensor";
+    job.seconds = one.seconds;
+    if (one.is_writing) job.on_stop = StopEffect::kDiscarded;
+    const auto snapshot = make::lossy();
+    Driver driver(snapshot);
+    if (one.is_concurrent)
+      driver.show(snapshot, {}, {job});
+    else
+      driver.show(snapshot, job);
+    driver.frame();
+    if (one.by_window) driver.desk.quit_wanted = true;
+    driver.frame(one.by_window ? std::vector<KeyPress>{} : std::vector{key_of(Action::kQuit)});
+    const bool asks = one.is_writing || one.seconds > 60;
+    CHECK(driver.desk.quit != asks);
+    CHECK(driver.desk.asked.has_value() == asks);
+    if (!asks) continue;
+    CHECK(driver.desk.asked_text.find(job.title) != std::string::npos);
+    driver.frame();
+    CHECK(driver.text_faults().empty());
+    driver.click("question/yes");
+    CHECK(driver.desk.quit);
   }
 }
 
@@ -288,12 +291,16 @@ TEST_CASE("a question whose job has ended goes away by itself") {
 }
 
 TEST_CASE("apply: the folder that was typed is forgotten with the panel and with the checkpoint") {
-  PlanPanel closed(make::demo_planned(), "/runs/7/mended");
-  closed.driver.click("plan/close");
-  CHECK(closed.driver.desk.out.empty());
-  PlanPanel escaped(make::demo_planned(), "/runs/7/mended");
-  escaped.driver.frame({{Key::kEscape}});
-  CHECK(escaped.driver.desk.out.empty());
+  {
+    PlanPanel closed(make::demo_planned(), "/runs/7/mended");
+    closed.driver.click("plan/close");
+    CHECK(closed.driver.desk.out.empty());
+  }
+  {
+    PlanPanel escaped(make::demo_planned(), "/runs/7/mended");
+    escaped.driver.frame({{Key::kEscape}});
+    CHECK(escaped.driver.desk.out.empty());
+  }
   PlanPanel other(make::demo_planned(), "/runs/7/mended");
   CHECK(other.driver.desk.out == "/runs/7/mended");
   other.driver.show(make::lossy());

@@ -26,9 +26,11 @@ TEST_CASE("stopped: the card is in every view, with or without a plan, findings 
   views.push_back(unchecked);
   views.push_back(make::with_values(make::healthy()));
   for (const auto& view : views) {
-    Driver without(view);
-    without.frame();
-    CHECK_FALSE(without.marks.items.contains("stopped/resume"));
+    {
+      Driver without(view);
+      without.frame();
+      CHECK_FALSE(without.marks.items.contains("stopped/resume"));
+    }
     for (bool shows_summary : {false, true}) {
       Driver driver(make::with_stopped_run(std::make_shared<Snapshot>(*view)));
       driver.desk.summary_open = shows_summary;

@@ -151,6 +151,7 @@ void draw_save_panel(Frame& frame, UiState& state) {
       can && line.button_at_end("save/write", "Write", "Writes this file.  (Enter)",
                                 ButtonStyle::kPrimary);
   if (line.button_at_end("save/close", "Cancel", "Writes nothing.  (Esc)")) save.open = false;
+  if (entered && !can) save.frames = 0;  // Enter has taken the keyboard from the field
   if (can && (clicked || entered)) write_file(frame, state);
   end_overlay();
 }
