@@ -58,8 +58,10 @@ std::optional<std::int64_t> elements_without_bytes(const Checkpoint& checkpoint)
   if (checkpoint.directory() == nullptr) return std::nullopt;
   // An OCDBT database has its items in B-tree nodes, not in files of their names.
   const fs::path folder = checkpoint.directory()->name();
-  if (fs::exists(folder / "manifest.ocdbt") || fs::exists(folder / "default/manifest.ocdbt"))
-    return std::nullopt;
+  std::error_code walk_error;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, walk_error)) {
+    if (entry.path().filename() == "manifest.ocdbt") return std::nullopt;
+  }
   std::int64_t elements = 0;
   for (ChunkId chunk : checkpoint.chunks()) {
     const auto item = checkpoint.item(chunk);
