@@ -42,12 +42,16 @@ Status set_groups(const QuantSource& from, GroupedWeight& weight) {
     return {};
   }
   weight.group = config.group && *config.group > 0 ? *config.group : weight.inputs;
+  // GPTQ's libraries pack multiples of 32 inputs.
+  constexpr std::int64_t kLeastInputs = 32;
+  if (!weight.order && !weight.is_awq && weight.inputs % kLeastInputs != 0)
+    return from.unfit(fmt::format("has {} inputs, not a multiple of 32", weight.inputs));
   if (ceil_divide(weight.inputs, weight.group) != weight.groups)
     return from.unfit(fmt::format("has {} of scales, and its inputs make {}",
                                   plural(static_cast<std::uint64_t>(weight.groups), "group"),
                                   ceil_divide(weight.inputs, weight.group)));
   if (weight.inputs % weight.group != 0 &&
-      !std::has_single_bit(static_cast<std::uint64_t>(weight.group)))
+      (weight.is_awq || !std::has_single_bit(static_cast<std::uint64_t>(weight.group))))
     return from.unfit(fmt::format("has {} inputs, which groups of {} do not divide", weight.inputs,
                                   weight.group));
   return {};

@@ -86,7 +86,9 @@ constexpr FloatMode kFloatModes[] = {
 Result<DecodedWeight> float_mode(const QuantSource& from, const FloatMode& mode) {
   const auto scale = from.companion(0);
   const auto numbers = shape_of_numbers(from.weight(), mode.bits);
-  if (from.companion(1) || !scale || size_of(from.c().dtype(*scale)) != 1 || !numbers ||
+  const CompanionDtypes dtypes =
+      mode.has_float8_scales ? CompanionDtypes::kFloat8s : CompanionDtypes::kExponents;
+  if (from.companion(1) || !scale || !is_among(from.c().dtype(*scale), dtypes) || !numbers ||
       !has_scale_of_groups(from.c().shape(*scale), *numbers, mode.group) ||
       from.config.bits.value_or(mode.bits) != mode.bits ||
       from.config.group.value_or(mode.group) != mode.group)

@@ -68,11 +68,12 @@ Result<PackedWeight> packed_weight(const QuantSource& from) {
       weight.columns % scales[1] != 0)
     return from.unfit("has scales that do not fit its rows");
   weight.groups = scales[1];
-  // Without a group in the config, a scale is of a whole row.
-  const std::int64_t group = config.weight_group.value_or(-1);
-  if (config.weight_bits &&
-      ceil_divide(weight.columns, group < 1 ? weight.columns : group) != weight.groups)
-    return from.unfit("has scales of other groups than its config says");
+  const std::int64_t group =
+      config.has_scale_per_row ? weight.columns : config.weight_group.value_or(0);
+  const std::int64_t of_row = group < 0    ? 1
+                              : group == 0 ? weight.groups
+                                           : ceil_divide(weight.columns, group);
+  if (of_row != weight.groups) return from.unfit("has scales of other groups than its config says");
   if (weight.zero && !has_fitting_zeros(c, weight))
     return from.unfit("has zero points that do not fit its scales");
   if (weight.order && volume(c.shape(*weight.order)) != weight.columns)
