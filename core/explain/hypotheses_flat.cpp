@@ -181,6 +181,29 @@ void add_packed(const Sides& both, std::string_view name, std::vector<Hypothesis
   all.push_back(std::move(one));
 }
 
+// MLX packs 32 / bits values along the last axis.
+void add_packed_by_mlx(const Sides& both, std::vector<Hypothesis>& all) {
+  if (both.whole.size() != both.odd.size() || both.whole.size() < 2 || both.odd.back() <= 1 ||
+      both.whole.back() % both.odd.back() != 0 ||
+      !std::equal(both.odd.begin(), both.odd.end() - 1, both.whole.begin()))
+    return;
+  const std::int64_t values = both.whole.back() / both.odd.back();
+  if (values != 4 && values != 8 && values != 16) return;
+  const bool disk = both.wrong == FaultSide::kCheckpoint;
+  Hypothesis one{"H-Q", nullptr, FaultSide::kEither, 0.85};
+  one.title = disk ? "the checkpoint is quantised, and config.json does not say so"
+                   : "config.json says quantised, and the weights are not";
+  one.text = fmt::format(
+      "A 32-bit number holds {} values of {} bits along the last axis. Nothing is damaged: {}",
+      values, 32 / values,
+      disk ? "config.json lost its \"quantization\" (bits, group_size), or is of another folder."
+           : "take \"quantization\" out of config.json, or convert the weights.");
+  one.decide = "\"quantization\" in config.json, and whether .scales lie next to the weight.";
+  one.command = "shardwright check CHECKPOINT";
+  one.evidence.emplace_back("values_a_number", values);
+  all.push_back(std::move(one));
+}
+
 // "shape '[32000, 6144]' is invalid for input of size 131072000": a reshape of a tensor without a
 // name.
 void add_reshape(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
@@ -245,7 +268,10 @@ void add_hypothesis_packed(const ShapeCase& shapes, std::vector<Hypothesis>& all
   const bool is_flat = shapes.message.saved.size() == 1 && (shapes.message.speaker == "DeepSpeed" ||
                                                             shapes.message.speaker == "Megatron");
   if (shapes.traits.state || is_flat) return;
-  for (bool saved : {true, false}) add_packed(sides(shapes, saved), shapes.message.name, all);
+  for (bool saved : {true, false}) {
+    add_packed(sides(shapes, saved), shapes.message.name, all);
+    if (shapes.message.speaker == "MLX") add_packed_by_mlx(sides(shapes, saved), all);
+  }
 }
 
 void add_hypothesis_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
@@ -294,6 +320,35 @@ void add_adapter_tokens(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   all.push_back(std::move(one));
 }
 
+// The axis of "lora_A" [r, in] or "lora_B" [out, r] that is the layer's.
+bool is_layer_axis(const ErrorMessage& message, std::size_t dim) {
+  auto has = [&](std::string_view word) { return message.name.find(word) != std::string::npos; };
+  if (message.saved.size() != 2) return false;
+  if (has("lora_A.") || has("lora_down.") || has("lora.down.")) return dim == 1;
+  return (has("lora_B.") || has("lora_up.") || has("lora.up.")) && dim == 0;
+}
+
+// Of one rank's part, a size is a multiple of the other; parts by eight are of no other width.
+void add_adapter_base(const ShapeCase& shapes, std::size_t dim, std::vector<Hypothesis>& all) {
+  constexpr std::int64_t kMostOfWidths = 4;
+  const std::int64_t saved = shapes.message.saved[dim], current = shapes.message.current[dim];
+  const std::int64_t small = std::min(saved, current), large = std::max(saved, current);
+  const bool is_ratio = small > 0 && large % small == 0;
+  if (is_ratio && large / small > kMostOfWidths) return;
+  Hypothesis one{"H-AB", &kShapeMismatch, FaultSide::kRequest, is_ratio ? 0.55 : 0.85};
+  one.title = "the adapter was trained on another base model";
+  one.text = fmt::format(
+      "Its rank fits, and the layer that it adapts has another width: {} in the file, {} in the "
+      "model. The adapter is good for the base that it names, in that base's size.",
+      saved, current);
+  one.decide =
+      "\"base_model_name_or_path\" in adapter_config.json against the model that is loaded.";
+  one.command = check_command("--against BASE");
+  one.evidence.emplace_back("saved_width", saved);
+  one.evidence.emplace_back("current_width", current);
+  all.push_back(std::move(one));
+}
+
 }  // namespace
 
 void add_hypothesis_adapter_rank(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
@@ -302,6 +357,7 @@ void add_hypothesis_adapter_rank(const ShapeCase& shapes, std::vector<Hypothesis
   // "lora_embedding_A" is [r, tokens], "lora_embedding_B" [width, r].
   const std::string& fqn = shapes.message.name;
   if (fqn.find("embedding_A") != fqn.npos && dim == 1) return add_adapter_tokens(shapes, all);
+  if (is_layer_axis(shapes.message, dim)) return add_adapter_base(shapes, dim, all);
   Hypothesis one{"H-R", &kShapeMismatch, FaultSide::kRequest, 0.8};
   one.title = "the adapter was trained with another LoRA rank";
   one.text = fmt::format(

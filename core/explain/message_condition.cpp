@@ -106,6 +106,15 @@ bool is_packed_ratio(const ErrorMessage& message) {
   return large % small == 0 && (large / small == 8 || large / small == 16);
 }
 
+// Channels of latents or pictures: 4 against 16.
+bool are_few_channels(const ErrorMessage& message) {
+  constexpr std::int64_t kMostChannels = 32;
+  const std::int64_t target = number_of(message, "target").value_or(0);
+  const std::int64_t source = number_of(message, "source").value_or(0);
+  return number_of(message, "dim") == 1 && std::min(target, source) > 1 &&
+         std::max(target, source) <= kMostChannels;
+}
+
 bool has_clip_length(const ErrorMessage& message) {
   const std::int64_t rows = number_of(message, "rows1").value_or(0);
   return rows > 0 && rows % kClipTokens == 0;
@@ -134,6 +143,7 @@ constexpr NamedTest kTests[] = {
     {"clip-length", has_clip_length},      {"device-count", is_device_count},
     {"small-index", is_small_index},       {"packed-ratio", is_packed_ratio},
     {"flat-sizes", are_flat_sizes},        {"four-digits", has_four_digits},
+    {"few-channels", are_few_channels},
 };
 
 bool passes(const NameTest& test, std::string_view name) {

@@ -53,6 +53,9 @@ TEST_CASE("the odd side of two shapes is named for what it is") {
       {{4096, 4096}, {8388608, 1}, "model.layers.0.q_proj.weight", "", "H-Q either"},
       {{1024}, {128}, "model.layers.0.self_attn.q_proj.bias", "", "H-K checkpoint"},
       {{64, 4096}, {16, 4096}, "l.0.q_proj.lora_A.weight", "", "H-R request"},
+      {{8, 4096}, {8, 5120}, "l.0.q_proj.lora_A.weight", "", "H-AB request"},
+      {{14336, 8}, {17408, 8}, "l.0.up_proj.lora_B.weight", "", "H-AB request"},
+      {{16, 512}, {16, 4096}, "l.0.o_proj.lora_A.weight", "", "H-TP checkpoint"},
   };
   for (const FlatCase& test : cases) {
     CAPTURE(test.fqn);
@@ -75,6 +78,13 @@ TEST_CASE("a vector as long as one side of a matrix is not a flat parameter") {
   Explanation explanation = explained({{4096}, {4096, 11008}, "layers.0.mlp.weight"});
   REQUIRE_FALSE(explanation.hypotheses.empty());
   CHECK(explanation.hypotheses[0].id != "H-F");
+}
+
+TEST_CASE("MLX packs 32 / bits values along the last axis") {
+  Explanation explanation = explain(
+      "ValueError: Expected shape (151936, 320) but received shape (151936, 2560) for parameter "
+      "model.embed_tokens.weight");
+  CHECK(first(explanation) == "H-Q either");
 }
 
 TEST_CASE("a view that does not fit is read as two shapes") {
