@@ -7,7 +7,7 @@
 #include "core/facts/values/value_anomaly.h"
 #include "core/report/text.h"
 #include "core/rules/consequence.h"
-#include "views/panels/evidence_table.h"
+#include "views/evidence_rows.h"
 #include "views/text.h"
 
 namespace shw {

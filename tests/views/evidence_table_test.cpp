@@ -1,6 +1,7 @@
 // Lists of evidence as tables, whose names and offsets are clicked; values and exports next to
 // them.
 #include "views/panels/evidence_table.h"
+#include "views/evidence_rows.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,4 @@
-// The lists of a finding's evidence as tables: a row per tensor, file or other name, with what the
-// finding says of it. Lists about the same names in the same order make one table.
+// Draws the tables of a finding's evidence (evidence_rows.h).
 #pragma once
 
 #include <string_view>
@@ -9,8 +8,6 @@
 #include "views/widgets.h"
 
 namespace shw {
-
-std::vector<EvidenceTable> evidence_tables(const Checkpoint& checkpoint, const Finding& finding);
 
 // Folds the tables when another finding is shown.
 void follow_finding(const Snapshot& snapshot, std::size_t finding, EvidenceState& state);
