@@ -436,8 +436,12 @@ ConstraintsByName constraints_by_name(const std::vector<ModelPart>& parts) {
     for (const std::string& head : part.heads)
       constraints.emplace(head, ConstraintOfName{&part, part.constraints->sizes.front().extents});
     if (!part.classifies) continue;
-    for (const Words head : kClassHeads)
-      constraints.emplace(std::string(head) + ".weight", ConstraintOfName{&part, {kLabelNames}});
+    for (const Words head : kClassHeads) {
+      const ConstraintOfName labels{&part, {kLabelNames}};
+      const auto [at, is_new] = constraints.emplace(std::string(head) + ".weight", labels);
+      // The table of a class knows no key for the rows.
+      if (!is_new && at->second.extents[0].empty()) at->second = labels;
+    }
   }
   return constraints;
 }

@@ -288,6 +288,10 @@ TEST_CASE("config: the head of an image classifier has a row per name in id2labe
   weights.shapes = {{"vit.layernorm.weight", {8}}, {"classifier.weight", {3, 8}}};
   Keys keys{{"model_type", "\"vit\""},
             {"architectures", "[\"ViTForImageClassification\"]"},
+            {"vocab_size", ""},
+            {"num_hidden_layers", ""},
+            {"num_key_value_heads", ""},
+            {"tie_word_embeddings", ""},
             {"id2label", R"({"0": "a", "1": "b", "2": "c"})"}};
   CHECK(finding_of_side_file(beside_keys(weights, keys)).empty());
   keys["id2label"] = R"({"0": "a", "1": "b", "2": "c", "3": "d"})";
