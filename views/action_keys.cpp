@@ -101,8 +101,10 @@ void request_action(Action action, Frame& frame, UiState& state) {
   if (!is_possible(action, frame, state))
     return show_toast(frame, state, why_not(row, frame, state));
   const bool plan_is_in_sight = state.plan_open && !state.palette_open;
-  const bool concerns_plan = row.overlay == OverlayPolicy::kNeedsRepairPanel ||
-                             row.overlay == OverlayPolicy::kRepairPanelOnly;
+  // What asks first says in its question what the panel would show.
+  const bool concerns_plan =
+      row.overlay == OverlayPolicy::kNeedsRepairPanel ||
+      (row.overlay == OverlayPolicy::kRepairPanelOnly && row.question == nullptr);
   if (concerns_plan && !plan_is_in_sight) {
     close_panels(state);
     state.palette_open = false;

@@ -189,15 +189,15 @@ TEST_CASE("the numbers at a picture are those of what is seen of it") {
   };
   driver.frame();
   driver.frame();
-  auto rows = says("8192"), columns = says("640");
-  CHECK(says("1024") == 0);
+  auto rows = says("8,192"), columns = says("640");
+  CHECK(says("1,024") == 0);
   driver.desk.map.zoom = 4;
   driver.desk.map.pan_row = 1024;
   driver.frame();
   driver.frame();
-  CHECK(says("8192") == rows - 1);  // the others are the extents themselves
+  CHECK(says("8,192") == rows - 1);  // the others are the extents themselves
   CHECK(says("640") == columns - 1);
-  CHECK(says("1024") > 0);
+  CHECK(says("1,024") > 0);
 }
 
 TEST_CASE("sizes: a column that opens over the map hides what is below it") {
