@@ -1,8 +1,10 @@
 // Executes, resumes and undoes repairs.
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 #include "core/formats/open.h"
+#include "core/io/path_text.h"
 #include "core/io/store.h"
 #include "core/session/command_run.h"
 #include "core/session/stopped_run.h"
@@ -83,6 +85,9 @@ std::optional<verbs::StoppedRun> find_stopped_run(const Snapshot& snapshot,
   const std::string whole = posix_store().resolved(folder).value_or(folder);
   verbs::StoppedRuns found = verbs::find_stopped_runs(
       posix_store(), *snapshot.checkpoint, snapshot.options.checkpoint, {whole}, SIZE_MAX);
+  // The run of another checkpoint is found by its folder alone.
+  verbs::StoppedRuns around = verbs::find_stopped_runs_in(posix_store(), parent_of(whole));
+  std::move(around.runs.begin(), around.runs.end(), std::back_inserter(found.runs));
   for (verbs::StoppedRun& run : found.runs) {
     for (const std::string& name : {folder, whole}) {
       if (run.folder == name || run.output == name) return std::move(run);

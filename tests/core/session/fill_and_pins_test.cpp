@@ -117,6 +117,7 @@ TEST_CASE("tensor numbers: norm, zeros and elements are those of each tensor's s
     CHECK(numbers.absent == 0);
     CHECK(std::isfinite(numbers.squares));
   }
+  fs::remove(s.damaged + "/__1_0.distcp");
   s.apply({OpenCommand{s.damaged}});
   CHECK(s.now()->numbers == nullptr);
   s.apply({TensorNumbersCommand{}});

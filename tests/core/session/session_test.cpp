@@ -114,8 +114,8 @@ TEST_CASE("a cancel takes back what waits") {
 
 TEST_CASE("a check keeps the finding that is being read, unless a worse one was found") {
   Session session;
-  session.apply({OpenCommand{case_dir("s1_placement_not_transposed/ckpt"),
-                             case_dir("s1_placement_not_transposed/spec.json")},
+  session.apply({OpenCommand{case_dir("s4_expert_axis_dropped/ckpt"),
+                             case_dir("s4_expert_axis_dropped/spec.json")},
                  CheckCommand{}});
   session.wait();
   const std::size_t last = session.snapshot()->report->findings.size() - 1;

@@ -187,7 +187,8 @@ TEST_CASE("conversion: an optimizer gets its steps and settings in each program"
     const std::string again = folder / (program + "-titan");
     convert_to("titan", folder / program, again);
     const auto after = source_at(again).checkpoint;
-    CHECK(after->tensor_count() == before->tensor_count());
+    // torchtitan's optimizer joins q, k and v: six states fewer in each of two layers.
+    CHECK(after->tensor_count() == before->tensor_count() - 12);
     const std::string group = "optimizer.param_groups.norm.weight.";
     CHECK(value_of_entry(*after, group + "betas") == "(0.9, 0.95)");
     CHECK(value_of_entry(*after, group + "lr") == "3e-04");
