@@ -233,7 +233,7 @@ std::string whole_numbers(BytesView bytes) {
     std::uint64_t number = 0;
     for (std::size_t b = width; b-- > 0;)
       number = number << 8 | std::to_integer<std::uint64_t>(bytes[b]);
-    text += fmt::format("{}u{} {}", text.empty() ? "" : ", ", 8 * width, human_count(number));
+    text += fmt::format("{}u{} {}", text.empty() ? "" : ", ", 8 * width, number);
   }
   return text;
 }
