@@ -53,9 +53,9 @@ xdotool type --delay 20 "[3, 64, 16]"
 press Return
 record_says "^values \[3, 64:128, 16:32\]"
 press ctrl+Down
-record_says "^values \[3, 128:192, 16:32\]"
+record_says "^values \[3, [789][0-9]:[0-9]*, 16:32\]"  # the rows after those on screen
 press ctrl+Right
-record_says "^values \[3, 128:192, 32:48\]"
+record_says "^values \[3, [789][0-9]:[0-9]*, [23][0-9]:[0-9]*\]"
 press ctrl+g
 xdotool type --delay 20 "[287, 8191, 639]"
 press Return
