@@ -30,7 +30,11 @@ struct SftpHost : OtherHost {
     put("data/a", "first file");
     put("data/b", "second file");
   }
-  ~SftpHost() { ::unsetenv("SHARDWRIGHT_REMOTE_TIMEOUT"); }
+  // A server that was stopped would hold this process's output open after its end.
+  ~SftpHost() {
+    for (const int server : servers()) ::kill(server, SIGKILL);
+    ::unsetenv("SHARDWRIGHT_REMOTE_TIMEOUT");
+  }
 
   std::string url() const { return "ssh://host" + path("data"); }
   std::vector<int> servers() const {
