@@ -46,6 +46,9 @@ press ctrl+Return
 wait_for_file "$WORK/run/step_9000-repaired/certificate.json"
 title_says "step_9000 - Will not load"  # the copy is another checkpoint
 by_palette "save this place"
+record_says "^place view"
+sleep 1
+press Return  # the panel says where it goes
 wait_for_file "$WORK/run/step_9000-view.shardwright"
 
 # The older step against the one before it; the matrix of what differs; a slice of it as a file.
@@ -65,6 +68,9 @@ press Escape
 press Down ctrl+shift+v
 record_says "^values"
 by_palette "as .npy"
+record_says "^place npy"
+sleep 1
+press Return
 for attempt in $(seq 60); do ls "$WORK/run"/*.npy > /dev/null 2>&1 && break; sleep 0.5; done
 ls "$WORK/run"/*.npy > /dev/null || fail "no slice was saved"
 close_window
