@@ -135,7 +135,7 @@ bool is_expected_empty(const Facts& facts, std::string_view fqn) {
 }
 
 // Weights without elements, checked by name, placeholders where others of their family have
-// elements, and all tensors if none has an element.
+// elements, and all of several placeholders if no tensor has an element.
 std::vector<std::string> empty_weights(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   struct Family {
@@ -143,9 +143,9 @@ std::vector<std::string> empty_weights(const Facts& facts) {
     std::size_t placeholders = 0;
   };
   std::unordered_map<std::string, Family> families;
-  bool has_any_full = false;
+  bool all_placeholders = c.tensor_count() > 1;
   for (TensorId tensor : each_tensor(facts)) {
-    has_any_full = has_any_full || !is_empty_tensor(c, tensor);
+    all_placeholders = all_placeholders && is_placeholder(c, tensor);
     Family& family = families[without_numbers(c.fqn(tensor))];
     family.has_full = family.has_full || !is_empty_tensor(c, tensor);
     family.placeholders += is_placeholder(c, tensor) ? 1 : 0;
@@ -159,7 +159,7 @@ std::vector<std::string> empty_weights(const Facts& facts) {
     const Family& family = families[without_numbers(fqn)];
     const bool has_siblings =
         is_placeholder(c, tensor) && family.has_full && family.placeholders > 1;
-    if (is_named_as_weight(fqn) || has_siblings || !has_any_full) empty.emplace_back(fqn);
+    if (is_named_as_weight(fqn) || has_siblings || all_placeholders) empty.emplace_back(fqn);
   }
   return empty;
 }

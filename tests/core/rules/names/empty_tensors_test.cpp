@@ -34,6 +34,12 @@ TEST_CASE("empty tensors: tensors of any name are reported if none has an elemen
   CHECK(find(checked_tensors(tensors), "empty-tensors") == nullptr);
 }
 
+TEST_CASE("empty tensors: one empty tensor of any name alone raises nothing") {
+  CHECK(find(checked_tensors({{"k0", {"F32", {0}}}}), "empty-tensors") == nullptr);
+  CHECK(find(checked_tensors({{"a", {"F32", {0, 3}}}, {"b", {"F32", {0, 3}}}}), "empty-tensors") ==
+        nullptr);
+}
+
 TEST_CASE("empty tensors: the states of an optimizer alone are reported") {
   CHECK(rules_above_info(
             checked_tensors({{"optimizer.state.layers.0.weight.exp_avg", {"F32", {4, 4}}},
