@@ -267,6 +267,12 @@ Result<CheckReport> check_opened(Context& context, const verbs::Opened& opened,
   return verbs::check(opened, context.options.depth, &context.progress, context.team, counted);
 }
 
+std::string next_steps_text(const std::string& output, bool in_place) {
+  const std::string word = shell_word(output);
+  return "Prove it:  shardwright verify " + word +
+         (in_place ? "\nTake it back:  shardwright undo " + word : "");
+}
+
 std::string stage_rates_text(const Progress& progress) {
   constexpr const char* kDid[kStages] = {"read", "made", "wrote", "read back"};
   constexpr const char* kDoes[kStages] = {"reading", "making", "writing", "reading back"};

@@ -5,6 +5,7 @@
 #include "core/io/path_text.h"
 #include "core/io/store.h"
 #include "core/model/reachable.h"
+#include "core/repair/plan/operations.h"
 #include "core/repair/run/estimate_text.h"
 #include "core/repair/run/in_place.h"
 #include "core/report/answers.h"
@@ -43,13 +44,6 @@ Result<Plan> requested_or_new_plan(Context& context, const verbs::Opened& opened
 }
 
 namespace {
-
-// True if the plan changes more than the form of .metadata.
-bool repairs_anything(const Plan& plan) {
-  return std::any_of(plan.operations.begin(), plan.operations.end(), [](const Operation& one) {
-    return one.kind != OperationKind::kRewriteMetadata;
-  });
-}
 
 // The size of the result, the free space there, and the option that writes less. Skipped for
 // millions of chunks, because computing it takes seconds.
@@ -134,9 +128,9 @@ int run_plan(Context& context) {
     if (!plan->empty() && check_all_reachable(checkpoint))
       context.terminal.out("\n" + repair_cost_text(context.options, checkpoint, *plan));
     if (!plan->empty() && check_all_reachable(checkpoint))
-      context.terminal.say(
-          "\nNothing was written. Carry it out:  " + command_line("repair", context.options) +
-          (repairs_anything(*plan) ? "" : " --in-place"));
+      context.terminal.say("\nNothing was written. Carry it out:  " +
+                           repair_command_line(checkpoint.format(), context.options) +
+                           (repairs_anything(*plan) ? "" : " --in-place"));
     else if (!plan->empty())
       context.terminal.say("\nNothing was written, and nothing can be before every file is there.");
     if (!check_all_reachable(checkpoint)) print_fill_advice(context, *opened);
@@ -244,11 +238,8 @@ void print_result(Context& context, const Plan& plan, const RepairResult& result
     if (verbs::is_filled_elements_finding(finding))
       context.terminal.out_line(printable(finding.cause));
   }
-  context.terminal.say(stage_rates_text(context.progress) + "Prove it:  shardwright verify " +
-                       printable(result.output) +
-                       (context.options.in_place
-                            ? "\nTake it back:  shardwright undo " + printable(result.output)
-                            : ""));
+  context.terminal.say(stage_rates_text(context.progress) +
+                       next_steps_text(result.output, context.options.in_place));
 }
 
 }  // namespace

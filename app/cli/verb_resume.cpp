@@ -57,7 +57,7 @@ int run_resume(Context& context) {
                             left_out_to_text(result) + "  checkpoint   " +
                             printable(result.output) + "\n  certificate  " +
                             printable(result.certificate));
-  context.terminal.say("Prove it:  shardwright verify " + printable(result.output));
+  context.terminal.say(next_steps_text(result.output, false));
   return kClean;
 }
 

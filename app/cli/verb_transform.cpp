@@ -28,11 +28,16 @@ std::string forecast_text(const Forecast& forecast) {
   for (std::size_t i = 0; i < kStages; ++i)
     stages +=
         fmt::format("{}{} {}", i == 0 ? "" : ", ", kDoes[i], human_seconds(forecast.seconds[i]));
+  const auto rate = static_cast<std::uint64_t>(forecast.read_rate);
+  const std::string assumption =
+      rate == 0 ? std::string()
+                : fmt::format(", if the disk takes bytes as fast as it gives them ({}/s)",
+                              human_bytes(rate));
   return fmt::format(
-      "  about {}: {}; {} takes longest, if the disk takes bytes as fast as it gives them ({}/s)\n"
+      "  about {}: {}; {} takes longest{}\n"
       "  at most {} of memory{}\n",
       human_seconds(forecast.total), stages, kDoes[static_cast<std::size_t>(forecast.longest)],
-      human_bytes(static_cast<std::uint64_t>(forecast.read_rate)), human_bytes(forecast.memory),
+      assumption, human_bytes(forecast.memory),
       forecast.decoded_items == 0 ? std::string() : "; on the disk " + decoded_in_words(forecast));
 }
 
@@ -97,7 +102,10 @@ std::string round_trip_text(const RepairResult& result) {
             " but for rows of padding, which were cut off: " + short_list_text(back.padding);
   if (!back.without.empty())
     text += "; " + plural(back.without.size(), "tensor") +
-            " of the source were not copied: " + short_list_text(back.without);
+            " of the source are not found again: " + short_list_text(back.without);
+  if (back.left_out != 0)
+    text += "; " + plural(back.left_out, "tensor") + (back.left_out == 1 ? " was" : " were") +
+            " left out by an option";
   return printable(text) + "\n";
 }
 
@@ -119,11 +127,8 @@ void print_written(Context& context, const RepairResult& result,
       left_out_to_text(result) + round_trip_text(result) + uploaded_to_text(result) +
       "  checkpoint   " + printable(result.output) + "\n  certificate  " +
       printable(result.certificate));
-  context.terminal.say(stage_rates_text(context.progress) + "Prove it:  shardwright verify " +
-                       printable(result.output) +
-                       (context.options.in_place
-                            ? "\nTake it back:  shardwright undo " + printable(result.output)
-                            : ""));
+  context.terminal.say(stage_rates_text(context.progress) +
+                       next_steps_text(result.output, context.options.in_place));
 }
 
 }  // namespace
@@ -169,7 +174,7 @@ int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
   if (options.round_trip) {
     auto back = [&] {
       ProgressLine line(context.terminal, context.progress);
-      return verbs::check_round_trip(opened, options, options.mapping, result->output,
+      return verbs::check_round_trip(opened, options, options.mapping, plan.steps, result->output,
                                      &context.progress, context.team);
     }();
     if (!back) return fail_with(context, back.error());

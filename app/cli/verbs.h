@@ -138,6 +138,8 @@ Result<CheckReport> check_opened(Context& context, const verbs::Opened& opened,
 Result<Plan> requested_or_new_plan(Context& context, const verbs::Opened& opened);
 // "Read 2.1 GB at 3.1 GB/s, ..., writing took longest.\n"; empty if nothing was written.
 std::string stage_rates_text(const Progress& progress);
+// "Prove it:  shardwright verify ...", and how to take it back if it was done in place.
+std::string next_steps_text(const std::string& output, bool in_place);
 // Reports that an earlier run's work was reused.
 void print_reused_work(Context& context, const RepairResult& result);
 // The device options of the user, with GPU detection.

@@ -19,7 +19,7 @@ std::string joined_all(const std::vector<std::string>& names) {
 
 }  // namespace
 
-Status check_safetensors_can_store(const Outputs& outputs, bool sharded) {
+Status check_safetensors_can_store(const Outputs& outputs, bool sharded, std::string_view title) {
   std::vector<std::string> wordless, others, pieces, unspellable, reserved;
   for (const OutputTensor& tensor : outputs.tensors) {
     if (safetensors_dtype_name(tensor.dtype).empty())
@@ -37,7 +37,9 @@ Status check_safetensors_can_store(const Outputs& outputs, bool sharded) {
                         names.size() == 1 ? "is" : "are", why, joined_all(names));
   };
   add(wordless, "of a dtype that safetensors has no word for");
-  add(others, "no tensor, and safetensors holds nothing else");
+  const bool is_one = others.size() == 1;
+  add(others, is_one ? "not a tensor, and safetensors holds nothing else"
+                     : "not tensors, and safetensors holds nothing else");
   add(unspellable, "named in what is not UTF-8, and a header of safetensors is");
   add(reserved, "named as a header of safetensors names its own metadata");
   add(pieces, "in pieces, and a safetensors file holds whole tensors");
@@ -45,7 +47,7 @@ Status check_safetensors_can_store(const Outputs& outputs, bool sharded) {
   if (what.empty() && outputs.tensors.empty()) what = "there is no tensor";
   if (what.empty()) return {};
   return fail(
-      ErrorKind::kUnsupported, "cannot be written as safetensors: " + what, {},
+      ErrorKind::kUnsupported, fmt::format("cannot be written as {}: {}", title, what), {},
       "convert --weights-only leaves out all that is not a weight of the model, --leave-out "
       "PATTERN what the pattern fits; or write another format");
 }

@@ -8,6 +8,7 @@
 #include "core/base/words.h"
 #include "core/model/evidence.h"
 #include "core/model/index_only_tensors.h"
+#include "core/model/repair_format.h"
 #include "core/report/text_words.h"
 #include "core/rules/consequence.h"
 #include "core/rules/damage.h"
@@ -166,7 +167,7 @@ void append_subjects(std::string& out, const Finding& finding, std::size_t inden
 // The command repeats --data if the finding needed it.
 std::string command_for(const Finding& finding, bool is_whole, const TextOptions& options) {
   if (finding.severity == Severity::kInfo) return "";
-  const bool gives_up = can_abandon_missing_files(finding);
+  const bool gives_up = options.can_fill && can_abandon_missing_files(finding);
   const auto* format = find_evidence<std::string>(finding, "convert_to");
   if (format != nullptr && !finding.remedy && !gives_up && !options.checkpoint.empty())
     return "shardwright convert " + shell_word(options.checkpoint) + " --to " + *format;
@@ -182,7 +183,8 @@ std::string command_for(const Finding& finding, bool is_whole, const TextOptions
          (options.spec.empty() ? "" : " --spec " + shell_word(options.spec)) +
          (options.against.empty() ? "" : " --against " + shell_word(options.against)) +
          (options.mesh.empty() ? "" : " --mesh " + shell_word(options.mesh)) +
-         (options.depth ? depth_option(*options.depth) : "") + (gives_up ? " --fill zero" : "");
+         (options.depth ? depth_option(*options.depth) : "") + (gives_up ? " --fill zero" : "") +
+         (verb == "repair" && !options.then.empty() ? " --then " + options.then : "");
 }
 
 void append_remedy(std::string& out, const Finding& finding, bool is_whole, std::size_t indent,
@@ -196,13 +198,16 @@ void append_remedy(std::string& out, const Finding& finding, bool is_whole, std:
       : where != nullptr && *where == "request" ? "Nothing to repair on disk."
       : undecided != nullptr                    ? "Undecided: " + *undecided + "."
       : can_abandon_missing_files(finding)
-          ? "No safe remedy but the file itself: copy it here from where it was "
-            "written. What is left without it:"
+          ? std::string(
+                "No safe remedy but the file itself: copy it here from where it was written.") +
+                (options.can_fill ? " What is left without it:" : "")
       : find_evidence<std::string>(finding, "suggested_step") != nullptr
           ? "Nothing in this checkpoint proves a repair; --against a sound copy would. This step "
             "does it without proof, into a new folder, and changes no element:"
-      : is_converted
-          ? "Convert it into a folder that every loader finds. No element changes."
+      : is_converted ? "Convert it into a folder that every loader finds. No element changes."
+      // Its lesson is about checksums; the cause says what else it can be.
+      : finding.rule == kBadRecord.id && find_evidence<std::int64_t>(finding, "offset") == nullptr
+          ? "No safe remedy in the files here."
           : "No safe remedy. `shardwright explain " + finding.rule + "` says what can be done.";
   std::string command = command_for(finding, is_whole, options);
   std::string lines = wrapped(printable(text), indent, options.width);
@@ -339,7 +344,10 @@ bool is_note(const CheckReport& report, const Finding& finding) {
 }  // namespace
 
 std::string check_to_text(const Checkpoint& checkpoint, const CheckReport& report,
-                          const TextOptions& options) {
+                          const TextOptions& requested) {
+  TextOptions options = requested;
+  options.then = conversion_after_repair(checkpoint.format());
+  options.can_fill = index_only_tensors(checkpoint).empty();
   Style style{options.colour};
   std::string out = headline(checkpoint) + " \u00b7 " + coverage(report) + "\n\n";
   std::size_t indent = 0;

@@ -14,12 +14,16 @@ namespace shw {
 
 struct TextOptions {
   bool colour = false;
-  std::size_t width = 100;           // columns at which sentences wrap
-  std::string checkpoint;            // as typed by the user: for the suggested command
-  std::string spec;                  // as typed; may be empty
-  std::string mesh;                  // as typed; may be empty
-  std::string against;               // as typed; may be empty
+  std::size_t width = 100;  // columns at which sentences wrap
+  std::string checkpoint;   // as typed by the user: for the suggested command
+  std::string spec;         // as typed; may be empty
+  std::string mesh;         // as typed; may be empty
+  std::string against;      // as typed; may be empty
+  std::string then;         // last step of a repair in suggested commands; set by check_to_text()
   std::optional<Depth> depth = {};   // as typed
+  // False if tensors of missing files have unknown shapes, so that nothing can fill them; set by
+  // check_to_text().
+  bool can_fill = true;
   bool all_subjects = false;         // false: at most 8 per finding, and the number of others
   Severity least = Severity::kInfo;  // findings below it are only counted
 };

@@ -13,6 +13,7 @@
 #include "core/formats/carried_values.h"
 #include "core/formats/complete.h"
 #include "core/model/reachable.h"
+#include "core/model/repair_format.h"
 #include "core/transform/fill_program.h"
 #include "core/transform/json.h"
 #include "core/transform/lower.h"
@@ -348,9 +349,13 @@ Result<LoweredTarget> lower_target(const TargetState& all, const WantedForm& for
                                    Progress* progress) {
   if (form.format == nullptr || form.format->writer == nullptr) {
     const std::string_view title = form.format == nullptr ? "this format" : form.format->title;
-    return fail(ErrorKind::kUnsupported,
-                form.keeps_files ? fmt::format("repairs of {} are not written yet", title)
-                                 : fmt::format("{} is not written yet", title));
+    if (!form.keeps_files)
+      return fail(ErrorKind::kUnsupported, fmt::format("{} is not written yet", title));
+    const Format& format = form.format == nullptr ? kUnknownFormat : *form.format;
+    return fail(ErrorKind::kUnsupported, fmt::format("repairs of {} are not written yet", title),
+                {},
+                fmt::format("Write the result in another format: repeat this with `--then {}`.",
+                            conversion_after_repair(format)));
   }
   if (!form.keeps_files) SHW_CHECK(check_no_missing_tensors(all));
   if (progress != nullptr) progress->begin(Phase::kPlanning, all.tensors.size(), false);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/model/repair_format.h"
 #include "core/report/text_words.h"
 
 namespace shw {
@@ -48,6 +49,13 @@ std::string command_line(std::string_view verb, const VerbOptions& options) {
     if (options.in_place) text += " --in-place";
   }
   return text;
+}
+
+std::string repair_command_line(const Format& format, const VerbOptions& options) {
+  VerbOptions completed = options;
+  const std::string_view conversion = conversion_after_repair(format);
+  if (completed.then.empty() && !conversion.empty()) completed.then.emplace_back(conversion);
+  return command_line("repair", completed);
 }
 
 }  // namespace shw

@@ -275,7 +275,8 @@ std::string report(const Opened& opened, const VerbOptions& verb_options, const 
   std::string commands = with_command.command;
   VerbOptions mending = verb_options;
   mending.out.clear();  // this report's path must not become the repair's
-  if (plan != nullptr && !plan->empty()) commands += "\n" + command_line("repair", mending);
+  if (plan != nullptr && !plan->empty())
+    commands += "\n" + repair_command_line(opened.checkpoint->format(), mending);
   ReportInput input{*opened.checkpoint, found,    plan,      found.spec.get(),
                     commands,           &context, statistics};
   input.views = views;

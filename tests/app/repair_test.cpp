@@ -112,6 +112,57 @@ TEST_CASE("a repair with nothing to do names the checkpoint to go on with and en
   CHECK_FALSE(parsed(again.out).contains("certificate"));
 }
 
+TEST_CASE("a file with bytes that belong to no tensor is repaired, as check advises") {
+  Scratch scratch;
+  const std::string folder = scratch / "my model", path = folder + "/model.safetensors";
+  std::filesystem::create_directory(folder);
+  const std::string header = R"({"a.weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+  const std::string length{static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0};
+  std::ofstream(path, std::ios::binary) << length << header << std::string(8 + 4, '\1');
+  CHECK(shardwright({"check", folder}).code == 1);
+  CHECK_FALSE(contains(shardwright({"plan", folder}).err, "--in-place"));
+  const Run run = shardwright({"repair", folder, "--yes"});
+  CHECK(run.code == 0);
+  CHECK(run.out.starts_with("repaired"));
+  CHECK(contains(run.err, "verify '" + folder + "-repaired'"));
+  CHECK(shardwright({"check", folder + "-repaired"}).code == 0);
+}
+
+TEST_CASE("a repair of a format that is only read is advised with a conversion") {
+  Scratch scratch;
+  const std::string broken =
+      SHW_TEST_DATA "/torch-checkpointing-0.1/broken_placement_not_transposed/ckpt";
+  CHECK(contains(shardwright({"plan", broken}).err, "--then convert:dcp"));
+  CHECK(contains(shardwright({"check", broken}).out, "--then convert:dcp"));
+  const Run refused = shardwright({"repair", broken, "--out", scratch / "a", "--yes"});
+  CHECK(refused.code == 2);
+  CHECK(contains(refused.err, "--then convert:dcp"));
+  CHECK(shardwright({"repair", broken, "--then", "convert:dcp", "--out", scratch / "b", "--yes"})
+            .code == 0);
+}
+
+TEST_CASE(
+    "convert: the way back finds renamed tensors, takes casts back, and counts what was left out") {
+  Scratch scratch;
+  const std::string source = SHW_SOURCE_DIR "/tests/core/maps/data/llama3/hf";
+  const Json listed = parsed(shardwright({"ls", source, "--json"}).out)["tensors"];
+  auto way_back = [&](const std::string& out, const std::vector<std::string>& options) {
+    std::vector<std::string> words = {"convert", source,  "--round-trip", "--yes",
+                                      "--json",  "--out", scratch / out};
+    words.insert(words.end(), options.begin(), options.end());
+    const Json answer = parsed(shardwright(words).out);
+    CHECK(answer["way_back"]["differ"].empty());
+    CHECK(answer["way_back"]["without"].empty());
+    return answer["way_back"];
+  };
+  CHECK(way_back("names", {"--to", "safetensors", "--strip", "model."})["equal"] == listed.size());
+  CHECK(way_back("items", {"--to", "torch-checkpointing"})["equal"] == listed.size());
+  CHECK(way_back("wide", {"--to", "safetensors", "--dtype", "fp64"})["equal"] == listed.size());
+  const Json less = way_back("less", {"--to", "dcp", "--leave-out", "*norm*"});
+  CHECK(less["left_out"].get<std::size_t>() + less["equal"].get<std::size_t>() == listed.size());
+  CHECK(less["left_out"] != 0);
+}
+
 TEST_CASE("a repair that can mend nothing is an error in text and in JSON") {
   Scratch scratch;
   std::string out = repaired(scratch);

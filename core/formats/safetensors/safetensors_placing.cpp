@@ -182,7 +182,7 @@ Result<PlacedTiles> place_safetensors(const Outputs& outputs, const Checkpoint* 
                                       bool sharded) {
   TensorFilePlacer placing{outputs, sharded, source};
   if (placing.source == nullptr) {
-    SHW_CHECK(check_safetensors_can_store(outputs, sharded));
+    SHW_CHECK(check_safetensors_can_store(outputs, sharded, "safetensors"));
     if (!sharded) {
       placing.homes = part_locations(outputs);
       placing.new_files = split_into_files(outputs, placing.homes);

@@ -59,7 +59,7 @@ Status add_item_file(const Outputs& outputs, const PlacedItems& placed, const st
 }
 
 Result<LaidOut> lay_out_items(const Outputs& outputs) {
-  SHW_CHECK(check_safetensors_can_store(outputs, false));
+  SHW_CHECK(check_safetensors_can_store(outputs, false, "torch_checkpointing"));
   SHW_TRY(PlacedItems placed, place_items(outputs));
   std::map<std::pair<std::string, std::uint32_t>, std::vector<std::uint32_t>> by_file;
   for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t)

@@ -233,9 +233,24 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
   add_loss(checkpoint, finding, lossy, plan);
 }
 
+namespace {
+
+bool is_repaired_by_rewriting(const Rule& rule) {
+  return rule.repaired_by == RepairedBy::kNewIndex || rule.repaired_by == RepairedBy::kNewFile;
+}
+
+}  // namespace
+
 bool is_repaired_by_rewriting(const Finding& finding) {
-  const RepairedBy by = rule_of(finding).repaired_by;
-  return finding.remedy && (by == RepairedBy::kNewIndex || by == RepairedBy::kNewFile);
+  return finding.remedy && is_repaired_by_rewriting(rule_of(finding));
+}
+
+bool repairs_anything(const Plan& plan) {
+  return std::any_of(plan.operations.begin(), plan.operations.end(), [](const Operation& one) {
+    const Rule* rule = find_rule(one.rule);
+    return one.kind != OperationKind::kRewriteMetadata ||
+           (rule != nullptr && is_repaired_by_rewriting(*rule));
+  });
 }
 
 void describe_new_index(const CheckReport& report, Plan& plan) {

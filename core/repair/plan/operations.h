@@ -16,6 +16,8 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
 void redescribe_operations(const Checkpoint& checkpoint, Plan& plan);
 // True if writing the checkpoint again repairs the finding, without changing a tensor.
 bool is_repaired_by_rewriting(const Finding& finding);
+// True if the plan changes more than the form of `.metadata`, which older versions do not read.
+bool repairs_anything(const Plan& plan);
 // Appends the operations that repair an index of safetensors files, and files with bytes that
 // belong to no tensor.
 void describe_new_index(const CheckReport& report, Plan& plan);

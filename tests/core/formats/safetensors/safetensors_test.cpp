@@ -301,9 +301,9 @@ TEST_CASE("no change of a byte in a sharded file crashes the reader") {
 TEST_CASE("a name that is not UTF-8 is reported before a header is made of it") {
   Outputs outputs;
   outputs.tensors.push_back({.fqn = "w", .dtype = Dtype::kFloat32, .shape = {2}, .tiles = {}});
-  CHECK(check_safetensors_can_store(outputs, true).has_value());
+  CHECK(check_safetensors_can_store(outputs, true, "safetensors").has_value());
   outputs.tensors[0].fqn = "w\xED\xA0\x80";
-  auto said = check_safetensors_can_store(outputs, true);
+  auto said = check_safetensors_can_store(outputs, true, "safetensors");
   REQUIRE_FALSE(said.has_value());
   CHECK(said.error().kind == ErrorKind::kUnsupported);
   CHECK(said.error().message.find("UTF-8") != std::string::npos);
@@ -311,7 +311,7 @@ TEST_CASE("a name that is not UTF-8 is reported before a header is made of it") 
 
 TEST_CASE(
     "a checkpoint without a tensor is reported before a folder without a file is made of it") {
-  auto said = check_safetensors_can_store({}, false);
+  auto said = check_safetensors_can_store({}, false, "safetensors");
   REQUIRE_FALSE(said.has_value());
   CHECK(said.error().message.find("there is no tensor") != std::string::npos);
 }
@@ -322,7 +322,7 @@ TEST_CASE("a tensor that is named as a header names its metadata is reported bef
   outputs.tensors.push_back({.fqn = "w", .dtype = Dtype::kFloat32, .shape = {2}, .tiles = {}});
   outputs.tensors.push_back(
       {.fqn = "__metadata__", .dtype = Dtype::kFloat32, .shape = {2}, .tiles = {}});
-  auto said = check_safetensors_can_store(outputs, true);
+  auto said = check_safetensors_can_store(outputs, true, "safetensors");
   REQUIRE_FALSE(said.has_value());
   CHECK(said.error().kind == ErrorKind::kUnsupported);
   CHECK(said.error().message.find("1 entry is named as") != std::string::npos);
