@@ -120,16 +120,52 @@ Result<std::optional<WorldSizes>> worlds_of(const Options& options) {
   return std::optional<WorldSizes>(worlds);
 }
 
+// Checks what takes little time: no headers over a network, nothing of millions of chunks.
+Status add_findings(Context& context, const std::shared_ptr<const Checkpoint>& checkpoint,
+                    CheckpointLookup& lookup) {
+  constexpr std::uint32_t kMostChunks = 200'000;
+  if (checkpoint->chunk_count() > kMostChunks) return {};
+  verbs::Opened opened;
+  opened.checkpoint = checkpoint;
+  const Depth depth = is_remote(context.options.checkpoint) ? Depth::kMetadata : Depth::kHeaders;
+  SHW_TRY(CheckReport report, verbs::check(opened, depth, &context.progress));
+  lookup.checked = depth;
+  for (Finding& finding : report.findings) {
+    if (finding.severity != Severity::kInfo) lookup.findings.push_back(std::move(finding));
+  }
+  return {};
+}
+
+Result<CheckpointLookup> look_into_checkpoint(Context& context, const ErrorText& parsed) {
+  CheckpointLookup lookup;
+  auto checkpoint = open(context);
+  if (!checkpoint) {
+    if (checkpoint.error().kind == ErrorKind::kCancelled)
+      return tl::unexpected<Error>(std::move(checkpoint).error());
+    lookup.unopened = std::move(checkpoint).error();
+    return lookup;
+  }
+  lookup = look_up(parsed, **checkpoint);
+  SHW_CHECK(add_findings(context, *checkpoint, lookup));
+  return lookup;
+}
+
 int explain_text(Context& context, const std::string& text) {
   auto worlds = worlds_of(context.options);
   if (!worlds) return fail_with(context, worlds.error());
   Explanation explanation = explain(text, *worlds);
-  if (explanation.parsed.messages.empty()) return refuse_text(context, text);
+  if (explanation.parsed.messages.empty()) {
+    const int code = refuse_text(context, text);
+    if (!context.options.checkpoint.empty() && !context.options.json)
+      context.terminal.error("What the checkpoint shows:  " +
+                             command_line("check", context.options));
+    return code;
+  }
   std::optional<CheckpointLookup> lookup;
   if (!context.options.checkpoint.empty()) {
-    auto checkpoint = open(context);
-    if (!checkpoint) return fail_with(context, checkpoint.error());
-    lookup = look_up(explanation.parsed, **checkpoint);
+    auto found = look_into_checkpoint(context, explanation.parsed);
+    if (!found) return fail_with(context, found.error());
+    lookup = std::move(*found);
     add_lookup_result(*lookup, explanation);
     name_checkpoint(explanation, context.options.checkpoint);
   }
@@ -137,7 +173,7 @@ int explain_text(Context& context, const std::string& text) {
   print_answer(context, context.options.json
                             ? explanation_to_json(explanation, found)
                             : explanation_to_text(explanation, text_options(context), found));
-  return kClean;
+  return lookup && lookup->unopened ? kUndecided : kClean;
 }
 
 // Predicts what a defective saver makes of a split, without a checkpoint.

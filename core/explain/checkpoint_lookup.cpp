@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "core/base/words.h"
@@ -33,6 +34,38 @@ std::optional<TensorId> find_prefixed(const Checkpoint& checkpoint, std::string_
   return found;
 }
 
+bool is_file_name(std::string_view text) {
+  constexpr auto kEndings = std::to_array<std::string_view>(
+      {".safetensors", ".bin", ".json", ".pt", ".pth", ".ckpt", ".gguf", ".model", ".distcp",
+       ".metadata", ".npz", ".h5", ".py", ".txt", ".jinja", ".index"});
+  return std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](std::string_view ending) { return text.ends_with(ending); });
+}
+
+// "q_proj.lora_A.default.weight" of a loaded adapter is "q_proj.lora_A.weight" in its file.
+std::optional<std::string> without_adapter_name(std::string_view name) {
+  for (const std::string_view side : {".lora_A.", ".lora_B."}) {
+    const std::size_t at = name.rfind(side);
+    if (at == name.npos) continue;
+    const std::size_t begin = at + side.size();
+    const std::size_t end = name.find('.', begin);
+    if (end == name.npos || name.find('.', end + 1) != name.npos) continue;
+    return std::string(name.substr(0, begin)) + std::string(name.substr(end + 1));
+  }
+  return std::nullopt;
+}
+
+// As it is, as its file names it if it is a part of an adapter, or behind a prefix.
+std::optional<TensorId> find_saved(const Checkpoint& checkpoint, std::string_view name) {
+  if (const auto tensor = checkpoint.find(name)) return tensor;
+  const auto in_file = without_adapter_name(name);
+  if (in_file) {
+    if (const auto tensor = checkpoint.find(*in_file)) return tensor;
+  }
+  const auto found = find_prefixed(checkpoint, name);
+  return found || !in_file ? found : find_prefixed(checkpoint, *in_file);
+}
+
 std::size_t count_beginning_with(const Checkpoint& checkpoint, std::string_view prefix) {
   std::size_t count = 0;
   for (TensorId tensor : checkpoint.tensors()) count += checkpoint.fqn(tensor).starts_with(prefix);
@@ -61,7 +94,7 @@ NameLookup lookup_of_found_tensor(const ErrorMessage& message, const Checkpoint&
                                   TensorId tensor) {
   const std::string stored(checkpoint.fqn(tensor));
   NameLookup one{message.name, NameFound::kHere, stored, Extents(checkpoint.shape(tensor))};
-  if (stored == message.name) {
+  if (stored == message.name || without_adapter_name(message.name) == stored) {
     one.text = fmt::format("{} is here, {}.", message.name, shape_text(checkpoint, tensor));
     if (message.kind->id == kMissingKeyForm)
       one.text += " The program looks in another file, or for another name.";
@@ -89,7 +122,8 @@ NameLookup lookup_of_missing_tensor(const ErrorMessage& message, const Checkpoin
     const std::string module = message.name.substr(0, dot + 1);
     const std::size_t siblings = count_beginning_with(checkpoint, module);
     if (siblings == 0) continue;
-    one.text += fmt::format("; {} {} with {}", plural(siblings, "tensor"),
+    one.has_siblings = true;
+    one.text += fmt::format("; {} {} with \"{}\"", plural(siblings, "tensor"),
                             siblings == 1 ? "begins" : "begin", module);
     break;
   }
@@ -116,11 +150,11 @@ CheckpointLookup look_up(const ErrorText& parsed, const Checkpoint& checkpoint) 
   std::set<std::string_view> seen;
   for (const ErrorMessage& message : parsed.messages) {
     const bool is_tensor = message.name.find('.') != message.name.npos &&
-                           message.name.find_first_of("/\\ ") == message.name.npos;
+                           message.name.find_first_of("/\\ ") == message.name.npos &&
+                           !is_file_name(message.name);
     if (!is_tensor || !seen.insert(message.name).second) continue;
     if (lookup.names.size() == kMostLookups) break;
-    auto tensor = checkpoint.find(message.name);
-    if (!tensor) tensor = find_prefixed(checkpoint, message.name);
+    const auto tensor = find_saved(checkpoint, message.name);
     lookup.names.push_back(tensor ? lookup_of_found_tensor(message, checkpoint, *tensor)
                                   : lookup_of_missing_tensor(message, checkpoint));
     const NameFound found = lookup.names.back().found;
@@ -163,21 +197,53 @@ Hypothesis all_here() {
   return cause;
 }
 
-}  // namespace
+Hypothesis not_saved() {
+  Hypothesis cause{"not-saved", nullptr, FaultSide::kEither};
+  cause.title = "the checkpoint has no tensor of that name";
+  cause.text =
+      "It has others of the same module, under the names that the program uses. The save left "
+      "this one out, or the model that loads has more than the one that was saved. Only another "
+      "checkpoint or the run has its values.";
+  cause.decide = std::string(kLookedUp);
+  return cause;
+}
 
-void add_lookup_result(const CheckpointLookup& lookup, Explanation& explanation) {
-  constexpr double kNearlyCertain = 0.95;
-  if (lookup.names.empty() || !is_about_missing_names(explanation.parsed)) return;
+bool are_all_missing_among_siblings(const CheckpointLookup& lookup) {
+  return std::all_of(lookup.names.begin(), lookup.names.end(), [](const NameLookup& one) {
+    return one.found == NameFound::kNowhere && one.has_siblings;
+  });
+}
+
+// The cause that the lookup shows; nullopt if names are partly here.
+std::optional<Hypothesis> cause_shown_by(const CheckpointLookup& lookup) {
   const NameLookup& first = lookup.names.front();
   const bool is_one_prefix =
       lookup.under_other_name == lookup.names.size() &&
       std::all_of(lookup.names.begin(), lookup.names.end(),
                   [&](const NameLookup& one) { return one.prefix == first.prefix; });
-  if (!is_one_prefix && lookup.here != lookup.names.size()) return;
-  Hypothesis cause = is_one_prefix ? prefixed_names_hypothesis(first) : all_here();
+  std::optional<Hypothesis> cause;
+  if (is_one_prefix) {
+    cause = prefixed_names_hypothesis(first);
+  } else if (lookup.here == lookup.names.size()) {
+    cause = all_here();
+  } else if (are_all_missing_among_siblings(lookup)) {
+    cause = not_saved();
+  }
+  if (cause)
+    cause->command = cause->id == "other-file" ? "shardwright info CHECKPOINT" : check_command();
+  return cause;
+}
+
+}  // namespace
+
+void add_lookup_result(const CheckpointLookup& lookup, Explanation& explanation) {
+  constexpr double kNearlyCertain = 0.95;
+  if (lookup.names.empty() || !is_about_missing_names(explanation.parsed)) return;
+  std::optional<Hypothesis> shown = cause_shown_by(lookup);
+  if (!shown) return;
+  Hypothesis cause = std::move(*shown);
   cause.confidence = kNearlyCertain;
   cause.rank = 1;
-  cause.command = is_one_prefix ? check_command() : "shardwright info CHECKPOINT";
   for (Hypothesis& one : explanation.hypotheses) {
     one.confidence *= 1 - kNearlyCertain;
     ++one.rank;

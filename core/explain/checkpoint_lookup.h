@@ -10,7 +10,9 @@
 
 #include "core/explain/error_text.h"
 #include "core/explain/explain.h"
+#include "core/facts/depth.h"
 #include "core/model/checkpoint.h"
+#include "core/model/finding.h"
 
 namespace shw {
 
@@ -25,19 +27,24 @@ struct NameLookup {
   Extents shape = {};
   std::string prefix = {};  // what one of the two names has more
   bool checkpoint_has_prefix = false;
-  std::string text = {};  // one sentence
+  bool has_siblings = false;  // not here, but other tensors of its module are
+  std::string text = {};      // one sentence
 };
 
 struct CheckpointLookup {
-  std::vector<NameLookup> names;  // distinct tensor names, at most kMostLookups
+  std::vector<NameLookup> names = {};  // distinct tensor names, at most kMostLookups
   std::size_t here = 0, under_other_name = 0, nowhere = 0;
+  std::vector<Finding> findings = {};  // of a check of the checkpoint, warnings and errors
+  std::optional<Depth> checked = {};   // depth of that check; nullopt if there was none
+  std::optional<Error> unopened = {};  // set if the checkpoint cannot be opened
 };
 inline constexpr std::size_t kMostLookups = 64;
 
 CheckpointLookup look_up(const ErrorText& parsed, const Checkpoint& checkpoint);
 
-// If all missing names exist in the checkpoint, as they are or behind one prefix: adds that cause
-// as the first hypothesis with confidence 0.95 and lowers the others. Otherwise adds nothing.
+// If all missing names exist in the checkpoint, as they are or behind one prefix, or none does and
+// others of their modules do: adds that cause as the first hypothesis with confidence 0.95 and
+// lowers the others. Otherwise adds nothing.
 void add_lookup_result(const CheckpointLookup& lookup, Explanation& explanation);
 
 }  // namespace shw

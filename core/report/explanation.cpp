@@ -8,6 +8,7 @@
 #include "core/base/version.h"
 #include "core/base/words.h"
 #include "core/explain/message_kinds.h"
+#include "core/report/check_members.h"
 #include "core/report/json.h"
 #include "core/report/text_words.h"
 #include "core/rules/rules.h"
@@ -87,23 +88,53 @@ void append_others(std::string& out, const Explanation& explanation, const TextO
     out += fmt::format("  \u2026 and {} more, less likely: --json\n", all.size() - end);
 }
 
+// What a check of the checkpoint finds. It comes first, because hypotheses know the message alone.
+void append_findings(std::string& out, const CheckpointLookup& lookup, const TextOptions& options) {
+  constexpr std::size_t kShown = 4;
+  if (lookup.findings.empty()) return;
+  out += inked(options, "1", "A check of the checkpoint finds") + "\n";
+  const std::size_t shown = std::min(kShown, lookup.findings.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Finding& one = lookup.findings[i];
+    out += wrapped(fmt::format("- {} ({}): {}", one.rule, name(one.severity), printable(one.cause)),
+                   2, options.width) +
+           "\n";
+  }
+  if (shown != lookup.findings.size())
+    out += fmt::format("  \u2026 and {} more: shardwright check\n", lookup.findings.size() - shown);
+  out += "\nThe message alone says\n";
+}
+
+std::string check_result_text(const CheckpointLookup& lookup) {
+  if (!lookup.checked)
+    return "It was not checked, because it has many chunks: `shardwright check` does it.";
+  if (!lookup.findings.empty()) return "";
+  return fmt::format("A check ({}) finds nothing wrong in it.", name(*lookup.checked));
+}
+
 // What the checkpoint has of the message's names: counts, and the first of each kind.
 void append_lookup(std::string& out, const CheckpointLookup& lookup, const TextOptions& options) {
   constexpr std::size_t kShownNames = 6;
   out += "\nIn the checkpoint\n";
-  if (lookup.names.empty()) {
-    out += wrapped("- The message names no tensor; the check looks at the rest.", 2, options.width);
-    out += "\n";
+  auto add = [&](const std::string& text) {
+    if (!text.empty()) out += wrapped("- " + printable(text), 2, options.width) + "\n";
+  };
+  if (lookup.unopened) {
+    TextOptions one_line;
+    one_line.width = std::string::npos;
+    std::string why = error_to_text(*lookup.unopened, one_line);
+    std::replace(why.begin(), why.end(), '\n', ' ');
+    why.pop_back();
+    add("It cannot be opened: " + why);
     return;
   }
+  if (lookup.names.empty()) add("No name was looked up: the message names no tensor.");
   if (lookup.names.size() > 1)
-    out += wrapped(fmt::format("- Of {} names {} are here, {} under another name, {} nowhere.",
-                               lookup.names.size(), lookup.here, lookup.under_other_name,
-                               lookup.nowhere),
-                   2, options.width) +
-           "\n";
+    add(fmt::format("Of {} names {} are here, {} under another name, {} nowhere.",
+                    lookup.names.size(), lookup.here, lookup.under_other_name, lookup.nowhere));
   for (std::size_t i = 0; i < std::min(kShownNames, lookup.names.size()); ++i)
-    out += wrapped("- " + printable(lookup.names[i].text), 2, options.width) + "\n";
+    add(lookup.names[i].text);
+  add(check_result_text(lookup));
 }
 
 Json json_of_lookup(const CheckpointLookup& lookup) {
@@ -116,10 +147,17 @@ Json json_of_lookup(const CheckpointLookup& lookup) {
     }
     names.push_back(std::move(json));
   }
+  Json findings = Json::array();
+  for (const Finding& one : lookup.findings)
+    findings.push_back(
+        {{"rule", one.rule}, {"severity", name(one.severity)}, {"cause", one.cause}});
   return {{"here", lookup.here},
           {"under_other_name", lookup.under_other_name},
           {"nowhere", lookup.nowhere},
-          {"names", std::move(names)}};
+          {"names", std::move(names)},
+          {"checked", lookup.checked ? Json(name(*lookup.checked)) : Json()},
+          {"findings", std::move(findings)},
+          {"unopened", lookup.unopened ? Json(lookup.unopened->message) : Json()}};
 }
 
 double hundredths(double share) {
@@ -218,7 +256,9 @@ std::string explanation_to_text(const Explanation& explanation, const TextOption
                "lines after it.",
                0, options.width) +
            "\n";
-  std::string out = inked(options, "1", wrapped(lead_of(explanation), 0, options.width)) + "\n";
+  std::string out;
+  if (lookup != nullptr) append_findings(out, *lookup, options);
+  out += inked(options, "1", wrapped(lead_of(explanation), 0, options.width)) + "\n";
   out += parsed_message_text(explanation) + "\n";
   std::size_t first = likeliest(explanation);
   for (std::size_t i = 0; i < first; ++i) {

@@ -1,6 +1,7 @@
 // explain as a process: rules, error messages and forecasts.
 #include <doctest/doctest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -130,5 +131,29 @@ TEST_CASE("explain: with a checkpoint, names of the message are looked up in it"
   CHECK(contains(told.out, "In the checkpoint"));
   CHECK(contains(told.out, "no.such.weight is nowhere in the checkpoint"));
   CHECK_FALSE(contains(told.out, "CHECKPOINT"));
-  CHECK(shardwright({"explain", text, "/no/such/folder"}).code > 2);
+}
+
+TEST_CASE("explain: a checkpoint that cannot be opened does not hide the explanation") {
+  const std::string text = "RuntimeError: Missing key(s) in state_dict: \"a.weight\". ";
+  const Run told = shardwright({"explain", text, "/no/such/folder"});
+  CHECK(told.code == 2);
+  CHECK(contains(told.out, "cannot be opened"));
+  const Json json = parsed(shardwright({"explain", text, "/no/such/folder", "--json"}).out);
+  CHECK_FALSE(json["hypotheses"].empty());
+  CHECK(json["lookup"]["unopened"].is_string());
+}
+
+TEST_CASE("explain: what a check of the checkpoint finds comes before what the message suggests") {
+  Scratch scratch;
+  const std::string path = scratch / "model.safetensors";
+  std::string header = R"({"a.weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+  const std::string length{static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0};
+  std::ofstream(path, std::ios::binary) << length << header << std::string(8 + 4, '\1');
+  const std::string text = "SafetensorError: Error while deserializing header: InvalidHeaderLength";
+  const Run told = shardwright({"explain", text, path});
+  CHECK(told.code == 0);
+  CHECK(contains(told.out, "unowned-bytes"));
+  CHECK(told.out.find("unowned-bytes") < told.out.find("The message alone says"));
+  const Json json = parsed(shardwright({"explain", text, path, "--json"}).out);
+  CHECK(json["lookup"]["findings"][0]["rule"] == "unowned-bytes");
 }

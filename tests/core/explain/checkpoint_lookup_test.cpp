@@ -52,7 +52,8 @@ TEST_CASE("explain: a name of the message is found here, under a prefix, or nowh
   CHECK(lookup.names[1].stored == "model.layers.0.mlp.up_proj.weight");
   CHECK(says(lookup.names[1], "the checkpoint adds \"model.\""));
   CHECK(says(lookup.names[2], "the checkpoint lacks \"base_model.\""));
-  CHECK(says(lookup.names[3], "2 tensors begin with model.layers.0.mlp."));
+  CHECK(says(lookup.names[3], "2 tensors begin with \"model.layers.0.mlp.\""));
+  CHECK(lookup.names[3].has_siblings);
 }
 
 TEST_CASE("explain: the stored shape tells which side of the message is the file's") {
@@ -71,6 +72,22 @@ TEST_CASE("explain: the stored shape tells which side of the message is the file
 TEST_CASE("explain: a single part or a path is not looked up as a tensor") {
   CHECK(look_up_text("KeyError: 'weight'").names.empty());
   CHECK(look_up_text("No safetensors found in /m/model.layers.0").names.empty());
+}
+
+TEST_CASE(
+    "explain: a loaded adapter's name is found as its file has it, a file name is not looked up") {
+  CheckpointBuilder builder;
+  builder.add_tensor("base_model.model.layers.0.q_proj.lora_A.weight", Dtype::kFloat32,
+                     Extents{4, 32});
+  const auto adapter = std::move(builder).finish();
+  const CheckpointLookup lookup =
+      look_up(parse_error_text(mismatch("base_model.model.layers.0.q_proj.lora_A.default.weight",
+                                        {4, 32}, {8, 32})),
+              *adapter);
+  REQUIRE(lookup.names.size() == 1);
+  CHECK(lookup.here == 1);
+  CHECK(says(lookup.names[0], "the message calls saved"));
+  CHECK(look_up_text("Missing key(s) in state_dict: \"model.safetensors\". ").names.empty());
 }
 
 TEST_CASE("explain: commands name the checkpoint that was given, quoted for a shell") {
@@ -97,6 +114,7 @@ TEST_CASE("explain: what the lookup decides comes before what the words suggest"
   CHECK(first_with("\"base_model.model.embed_tokens.weight\"").title ==
         "the names are all here, without the prefix \"base_model.\"");
   CHECK(first_with("\"model.embed_tokens.weight\"").id == "other-file");
+  CHECK(first_with("\"model.layers.0.mlp.gate_proj.weight\"").id == "not-saved");
   // One of them is nowhere: the words decide.
   CHECK(first_with("\"model.embed_tokens.weight\", \"model.norm.weight\"").id != "other-file");
 }
