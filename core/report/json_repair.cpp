@@ -48,7 +48,8 @@ static Json way_back_json(const RoundTripResult& back) {
           {"equal", back.equal},
           {"differ", back.differ},
           {"padding", back.padding},
-          {"without", back.without}};
+          {"without", back.without},
+          {"left_out", back.left_out}};
 }
 
 static Json sent_json(const UploadResult& sent) {

@@ -11,6 +11,9 @@
 
 #include "core/compare/tensor_hashes.h"
 #include "core/formats/open.h"
+#include "core/tensor/cast.h"
+#include "core/transform/packed_tensor.h"
+#include "core/transform/target_view.h"
 #include "core/verbs/map_convert.h"
 #include "core/verbs/mapped_view.h"
 #include "core/verbs/values/read_elements.h"
@@ -53,6 +56,47 @@ std::map<std::string, std::string, std::less<>> names_as_read(const MappedSteps&
   return {stripped.begin(), stripped.end()};
 }
 
+// By source tensor: the name that the steps of a conversion without a map gave it.
+using NewNames = std::map<TensorId, std::string>;
+
+Result<NewNames> names_after_steps(const std::shared_ptr<const Checkpoint>& source,
+                                   const std::vector<Step>& steps, Progress* progress) {
+  SHW_TRY(const TargetState all, apply_steps(target_state_of(source), steps, progress));
+  NewNames names;
+  for (const TargetEntry& entry : all.tensors) {
+    const auto from =
+        entry.made == nullptr ? std::optional(entry.as_saved) : entry.made->unpacked().before;
+    if (from) names.try_emplace(*from, entry.fqn);
+  }
+  return names;
+}
+
+// Some writers put the name of the state dict's item first.
+std::optional<TensorId> find_in_item(const Checkpoint& back, const std::string& fqn) {
+  const auto found = back.find(fqn);
+  return found || !back.format().traits.names_have_items ? found : back.find("model." + fqn);
+}
+
+// The result with the dtypes of the source.
+Result<std::shared_ptr<const Checkpoint>> with_dtypes_of_source(
+    const Checkpoint& own, std::shared_ptr<const Checkpoint> back, const NewNames& names,
+    const std::vector<Step>& steps, Progress* progress) {
+  const bool are_cast = std::any_of(steps.begin(), steps.end(), [](const Step& step) {
+    return std::holds_alternative<CastStep>(step);
+  });
+  if (!are_cast) return back;
+  std::map<Dtype, Patterns> casts;
+  for (const auto& [tensor, fqn] : names) {
+    const auto found = find_in_item(*back, fqn);
+    if (found && is_plain_float(own.dtype(tensor)) && back->dtype(*found) != own.dtype(tensor))
+      casts[own.dtype(tensor)].emplace_back(back->fqn(*found));
+  }
+  std::vector<Step> undo;
+  for (auto& [dtype, tensors] : casts) undo.emplace_back(CastStep{std::move(tensors), dtype});
+  SHW_TRY(TargetState all, apply_steps(target_state_of(std::move(back)), undo, progress));
+  return target_view(std::make_shared<const TargetState>(std::move(all)), progress);
+}
+
 std::optional<TensorId> find_by_either_name(
     const Checkpoint& back, std::string_view saved,
     const std::map<std::string, std::string, std::less<>>& as_read) {
@@ -85,13 +129,15 @@ Result<bool> first_rows_are_equal(const Checkpoint& own, const Checkpoint& back,
 }  // namespace
 
 Result<RoundTripResult> check_round_trip(const Opened& source, const VerbOptions& said,
-                                         const MapOptions& mapping, const std::string& output,
-                                         Progress* progress, Team* team) {
+                                         const MapOptions& mapping, const std::vector<Step>& steps,
+                                         const std::string& output, Progress* progress,
+                                         Team* team) {
   const Checkpoint& own = *source.checkpoint;
   SHW_TRY(auto back, open_checkpoint(output, progress));
   RoundTripResult out;
   std::map<std::string, std::int64_t> unpadded;
   std::map<std::string, std::string, std::less<>> as_read;
+  std::optional<NewNames> names;
   if (needs_map(said, mapping)) {
     SHW_TRY(const MappedByOptions made,
             map_by_options(own, said.to, mapping, {said.leave_out, said.weights_only}));
@@ -100,10 +146,18 @@ Result<RoundTripResult> check_round_trip(const Opened& source, const VerbOptions
     as_read = names_as_read(made.steps);
     SHW_TRY(MappedView view, mapped_view(back, made.steps.from, mapping, progress, &own));
     back = std::move(view.checkpoint);
+  } else {
+    SHW_TRY(names, names_after_steps(source.checkpoint, steps, progress));
+    SHW_TRY(back, with_dtypes_of_source(own, std::move(back), *names, steps, progress));
   }
   std::vector<TensorId> of_own, of_back;
   for (TensorId tensor : own.tensors()) {
-    const auto found = find_by_either_name(*back, own.fqn(tensor), as_read);
+    if (names && !names->contains(tensor)) {
+      ++out.left_out;
+      continue;
+    }
+    const auto found = names ? find_in_item(*back, names->at(tensor))
+                             : find_by_either_name(*back, own.fqn(tensor), as_read);
     if (!found) {
       out.without.emplace_back(own.fqn(tensor));
     } else if (!have_equal_dtype_and_shape(own, *back, {tensor, *found})) {

@@ -34,6 +34,7 @@ struct RoundTripResult {
   std::vector<std::string> differ = {};   // FQNs: other shape, dtype or elements
   std::vector<std::string> padding = {};  // FQNs: only padding rows differ, which were cut off
   std::vector<std::string> without = {};  // FQNs that the result lacks
+  std::size_t left_out = 0;               // number of tensors that the options left out
 };
 
 // The upload of a result.

@@ -16,7 +16,6 @@
 #include "core/verbs/mapped_view.h"
 
 using namespace shw;
-using namespace shw::test;
 
 namespace {
 
@@ -34,7 +33,8 @@ RoundTripResult gone_back(const std::string& from, const std::string& to,
                           const std::string& output) {
   VerbOptions said;
   said.to = to;
-  auto back = verbs::check_round_trip(source_at(from), said, {{}, {}, kBothSides + "hf"}, output);
+  auto back =
+      verbs::check_round_trip(source_at(from), said, {{}, {}, kBothSides + "hf"}, {}, output);
   REQUIRE_MESSAGE(back.has_value(), back.error().message);
   return std::move(*back);
 }
@@ -72,7 +72,7 @@ TEST_CASE("round trip: a format alone needs no map, and what was left out is nam
   VerbOptions said;
   said.to = "dcp";
   auto back =
-      verbs::check_round_trip(source_at(kBothSides + "hf"), said, {}, kBothSides + "megatron");
+      verbs::check_round_trip(source_at(kBothSides + "hf"), said, {}, {}, kBothSides + "megatron");
   REQUIRE(back.has_value());
   CHECK(back->program.empty());
   CHECK(back->equal == 0);
