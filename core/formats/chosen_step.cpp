@@ -20,7 +20,16 @@ Finding chosen_step_finding(const ChosenStep& chosen) {
         short_list_text(chosen.without_model), is_one ? "is" : "are", is_one ? "holds" : "hold",
         cause);
   }
-  const bool is_damaged = chosen.gone || !chosen.without_model.empty();
+  if (!chosen.empty.empty()) {
+    const bool is_one = chosen.empty.size() == 1;
+    cause = fmt::format(
+        "{} {} later, and {} no file: the save did not get further, or has just begun. A resumed "
+        "run stops there. {}",
+        short_list_text(chosen.empty), is_one ? "is" : "are", is_one ? "holds" : "hold", cause);
+  }
+  if (!chosen.tracker_note.empty()) cause += " " + chosen.tracker_note;
+  const bool is_damaged = chosen.gone || !chosen.without_model.empty() || !chosen.empty.empty() ||
+                          chosen.is_tracker_empty;
   Finding finding = is_damaged ? bad_record_finding(chosen.folder, std::move(cause))
                                : how_read_finding(chosen.folder, std::move(cause));
   if (is_damaged) finding.severity = Severity::kWarning;

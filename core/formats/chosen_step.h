@@ -17,6 +17,10 @@ struct ChosenStep {
   std::optional<std::string> gone = {};  // missing folder named by a tracker file
   // Later steps of the run that hold a trainer's files and no checkpoint.
   std::vector<std::string> without_model = {};
+  // A note on the tracker file: "latest is empty: ..."; a warning if it is there without a step.
+  std::string tracker_note = {};
+  bool is_tracker_empty = false;
+  std::vector<std::string> empty = {};  // later folders of the run without a file
 };
 // The finding that names the step that was opened.
 Finding chosen_step_finding(const ChosenStep& chosen);

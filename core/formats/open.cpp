@@ -8,7 +8,9 @@
 #include "core/formats/chosen_file.h"
 #include "core/formats/chosen_step.h"
 #include "core/formats/common/first_bytes.h"
+#include "core/formats/common/how_read_finding.h"
 #include "core/formats/common/lfs_pointer.h"
+#include "core/formats/common/part_names.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/truncated_archives.h"
 #include "core/formats/component_config.h"
@@ -353,6 +355,19 @@ OpenedCheckpoint open_nested(const std::shared_ptr<const Directory>& directory,
 
 namespace {
 
+// Notes that the file is one of several.
+OpenedCheckpoint with_part_note(const std::string& name, OpenedCheckpoint opened) {
+  const std::size_t dot = name.rfind('.');
+  if (!opened || dot == name.npos) return opened;
+  const auto part = parse_part_name(name, std::string_view(name).substr(dot));
+  if (!part || part->count < 2) return opened;
+  return CheckpointBuilder::with_finding(
+      **opened,
+      how_read_finding(name, fmt::format("This is part {} of {}, opened alone: nothing is known of "
+                                         "the others. The folder opens as one checkpoint.",
+                                         part->number, part->count)));
+}
+
 OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
                                  const std::string& parent, const std::string& name,
                                  const std::string& path, Progress* progress,
@@ -435,7 +450,8 @@ OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
       return row.open(std::make_shared<SingleFileDirectory>(around, name, row.companion(name)),
                       progress);
     if (named == FileRole::kCheckpoint) return open_checkpoint(around, progress, rows);
-    if (named == FileRole::kAlone) return open_single_file(row, around, name, rows, progress);
+    if (named == FileRole::kAlone)
+      return with_part_note(name, open_single_file(row, around, name, rows, progress));
     if (named == FileRole::kPart)
       return fail(ErrorKind::kUnsupported,
                   fmt::format("is one data file of a checkpoint: what it holds is in {}", row.sign),

@@ -13,6 +13,8 @@
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/trainer_names.h"
 #include "core/formats/folder_kind.h"
+#include "core/io/list_names.h"
+#include "core/io/remote/remote_path.h"
 
 namespace shw {
 namespace {
@@ -89,6 +91,25 @@ std::optional<TrackedFolder> tracked_folder(const DirectoryContents& look, const
   return std::nullopt;
 }
 
+// What a run of Megatron-LM or DeepSpeed that goes on from here does without a tracker file.
+void note_lost_tracker(const DirectoryContents& look, ChosenStep& chosen) {
+  const bool is_megatron = chosen.folder.starts_with("iter_");
+  constexpr std::string_view kDeepspeed = "global_step";
+  const bool is_deepspeed = chosen.folder.starts_with(kDeepspeed) &&
+                            is_all_digits(chosen.folder.substr(kDeepspeed.size()));
+  if (!is_megatron && !is_deepspeed) return;
+  const std::string tracker = is_megatron ? "latest_checkpointed_iteration.txt" : "latest";
+  const Entry entry = look.entry(tracker);
+  if (entry.kind != EntryKind::kMissing && (entry.kind != EntryKind::kFile || entry.size != 0))
+    return;
+  chosen.is_tracker_empty = entry.kind == EntryKind::kFile;
+  chosen.tracker_note =
+      fmt::format("{} {}: {} finds no step by itself, and {}.", tracker,
+                  chosen.is_tracker_empty ? "is empty" : "is not there",
+                  is_megatron ? "Megatron-LM" : "DeepSpeed",
+                  is_megatron ? "starts from random weights" : "loads nothing, without an error");
+}
+
 // The folder with the greatest number, among names equal up to
 // numbers.
 std::optional<std::string> newest_of_equal_names(const TopFolders& top) {
@@ -119,6 +140,27 @@ std::vector<std::string> steps_without_model(std::span<const Entry> entries, con
     if (step_pattern(folder) == pattern && natural_less(chosen, folder)) later.insert(folder);
   }
   return {later.begin(), later.end()};
+}
+
+// Later folders of the run in which nothing was listed, because they are empty. An error if one may
+// not be read: it may be the newest step.
+Result<std::vector<std::string>> empty_later_steps(const Directory& directory,
+                                                   const TopFolders& top,
+                                                   const std::string& chosen) {
+  const std::string pattern = step_pattern(chosen);
+  std::vector<std::string> empty;
+  if (pattern.empty() || is_remote(directory.name())) return empty;
+  const auto names = names_in(directory.name());
+  if (!names) return empty;  // not a folder of a file system
+  for (const std::string& name : *names) {
+    if (top.all.contains(name) || step_pattern(name) != pattern || !natural_less(chosen, name) ||
+        directory.stat(name).kind != EntryKind::kDirectory)
+      continue;
+    SHW_TRY(const auto inside, names_in(directory.name() + "/" + name));
+    if (inside.empty()) empty.push_back(name);
+  }
+  std::sort(empty.begin(), empty.end(), natural_less);
+  return empty;
 }
 
 // True for "optimizer.bin" and similar at the top: subfolders are then parts of one step.
@@ -173,7 +215,11 @@ Result<std::optional<ChosenStep>> chosen_step(const DirectoryContents& look,
   }
   if (!chosen) return chosen;
   chosen->aside = names_except(top.checkpoints, chosen->folder);
-  if (!tracked) chosen->without_model = steps_without_model(entries, top, chosen->folder);
+  if (!tracked) {
+    note_lost_tracker(look, *chosen);
+    chosen->without_model = steps_without_model(entries, top, chosen->folder);
+    SHW_TRY(chosen->empty, empty_later_steps(look.directory(), top, chosen->folder));
+  }
   if (tracked && !tracked->is_there)
     chosen->gone =
         fmt::format("{} names {}, which is not there", tracked->tracker, tracked->folder);

@@ -1,9 +1,13 @@
 // Runs whose newest step has a trainer's files and no model.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "core/formats/open.h"
 #include "core/make_zip.h"
 #include "core/memory_sink.h"
+#include "core/temporary_folder.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -40,4 +44,41 @@ TEST_CASE("step without model: a later step that has only a trainer's files is w
   files[2].first = "checkpoint-1/optimizer.pt";
   files[3].first = "evaluation-11/scheduler.pt";
   CHECK(step_finding(files).severity == Severity::kInfo);
+}
+
+TEST_CASE("step without model: a later step without a file is warned of") {
+  TemporaryFolder folder;
+  const std::string run = folder / "run";
+  const Bytes bytes = step_weight();
+  for (const char* step : {"step_2", "step_10"}) {
+    std::filesystem::create_directories(run + "/" + step);
+    std::ofstream(run + "/" + step + "/model.safetensors", std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+  }
+  std::filesystem::create_directories(run + "/step_1");
+  auto finding = [&] {
+    auto opened = open_checkpoint(run);
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    REQUIRE((*opened)->opening_findings().size() == 1);
+    return (*opened)->opening_findings()[0];
+  };
+  CHECK(finding().severity == Severity::kInfo);
+  std::filesystem::create_directories(run + "/step_12");
+  CHECK(finding().severity == Severity::kWarning);
+  CHECK(finding().cause.find("step_12 is later") != std::string::npos);
+}
+
+TEST_CASE("step without model: an empty tracker is warned of, a missing one is information") {
+  Files files = {{"iter_0000002/model.safetensors", step_weight()},
+                 {"latest_checkpointed_iteration.txt", {}}};
+  const Finding warned = step_finding(files);
+  CHECK(warned.severity == Severity::kWarning);
+  CHECK(warned.cause.find("latest_checkpointed_iteration.txt is empty") != std::string::npos);
+  files.pop_back();
+  const Finding told = step_finding(files);
+  CHECK(told.severity == Severity::kInfo);
+  CHECK(told.cause.find("starts from random weights") != std::string::npos);
+  files[0].first = "step_2/model.safetensors";
+  CHECK(step_finding(files).cause.find("random") == std::string::npos);
 }
