@@ -56,8 +56,16 @@ std::vector<SideFile> side_files_of(const Checkpoint& checkpoint) {
 
 enum class FirstBytesKind { kZipArchive, kNotPickle, kOtherwise };
 
-// Classifies the first bytes. A pickle without an archive has no end that could be missing. No
-// pickle begins with zeros, like a page, or like a pointer of git-lfs.
+// True for the first two bytes of a pickle: protocol 2 and later begin with their number, older
+// ones with a mark, an empty container or a class.
+bool begins_as_pickle(char first, char second) {
+  constexpr char kProtocol = '\x80';
+  if (first == kProtocol) return second >= 2 && second <= 5;
+  constexpr std::string_view kOldOpcodes = "(]})c";
+  return kOldOpcodes.find(first) != kOldOpcodes.npos;
+}
+
+// Classifies the first bytes. A pickle without an archive has no end that could be missing.
 FirstBytesKind first_bytes_kind_of(const Directory& directory, const std::string& path) {
   auto source = directory.open(path);
   if (!source || (*source)->size() < 2) return FirstBytesKind::kOtherwise;
@@ -65,9 +73,9 @@ FirstBytesKind first_bytes_kind_of(const Directory& directory, const std::string
   if (!bytes) return FirstBytesKind::kOtherwise;
   const std::pair<char, char> begin(static_cast<char>((*bytes)[0]), static_cast<char>((*bytes)[1]));
   if (begin == std::pair('P', 'K')) return FirstBytesKind::kZipArchive;
-  const bool is_none = begin == std::pair('\0', '\0') || begin == std::pair('<', '!') ||
-                       begin == std::pair('v', 'e');
-  return is_none ? FirstBytesKind::kNotPickle : FirstBytesKind::kOtherwise;
+  return path.ends_with(".safetensors") || begins_as_pickle(begin.first, begin.second)
+             ? FirstBytesKind::kOtherwise
+             : FirstBytesKind::kNotPickle;
 }
 
 // True if an item ends beyond the end of its file: the file was cut off.
@@ -101,6 +109,16 @@ Finding damaged_side_file(const SideFile& file, const Error& error) {
                                      file.path, error.message));
   if (error.place.offset)
     finding.evidence = {{"offset", static_cast<std::int64_t>(*error.place.offset)}};
+  return finding;
+}
+
+Finding unread_side_file(const SideFile& file, const Error& error) {
+  Finding finding{.rule = std::string(kNotLookedAt.id), .subjects = {file.path}};
+  finding.severity = Severity::kInfo;
+  finding.cause = fmt::format(
+      "{} next to the weights was not read: {}. Whether it is whole is not "
+      "known.",
+      file.path, error.message);
   return finding;
 }
 
@@ -248,7 +266,13 @@ std::optional<Finding> half_saved_trainer_finding(const Checkpoint& checkpoint) 
   const auto is_there = [&](const char* name) {
     return directory.stat(name).kind == EntryKind::kFile;
   };
-  if (!is_there("trainer_state.json")) return std::nullopt;
+  if (!is_there("trainer_state.json")) {
+    if (!is_there("optimizer.pt") || !is_there("scheduler.pt")) return std::nullopt;
+    return side_finding("trainer_state.json", Severity::kInfo,
+                        "trainer_state.json is not there, and optimizer.pt and scheduler.pt are: "
+                        "transformers' Trainer reads the step from it, and a run that goes on from "
+                        "here stops.");
+  }
   // FSDP and DeepSpeed store an optimizer in a folder.
   const bool in_folder =
       std::any_of(checkpoint.files().begin(), checkpoint.files().end(), [](const FileRow& file) {
@@ -311,6 +335,12 @@ class SideFileChecks {
     const bool has_an_end = begin == FirstBytesKind::kZipArchive ||
                             (file.is_model ? file.path.ends_with(".safetensors") : file.size == 0);
     const bool is_no_pickle = begin == FirstBytesKind::kNotPickle && !file.is_model;
+    if (!opened && opened.error().kind == ErrorKind::kIo) {
+      out_.findings.push_back(unread_side_file(file, opened.error()));
+      return {};
+    }
+    if (!opened && is_no_pickle && opened.error().kind == ErrorKind::kUnsupported)
+      opened.error() = {ErrorKind::kDamaged, "it begins as no file of torch.save or pickle does"};
     if (!opened && (is_no_pickle || (opened.error().kind == ErrorKind::kDamaged && has_an_end)))
       out_.findings.push_back(damaged_side_file(file, opened.error()));
     else if (file.is_optimizer && (!opened || depth_ != Depth::kData))

@@ -6,6 +6,7 @@
 
 #include "core/facts/storage/filled.h"
 #include "core/facts/values/computed_tensors.h"
+#include "core/model/evidence.h"
 #include "core/model/index_only_tensors.h"
 #include "core/tiles/exact_tiling.h"
 #include "core/transform/box_index.h"
@@ -79,8 +80,7 @@ void add_missing_names(const Checkpoint& source, MissingNames& nowhere) {
   }
   std::set<std::string_view> damaged;
   for (const Finding& finding : source.opening_findings()) {
-    if (finding.severity == Severity::kError)
-      damaged.insert(finding.subjects.begin(), finding.subjects.end());
+    if (hides_contents(finding)) damaged.insert(finding.subjects.begin(), finding.subjects.end());
   }
   const std::vector<bool> empty = without_contents(source);
   for (std::size_t f = 0; f < empty.size(); ++f) {

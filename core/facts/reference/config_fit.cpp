@@ -14,6 +14,7 @@
 #include "core/facts/reference/config_look.h"
 #include "core/facts/reference/patch_sizes.h"
 #include "core/formats/common/top_file.h"
+#include "core/model/evidence.h"
 #include "core/tensor/cast.h"
 
 namespace shw {
@@ -430,7 +431,7 @@ bool is_complete_folder(const Checkpoint& checkpoint) {
     used.push_back(file.path);
   }
   for (const Finding& finding : c.opening_findings()) {
-    if (finding.severity == Severity::kError) return false;
+    if (hides_contents(finding)) return false;
   }
   const auto unlisted = c.format().traits.unlisted_files;
   return unlisted == nullptr || unlisted(used).missing.empty();

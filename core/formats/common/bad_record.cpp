@@ -27,6 +27,10 @@ Finding unread_file_finding(const std::string& path, const Error& error,
                          plural(names.size(), noun), short_list_text(names));
   Finding finding = bad_record_finding(path, std::move(cause), error.place.offset);
   finding.evidence.emplace_back("unread_file", path);
+  if (error.kind == ErrorKind::kIo) {  // nothing was seen of its bytes
+    finding.rule = "not-looked-at";
+    finding.severity = Severity::kInfo;
+  }
   finding.subjects.insert(finding.subjects.end(), names.begin(), names.end());
   return finding;
 }

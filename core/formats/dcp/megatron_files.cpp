@@ -88,11 +88,18 @@ Result<bool> verify_common_state(const Directory& directory) {
   return true;
 }
 
+// True for "iter_0000250", as Megatron-LM names its own saves.
+bool is_named_by_megatron(std::string_view folder) {
+  while (folder.ends_with('/')) folder.remove_suffix(1);
+  return folder.substr(folder.rfind('/') + 1).starts_with("iter_");
+}
+
 void note_common(const Directory& directory, bool has_common_object, CheckpointBuilder& builder) {
   if (directory.stat(kCommonState).kind == EntryKind::kMissing) {
     if (!has_common_object)
       // torch and some converters do not need it: the tensors are complete without it.
-      note(kCommonState, Severity::kInfo,
+      note(kCommonState,
+           is_named_by_megatron(directory.name()) ? Severity::kWarning : Severity::kInfo,
            "common.pt is not there, and no entry common_state either: Megatron-LM itself reads the "
            "arguments and the optimizer's settings from it before any tensor, and stops.",
            builder);

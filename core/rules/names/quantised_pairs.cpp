@@ -12,6 +12,7 @@
 #include "core/facts/names/layer_numbers.h"
 #include "core/facts/names/name_families.h"
 #include "core/facts/names/quant_families.h"
+#include "core/model/evidence.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/names/quant_check.h"
 #include "core/tensor/cast.h"
@@ -24,8 +25,7 @@ bool is_read_whole(const Checkpoint& c) {
   for (const FileRow& file : c.files()) {
     if (file.referenced && file.kind != EntryKind::kFile) return false;
   }
-  return std::none_of(c.opening_findings().begin(), c.opening_findings().end(),
-                      [](const Finding& one) { return one.severity == Severity::kError; });
+  return std::none_of(c.opening_findings().begin(), c.opening_findings().end(), hides_contents);
 }
 
 bool is_needed(const Checkpoint& c, CompanionNeed need, const QuantPair& pair) {

@@ -225,9 +225,10 @@ TEST_CASE("files next to weights: an older step that is cut short is a warning")
   }
 }
 
-TEST_CASE("optimizer next to weights: zeros and pages in its place are reported") {
+TEST_CASE("optimizer next to weights: what is no pickle in its place is reported") {
   for (const std::string& content : {std::string(4096, '\0'), std::string("<!DOCTYPE html><html>"),
-                                     std::string("version https://git-lfs.github.com/spec/v1\n")}) {
+                                     std::string("version https://git-lfs.github.com/spec/v1\n"),
+                                     std::string("hello\n"), std::string("\x93NUMPY\1")}) {
     CAPTURE(content.substr(0, 20));
     auto opened = open_checkpoint(
         memory_directory("ckpt", Files{{"pytorch_model.bin", weights_of({{16, 8}, {8, 8}})},
