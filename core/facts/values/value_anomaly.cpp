@@ -5,8 +5,25 @@
 
 namespace shw {
 
+namespace {
+
+bool is_in_flat_bucket(std::string_view fqn) {
+  return fqn.find(".bucket_idx_") != std::string_view::npos;
+}
+
+// Masks and what observers keep may hold NaN.
+bool may_hold_nan(std::string_view fqn) {
+  constexpr auto kWords = std::to_array<std::string_view>(
+      {"mask", "causal", "amax", "scale", "observer", "min_val", "max_val", "zero_point"});
+  return is_in_flat_bucket(fqn) ||
+         std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return fqn.find(word) != fqn.npos; });
+}
+
+}  // namespace
+
 bool is_computed_with(std::string_view fqn) {
-  if (fqn.find(".bucket_idx_") != std::string_view::npos) return false;
+  if (is_in_flat_bucket(fqn)) return false;
   // Stacked experts and Flax have weights whose names do not end in "weight".
   constexpr auto kEndings =
       std::to_array<std::string_view>({"weight", "bias", ".exp_avg", ".exp_avg_sq",
@@ -21,7 +38,8 @@ ValueAnomaly value_anomaly(std::string_view fqn, std::uint64_t elements, std::ui
   constexpr std::uint64_t kEnough = 64;
   if (nan == 0 && infinite == 0) return ValueAnomaly::kNone;
   if (nan == elements && elements >= kEnough) return ValueAnomaly::kAllNan;
-  if (nan != 0 && is_computed_with(fqn)) return ValueAnomaly::kNan;
+  const bool is_unknown_weight = elements >= kEnough && !may_hold_nan(fqn);
+  if (nan != 0 && (is_computed_with(fqn) || is_unknown_weight)) return ValueAnomaly::kNan;
   // The causal mask of GPT-2 in transformers is a buffer named "attn.bias".
   if (infinite != 0 && is_computed_with(fqn) && !fqn.ends_with("bias"))
     return ValueAnomaly::kInfinite;
