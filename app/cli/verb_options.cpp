@@ -8,6 +8,7 @@
 
 #include "app/cli/verb_table.h"
 #include "core/base/byte_count.h"
+#include "core/base/parse_text.h"
 #include "core/verbs/written_as.h"
 
 namespace shw::cli {
@@ -376,13 +377,19 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
         ->take_all();
   }
   if (takes(shape, 'T')) {
+    const CLI::Validator is_tolerance(
+        [](const std::string& said) {
+          const auto number = parse_number<double>(said);
+          return number && *number >= 0 ? std::string() : said + " is not a number of 0 or more";
+        },
+        "");
     verb.add_option("--atol", options.absolute,
                     "values no further apart than this plus --rtol times |B| are not a difference; "
                     "implies --data")
-        ->check(CLI::NonNegativeNumber.description(""))
+        ->check(is_tolerance)
         ->type_name("X");
     verb.add_option("--rtol", options.relative, "the part of --atol that grows with |B|")
-        ->check(CLI::NonNegativeNumber.description(""))
+        ->check(is_tolerance)
         ->type_name("X");
   }
   if (takes(shape, 'S')) {

@@ -38,6 +38,13 @@ std::vector<MapLeg> all_legs() {
 }
 
 tl::unexpected<Error> no_map_error(const std::string& from, const std::string& to) {
+  if (from == to && from == "hf")
+    return fail(ErrorKind::kUsage, "its tensors have the names of Hugging Face already", {},
+                "Write it as safetensors: --to safetensors --weights-only, with --strip PREFIX if "
+                "names begin with one, and --config FOLDER for config.json and the tokenizer.");
+  if (from == to && !from.empty())
+    return fail(ErrorKind::kUsage, fmt::format("its tensors have the names of {} already", to), {},
+                "To write the same names in another format, name that: --to dcp or safetensors.");
   return fail(ErrorKind::kUsage,
               from.empty() ? "its tensors have names of no program that a map is known for"
                            : fmt::format("no map is known from {} to {}", from, to),

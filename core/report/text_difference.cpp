@@ -246,7 +246,7 @@ std::string counts_words(const CheckpointDifference& difference) {
   }
   if (!difference.entries.empty())
     text += (text.empty() ? "" : "; ") + plural(difference.entries.size(), "entry") +
-            " that are not tensors";
+            (difference.entries.size() == 1 ? " that is not a tensor" : " that are not tensors");
   return text;
 }
 

@@ -53,9 +53,10 @@ Result<std::vector<double>> weights_of(std::string_view numbers, std::size_t cou
     sum += weight;
   }
   if (weights.size() != count)
-    return fail(ErrorKind::kUsage,
-                fmt::format("{} weights for {} checkpoints", weights.size(), count), {},
-                "Give one weight for each checkpoint, in their order.");
+    return fail(
+        ErrorKind::kUsage,
+        fmt::format("{} for {}", plural(weights.size(), "weight"), plural(count, "checkpoint")), {},
+        "Give one weight for each checkpoint, in their order.");
   if (std::abs(sum - 1) > kSumTolerance)
     return fail(ErrorKind::kUsage, fmt::format("the weights come to {}, not to 1", sum), {},
                 "Divide each by their sum; a + (b - c) is 1,1,-1.");

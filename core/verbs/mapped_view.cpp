@@ -11,6 +11,7 @@
 #include "core/combine/shifted_norms.h"
 #include "core/facts/values/computed_tensors.h"
 #include "core/maps/built_in_maps.h"
+#include "core/maps/choose_map.h"
 #include "core/maps/map_of_pair.h"
 #include "core/transform/target_view.h"
 #include "core/verbs/left_out_notes.h"
@@ -162,6 +163,11 @@ Result<MappedView> mapped_view(const std::shared_ptr<const Checkpoint>& checkpoi
   if (mapping.map.empty() && !is_naming_scheme(to))
     return fail(ErrorKind::kUsage, "\"" + to + "\" is not a program of a map", {},
                 "It is one of " + short_list_text(naming_schemes(), 8) + ".");
+  if (mapping.map.empty()) {
+    SHW_TRY(const ModelFacts facts, facts_from_options(*checkpoint, mapping));
+    if (naming_scheme_of(tensor_names_and_shapes(*checkpoint), facts) == to)
+      return MappedView{checkpoint, {fmt::format("its names are those of {} already", to)}};
+  }
   SHW_TRY(const MappedByOptions made, map_by_options(*checkpoint, to, mapping, {}, like));
   SHW_CHECK(check_norms(*checkpoint, made));
   SHW_TRY(TargetState all, apply_steps(target_state_of(checkpoint), made.steps.steps, progress));

@@ -41,8 +41,8 @@ std::string sentence(const FilledReport& filled, std::size_t objects) {
   if (!filled.tensors.empty()) {
     text = human_count(static_cast<std::uint64_t>(lost)) + " of " +
            human_count(static_cast<std::uint64_t>(total)) +
-           " elements are not what was trained: their saved bytes are gone, and a repair filled "
-           "them with " +
+           " elements are not what was trained: their saved bytes were lost or given up, and a "
+           "repair filled them with " +
            (one_fill ? replacement_text(filled.tensors.front())
                      : "zeros, casts of other tensors or another checkpoint's elements") +
            ".";

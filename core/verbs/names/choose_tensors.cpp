@@ -11,6 +11,15 @@
 
 namespace shw {
 
+namespace {
+
+std::string list_advice(const Checkpoint& checkpoint) {
+  const std::string path = checkpoint.directory() == nullptr ? "" : checkpoint.directory()->name();
+  return "`shardwright ls" + (path.empty() ? "" : " " + shell_word(path)) + "` lists the tensors.";
+}
+
+}  // namespace
+
 Result<TensorId> find_tensor(const Checkpoint& checkpoint, const std::string& fqn) {
   if (auto tensor = checkpoint.find(fqn)) return *tensor;
   for (const UnclaimedStorageRecord& tensor : index_only_tensors(checkpoint)) {
@@ -27,7 +36,7 @@ Result<TensorId> find_tensor(const Checkpoint& checkpoint, const std::string& fq
   for (const std::string& name : did_you_mean(fqn, names)) {
     advice += (advice.empty() ? "did you mean " : ", ") + printable(name);
   }
-  advice = advice.empty() ? "`shardwright ls` lists the tensors." : advice + "?";
+  advice = advice.empty() ? list_advice(checkpoint) : advice + "?";
   return fail(ErrorKind::kNotFound, "there is no tensor \"" + fqn + "\"", {}, advice);
 }
 
@@ -54,7 +63,7 @@ Result<std::vector<std::uint32_t>> tensors_of(const Checkpoint& checkpoint,
   if (!found.empty()) return found;
   if (is_pattern(name))
     return fail(ErrorKind::kNotFound, "no tensor fits \"" + name + "\"", {},
-                "`shardwright ls` lists the tensors.");
+                list_advice(checkpoint));
   SHW_TRY(TensorId tensor, find_tensor(checkpoint, name));
   return std::vector{static_cast<std::uint32_t>(tensor)};
 }
