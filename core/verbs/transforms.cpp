@@ -10,6 +10,7 @@
 
 #include "core/base/words.h"
 #include "core/formats/replicas.h"
+#include "core/model/evidence.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/plan/plan_fingerprint.h"
 #include "core/repair/plan/target_of_plan.h"
@@ -181,8 +182,9 @@ namespace {
 // True for errors that writing again does not repair and that a repair could remove.
 bool prevents_rewrite(const Finding& finding) {
   const RepairedBy by = rule_of(finding).repaired_by;
+  const bool is_converted = find_evidence<std::string>(finding, "convert_to") != nullptr;
   return finding.severity == Severity::kError && !is_filled_elements_finding(finding) &&
-         !rule_of(finding).survives_rewriting && by != RepairedBy::kNewIndex &&
+         !is_converted && !rule_of(finding).survives_rewriting && by != RepairedBy::kNewIndex &&
          by != RepairedBy::kNewFile;
 }
 

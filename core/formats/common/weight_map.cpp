@@ -178,8 +178,11 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
   }
   // The parser treats a zero byte as the end.
   bool cut_short = std::find(bytes->begin(), bytes->end(), std::byte{0}) != bytes->end();
-  if (cut_short || !nlohmann::json::sax_parse(text, &events) || map.empty())
-    return refuse("The index is not a JSON object with a weight_map; all files were read instead.");
+  if (cut_short || !nlohmann::json::sax_parse(text, &events) || map.empty()) {
+    refuse("The index is not a JSON object with a weight_map; all files were read instead.");
+    finding->evidence.emplace_back("convert_to", std::string("safetensors"));
+    return std::nullopt;
+  }
   if (!events.names_without_file().empty()) {
     finding =
         bad_record_finding(path, fmt::format("The index names no file for {} of its tensors ({}).",

@@ -26,6 +26,7 @@ constexpr std::uint64_t kMostJson = std::uint64_t{1} << 30;
 
 struct KnownJson {
   std::string_view name, who;
+  bool is_json = true;  // false: only what stands for a file that was not downloaded is reported
 };
 constexpr auto kKnown = std::to_array<KnownJson>({
     {"config.json", "transformers stops there, whatever the weights are"},
@@ -33,6 +34,14 @@ constexpr auto kKnown = std::to_array<KnownJson>({
     {"tokenizer_config.json", "the tokenizer cannot be made"},
     {"tokenizer.json", "the tokenizer cannot be made"},
     {"special_tokens_map.json", "the tokenizer cannot be made"},
+    {"vocab.json", "the tokenizer cannot be made"},
+    {"added_tokens.json", "the tokenizer cannot be made"},
+    {"tekken.json", "the tokenizer cannot be made"},
+    {"tokenizer.model", "the tokenizer cannot be made", false},
+    {"spiece.model", "the tokenizer cannot be made", false},
+    {"sentencepiece.bpe.model", "the tokenizer cannot be made", false},
+    {"vocab.txt", "the tokenizer cannot be made", false},
+    {"merges.txt", "the tokenizer cannot be made", false},
     {"preprocessor_config.json", "the processor of images or sound cannot be made"},
     {"processor_config.json", "the processor cannot be made"},
     {"trainer_state.json", "a run cannot go on from this folder"},
@@ -43,10 +52,22 @@ constexpr auto kKnown = std::to_array<KnownJson>({
 constexpr KnownJson kShardings = {
     "_sharding", "Orbax stops there when it restores without a target that says the shardings"};
 
-// Reason why the file is not JSON; empty if it is.
-std::string reason_not_json(const ByteSource& source) {
+// Reason why the file was not downloaded; empty if it may be whole. A vocabulary may begin with
+// "<s>".
+std::string reason_not_downloaded(const ByteSource& source) {
   if (source.size() == 0) return "is empty";
   if (auto pointer = check_is_no_lfs_pointer(source); !pointer) return pointer.error().message;
+  auto first = read_bytes(source, 0, std::min<std::uint64_t>(source.size(), kFirstBytes));
+  if (!first) return "";
+  const std::string_view text(reinterpret_cast<const char*>(first->data()), first->size());
+  const bool is_page =
+      text.starts_with("<!DOCTYPE") || text.starts_with("<!doctype") || text.starts_with("<html");
+  return is_page ? "is a web page" : "";
+}
+
+// Reason why the file is not JSON; empty if it is.
+std::string reason_not_json(const ByteSource& source) {
+  if (std::string why = reason_not_downloaded(source); !why.empty()) return why;
   auto first = read_bytes(source, 0, std::min<std::uint64_t>(source.size(), kFirstBytes));
   if (!first) return "";
   const std::string_view text(reinterpret_cast<const char*>(first->data()), first->size());
@@ -75,7 +96,7 @@ void check_json(const Facts& facts, const Directory& directory, const KnownJson&
   if (directory.stat(name).kind != EntryKind::kFile) return;
   auto source = directory.open(name);
   if (!source) return;
-  std::string why = reason_not_json(**source);
+  std::string why = known.is_json ? reason_not_json(**source) : reason_not_downloaded(**source);
   if (why.empty()) return;
   Finding finding{.rule = std::string(kUnreadableJson.id)};
   finding.severity =
@@ -99,7 +120,7 @@ void find_unreadable_json(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kUnreadableJson = {
     .id = "unreadable-json",
     .depth = Depth::kMetadata,
-    .title = "A JSON file next to the weights cannot be read",
+    .title = "A file of the config or the tokenizer cannot be read",
     .teaches =
         "Loaders read config.json, the tokenizer's files and lists of modules before any weight, "
         "and stop at one that is not JSON. A download that failed leaves a web page, a git-lfs "

@@ -87,5 +87,9 @@ TEST_CASE("unreadable config: what is in the place of config.json is an error") 
   CHECK(names_all(told("trainer_state.json", "{\"log_history\": [{\"loss\": 1"), {"warning"}));
   CHECK(told("trainer_state.json", "{\"loss\": NaN, \"grad\": Infinity}").empty());
   CHECK(told("tokenizer.json", "[]").empty());
+  CHECK(names_all(told("tokenizer.model", pointer), {"warning", "Git LFS pointer"}));
+  CHECK(names_all(told("spiece.model", ""), {"warning", "is empty"}));
+  CHECK(names_all(told("vocab.json", "{\"a\": 1"), {"warning", "cut off"}));
+  CHECK(told("vocab.txt", "<s>\n</s>\n").empty());
   CHECK(names_all(told("config.json", std::string(5000, '[')), {"error", "nested deeper"}));
 }
