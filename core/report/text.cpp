@@ -12,6 +12,7 @@
 #include "core/report/text_words.h"
 #include "core/rules/consequence.h"
 #include "core/rules/damage.h"
+#include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
 #include "core/rules/unjudged.h"
 #include "core/rules/unreadable.h"
@@ -276,8 +277,15 @@ std::map<int, std::string_view> coverage_reservations(const CheckReport& report)
 
 std::string coverage(const CheckReport& report) {
   if (std::string text = unchecked_coverage_text(report); !text.empty()) return text;
-  // One rank's shard saved as the whole tensor has full coverage too.
-  return worst_consequence(report.findings) == Consequence::kDataLost
+  // One rank's shard saved as the whole tensor has full coverage too, and so has a model without
+  // its last layer.
+  const bool lacks_tensors =
+      std::any_of(report.findings.begin(), report.findings.end(), [](const Finding& one) {
+        return one.severity == Severity::kError &&
+               (one.rule == kConfigCount.id || one.rule == kKeysetHole.id ||
+                one.rule == kConfigNames.id);
+      });
+  return lacks_tensors || worst_consequence(report.findings) == Consequence::kDataLost
              ? "coverage complete as recorded"
              : "coverage complete";
 }
