@@ -2,6 +2,7 @@
 
 #include "app/cli/verbs.h"
 #include "core/base/spelling.h"
+#include "core/report/entry_report.h"
 #include "core/report/listing.h"
 #include "core/report/report.h"
 #include "core/verbs/names/filter.h"
@@ -74,13 +75,21 @@ int run_list(Context& context) {
   if (!order) return fail_with(context, order.error());
   const Checkpoint& checkpoint = *opened->checkpoint;
   const auto quantised = verbs::quantised_weights(checkpoint);
+  const auto objects = filter_objects(checkpoint, context.options.subject);
+  const bool has_words = !context.options.subject.empty();
   if (context.options.json) {
-    auto objects = filter_objects(checkpoint, context.options.subject);
     print_answer(context, list_to_json(checkpoint, *order, objects, quantised));
     if (!objects.empty()) return kClean;
-  } else {
+  } else if (!order->empty() || objects.empty() || !has_words) {
     context.terminal.out(list_to_text(checkpoint, *order, style_of(context), *columns, quantised));
   }
+  if (!context.options.json && has_words && !objects.empty()) {
+    context.terminal.out(entry_list_to_text(checkpoint, objects, style_of(context)));
+    return kClean;
+  }
+  if (!context.options.json && !objects.empty())
+    context.terminal.say("Not tensors: " + plural(objects.size(), "entry") +
+                         ". Words of their names, or --json, list them.");
   if (!order->empty()) return kClean;
   context.terminal.say(no_match_text(checkpoint, context.options.subject));
   // Like grep: 1 if nothing was found.

@@ -1,5 +1,7 @@
 #include "core/report/entry_report.h"
 
+#include <algorithm>
+
 #include "core/base/version.h"
 #include "core/formats/plain_value.h"
 #include "core/report/json.h"
@@ -51,6 +53,23 @@ std::string entry_to_text(const Checkpoint& checkpoint, std::size_t object,
   lines.add_value(0, "", *value);
   if (lines.count > kMostLines) lines.text += "\u2026 and more\n";
   return head + lines.text;
+}
+
+std::string entry_list_to_text(const Checkpoint& checkpoint, std::span<const std::uint32_t> objects,
+                               const TextStyle& style) {
+  constexpr std::size_t kMostListed = 40, kMostOfValue = 60;
+  std::string text = inked(style, Ink::kQuiet, "not tensors") + "\n";
+  for (const std::uint32_t object : objects.first(std::min(objects.size(), kMostListed))) {
+    const auto value = read_plain_value(checkpoint, object, kMostRead);
+    std::string shown = !value                                    ? "not shown"
+                        : value->kind == PlainValue::Kind::kOther ? "not plain data"
+                                                                  : to_text(*value);
+    if (shown.size() > kMostOfValue) shown = shown.substr(0, kMostOfValue) + "...";
+    text += "  " + printable(checkpoint.objects()[object].fqn) + "   " + printable(shown) + "\n";
+  }
+  if (objects.size() > kMostListed)
+    text += "  and " + human_count(objects.size() - kMostListed) + " more: --json\n";
+  return text;
 }
 
 std::string entry_to_json(const Checkpoint& checkpoint, std::size_t object) {
