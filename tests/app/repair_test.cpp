@@ -158,6 +158,10 @@ TEST_CASE(
   CHECK(way_back("names", {"--to", "safetensors", "--strip", "model."})["equal"] == listed.size());
   CHECK(way_back("items", {"--to", "torch-checkpointing"})["equal"] == listed.size());
   CHECK(way_back("wide", {"--to", "safetensors", "--dtype", "fp64"})["equal"] == listed.size());
+  CHECK(contains(shardwright({"convert", source, "--to", "safetensors", "--dtype", "fp64", "--out",
+                              scratch / "wider", "--yes"})
+                     .out,
+                 "cast to a wider dtype, every value is the same"));
   const Json less = way_back("less", {"--to", "dcp", "--leave-out", "*norm*"});
   CHECK(less["left_out"].get<std::size_t>() + less["equal"].get<std::size_t>() == listed.size());
   CHECK(less["left_out"] != 0);

@@ -1,5 +1,6 @@
 #include "core/repair/run/make_target.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "core/exec/folder_run.h"
@@ -12,6 +13,8 @@
 #include "core/repair/run/files_to_copy.h"
 #include "core/repair/run/made_files.h"
 #include "core/repair/run/recheck_inputs.h"
+#include "core/tensor/cast.h"
+#include "core/transform/packed_tensor.h"
 #include "core/transform/unclaimed_records.h"
 
 namespace shw {
@@ -40,6 +43,24 @@ std::size_t count_if_only_rounded(const Certificate& certificate) {
   return rounded;
 }
 
+// True if each cast is one to a dtype that represents all values of the saved one.
+bool are_casts_exact(const TargetState& all) {
+  if (!all.added.empty()) return false;
+  for (const TargetEntry& entry : all.tensors) {
+    if (entry.made == nullptr) continue;
+    const TargetTensor tensor = entry.made->unpacked();
+    if (!tensor.is_cast) continue;
+    const bool is_exact =
+        tensor.before &&
+        std::all_of(tensor.parts.begin(), tensor.parts.end(), [&](const Part& part) {
+          return part.casts.size() == 1 && !part.scaling && can_cast(part.saved, tensor.dtype) &&
+                 can_represent(tensor.dtype, part.saved);
+        });
+    if (!is_exact) return false;
+  }
+  return true;
+}
+
 // Writes everything next to the tiles, and the certificate; returns whether nothing is lost.
 Result<bool> certify_and_write(const CertifiedRun& done, RepairResult& told) {
   const ProvingTarget& proving = done.proving;
@@ -52,6 +73,7 @@ Result<bool> certify_and_write(const CertifiedRun& done, RepairResult& told) {
                               proving.progress));
   told.damage = damage_by_fqn(certificate);
   told.rounded = count_if_only_rounded(certificate);
+  told.casts_are_exact = told.rounded != 0 && are_casts_exact(proving.all);
   return certificate.lossless;
 }
 

@@ -49,10 +49,11 @@ struct RepairResult {
   std::string output;       // path of the directory
   std::string certificate;  // path of the file
   bool lossless = true;
-  std::size_t rounded = 0;     // number of rounded tensors, if nothing else is lost
-  std::size_t files_kept = 0;  // number of files that an earlier run had finished
-  DeviceUse device = {};       // device that computed elements
-  TeamTraffic traffic = {};    // traffic between ranks
+  std::size_t rounded = 0;       // number of cast tensors, if nothing else is lost
+  bool casts_are_exact = false;  // true: their dtypes represent every value that was saved
+  std::size_t files_kept = 0;    // number of files that an earlier run had finished
+  DeviceUse device = {};         // device that computed elements
+  TeamTraffic traffic = {};      // traffic between ranks
   // TensorCertificate::out_of_range by FQN, for tensors that have any.
   std::map<std::string, std::int64_t> out_of_range = {};
   std::vector<std::string> of_other_ranks = {};  // Certificate::of_other_ranks
