@@ -13,6 +13,7 @@
 #include "core/facts/evidence.h"
 #include "core/facts/states/adjacent_optimizer.h"
 #include "core/facts/states/optimizer_settings.h"
+#include "core/facts/values/quant_numbers.h"
 #include "core/formats/common/python_json.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/trainer_names.h"
@@ -294,6 +295,40 @@ std::optional<Finding> half_saved_trainer_finding(const Checkpoint& checkpoint) 
                                   kBoth));
 }
 
+// The most steps that one of the first states of an optimizer has taken; nullopt if none counts.
+std::optional<std::int64_t> steps_of_optimizer(const Checkpoint& opened) {
+  constexpr std::size_t kMostRead = 32;
+  constexpr float kMostExact = 1 << 24;
+  std::optional<std::int64_t> most;
+  std::size_t read = 0;
+  for (TensorId tensor : opened.tensors()) {
+    if (!opened.fqn(tensor).ends_with(".step") || volume(opened.shape(tensor)) != 1) continue;
+    if (++read > kMostRead) break;
+    const auto values = floats_in_box(opened, tensor, whole(copy_of(opened.shape(tensor))));
+    if (!values || values->size() != 1 || !(values->front() >= 0 && values->front() < kMostExact))
+      return std::nullopt;
+    most = std::max(most.value_or(0), static_cast<std::int64_t>(values->front()));
+  }
+  return most;
+}
+
+// Only an info: an optimizer that was started anew counts from zero. Trainer skips a few steps
+// where gradients overflow.
+std::optional<Finding> optimizer_of_other_step_finding(const SideFile& file,
+                                                       const Checkpoint& opened,
+                                                       std::int64_t step) {
+  const auto taken = step == 0 ? std::nullopt : steps_of_optimizer(opened);
+  if (!taken || (*taken <= step && *taken * 10 >= step * 9)) return std::nullopt;
+  Finding finding = side_finding(
+      file.path, Severity::kInfo,
+      fmt::format(
+          "The states in {} have taken {}, and trainer_state.json says step {}: they are of "
+          "another save, or were started anew.",
+          file.path, plural(static_cast<std::uint64_t>(*taken), "step"), step));
+  finding.evidence = {{"step", step}};
+  return finding;
+}
+
 class SideFileChecks {
  public:
   SideFileChecks(const Checkpoint& checkpoint, Depth depth, std::span<const Finding> known,
@@ -371,7 +406,12 @@ class SideFileChecks {
     }
     if (auto finding = without_states(file, opened, step_of_trainer(*checkpoint_.directory())))
       out_.findings.push_back(std::move(*finding));
-    if (depth_ == Depth::kData) read_.push_back(file.path);
+    if (depth_ == Depth::kData) {
+      read_.push_back(file.path);
+      if (auto finding = optimizer_of_other_step_finding(file, opened,
+                                                         step_of_trainer(*checkpoint_.directory())))
+        out_.findings.push_back(std::move(*finding));
+    }
     return {};
   }
 
