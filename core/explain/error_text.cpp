@@ -52,8 +52,19 @@ bool is_string_prefix(const PastedText& pasted, const FoundMessage& found) {
          (pasted.text[found.end] == '"' || pasted.text[found.end] == '\'');
 }
 
+// "raise KeyError(key)" and "except KeyError:" are source lines, not messages.
+bool is_code_line(const PastedText& pasted, std::size_t at) {
+  const std::string_view before = std::string_view(pasted.lower).substr(0, at);
+  if (before.ends_with("except ")) return true;
+  const std::size_t open = pasted.lower.find('(', at);
+  return before.ends_with("raise ") && open != std::string::npos &&
+         open + 1 < pasted.lower.size() && pasted.lower[open + 1] >= 'a' &&
+         pasted.lower[open + 1] <= 'z';
+}
+
 std::optional<FoundMessage> message_at(const PastedText& pasted, std::size_t at,
                                        const std::vector<PatternEntry>& entries) {
+  if (is_code_line(pasted, at)) return std::nullopt;
   for (const PatternEntry& entry : entries) {
     auto found = read_message(pasted, at, entry.pattern);
     if (!found) continue;

@@ -86,6 +86,54 @@ bool is_of_jax(std::string_view loader) {
   return loader == "Flax" || loader == "Orbax" || loader == "Keras" || loader == "TensorFlow";
 }
 
+// Weights with a row and a column of their own per place of a picture: [h, w], or [h, w / 2 + 1]
+// where a Fourier transform of real numbers keeps half of the columns.
+void add_picture_size(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  constexpr std::int64_t kFewestPlaces = 5, kMostPlaces = 256;  // fewer are a convolution's window
+  if (shapes.differing.size() != 2 || shapes.differing[1] != shapes.differing[0] + 1) return;
+  const std::size_t row = shapes.differing[0];
+  auto is_grid = [&](const Extents& shape) {
+    const std::int64_t rows = shape[row], columns = shape[row + 1];
+    return rows >= kFewestPlaces && rows <= kMostPlaces &&
+           (columns == rows || columns == rows / 2 + 1);
+  };
+  const Extents &saved = shapes.message.saved, &current = shapes.message.current;
+  const bool are_alike = (saved[row] == saved[row + 1]) == (current[row] == current[row + 1]);
+  if (saved.size() < 3 || !is_grid(saved) || !is_grid(current) || !are_alike) return;
+  Hypothesis one{"H-P", &kShapeMismatch, FaultSide::kEither, 0.85};
+  one.title = "the tensor has a number per place of the picture, and the pictures differ in size";
+  one.text = fmt::format(
+      "Two neighbouring axes are a grid: {0} x {0} places were saved and {1} x {1} are asked for. "
+      "The model that loads is built for pictures (or patches) of another size. The checkpoint is "
+      "good: build the model for the saved size, or interpolate these tensors.",
+      saved[row], current[row]);
+  one.decide = "Image size and patch size of both models.";
+  one.command = "shardwright ls CHECKPOINT";
+  one.evidence.emplace_back("saved_positions", saved[row]);
+  one.evidence.emplace_back("current_positions", current[row]);
+  all.push_back(std::move(one));
+}
+
+// Keras keeps a dense layer as [inputs, outputs] and names it by its kind, so that the last layer
+// does not show by its name.
+void add_outputs(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  const Extents &saved = shapes.message.saved, &current = shapes.message.current;
+  if (saved.size() > 2 || shapes.differing != std::vector<std::size_t>{saved.size() - 1}) return;
+  Hypothesis one{"H-C", &kShapeMismatch, FaultSide::kRequest, 0.8};
+  one.title = "a layer has another number of outputs: of classes, if it is the last layer";
+  one.text = fmt::format(
+      "{} outputs were saved and {} are asked for, from the same inputs. For a last layer these "
+      "are the classes (or tokens) of the data. The checkpoint is good. Build the model with {}, "
+      "or load by name and skip what differs (by_name=True, skip_mismatch=True) and train that "
+      "layer anew.",
+      saved.back(), current.back(), saved.back());
+  one.decide = "Whether this layer is the only one that differs.";
+  one.command = "shardwright ls CHECKPOINT";
+  one.evidence.emplace_back("saved_classes", saved.back());
+  one.evidence.emplace_back("current_classes", current.back());
+  all.push_back(std::move(one));
+}
+
 }  // namespace
 
 void add_hypothesis_folded_axes(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
@@ -128,6 +176,7 @@ void add_hypothesis_unit_axis(const ShapeCase& shapes, std::vector<Hypothesis>& 
 }
 
 void add_hypothesis_position_table(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  add_picture_size(shapes, all);
   if (shapes.differing.size() != 1) return;
   const std::size_t dim = shapes.differing[0];
   const std::int64_t saved = shapes.message.saved[dim], current = shapes.message.current[dim];
@@ -152,6 +201,9 @@ void add_hypothesis_position_table(const ShapeCase& shapes, std::vector<Hypothes
 }
 
 void add_hypothesis_class_head(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  const std::string_view loader = shapes.message.kind->loader;
+  if (!shapes.message.saved.empty() && (loader == "Keras" || loader == "TensorFlow"))
+    add_outputs(shapes, all);
   if (!shapes.traits.head || shapes.differing != std::vector<std::size_t>{0}) return;
   const std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
   Hypothesis one{"H-C", &kShapeMismatch, FaultSide::kRequest, 0.88};

@@ -360,6 +360,20 @@ constexpr NameClue kClues[] = {
       .decide = "Which parts besides the model the checkpoint has.",
       .command = "shardwright ls CHECKPOINT"}},
     {NameList::kMissing,
+     {"optimizer.state.0.", "optim.state.0.", "optimizer.param_groups", "optim.param_groups"},
+     {.id = "optimizer-form",
+      .rule = &kMissingKey,
+      .wrong = kLoader,
+      .weight = 0.8,
+      .title = "the optimizer's states are asked for by number, and were saved in another form",
+      .text = "torch.optim numbers its states (state.0.step); torch.distributed.checkpoint saves "
+              "them under the parameters' names, flat or nested. The run that loads does not "
+              "convert between them as the run that saved did: use set_optimizer_state_dict and "
+              "the same planner (DefaultLoadPlanner) in both, or update the trainer. The weights "
+              "can be loaded without them.",
+      .decide = "What the checkpoint's names of optimizer states look like.",
+      .command = "shardwright ls CHECKPOINT exp_avg"}},
+    {NameList::kMissing,
      {"exp_avg", "optimizer.", "optim.", ".momentum", "master_param", "fp32_param"},
      {.id = "no-optimizer-state",
       .rule = &kHalfPair,

@@ -75,7 +75,7 @@ TEST_CASE("what names say about themselves is the likeliest reading") {
       {"Missing key in checkpoint state_dict: rerun_state_machine_state/shard_3_8.", "missing-key",
        "per-rank-object", "rerun_state_machine_state/shard_3_8"},
       {"Missing key in checkpoint state_dict: optimizer.state.0.step.", "missing-key",
-       "no-optimizer-state", "optimizer.state.0.step"},
+       "optimizer-form", "optimizer.state.0.step"},
       {"Unexpected key(s) in state_dict: \"l.0.rotary_emb.inv_freq\"", "unexpected-key", "buffer",
        "l.0.rotary_emb.inv_freq"},
   });

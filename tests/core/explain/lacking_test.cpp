@@ -79,7 +79,7 @@ TEST_CASE("explain: a class that a pickle imports is told from a package of the 
                       "ModuleNotFoundError: No module named 'nets.blocks'")) ==
         "module-not-here request");
   CHECK(
-      parse_error_text("ModuleNotFoundError: No module named 'nets.blocks'").messages[0].kind->id ==
+      parse_error_text("ModuleNotFoundError: No module named 'nvdiffrast'").messages[0].kind->id ==
       "module-not-here");
 }
 

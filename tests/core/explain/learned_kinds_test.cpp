@@ -207,7 +207,7 @@ TEST_CASE("explain: ends of other programs and libraries that do not fit are tol
        "", "metadata-differs", "metadata-differs"},
       {"ValueError: unknown zero stage 7", "", "not-zero-file", "other-format"},
       {"Exception: Layer shape (64, 3) not compatible with weight shape (64, 7).", "Keras",
-       "shapes", "other-model"},
+       "shapes", "H-C"},
       {"Downcasting not allowed: target.dtype=torch.float8_e4m3fn, loaded_weight.dtype="
        "torch.bfloat16",
        "", "dtype-differs", "dtype-differs"},

@@ -31,6 +31,12 @@ inline std::string first(const Explanation& explanation) {
   return one.id + " " + std::string(name(one.wrong));
 }
 
+// The kind of the first message; empty if none is known.
+inline std::string form_of(const std::string& text) {
+  const ErrorText parsed = parse_error_text(text);
+  return parsed.messages.empty() ? "" : std::string(parsed.messages[0].kind->id);
+}
+
 struct MessageCase {
   std::string text;
   std::string form, first;  // kind of the message, id of the likeliest hypothesis

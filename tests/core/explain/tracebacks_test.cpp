@@ -8,15 +8,6 @@
 using namespace shw;
 using namespace shw::test;
 
-namespace {
-
-std::string form_of(const std::string& text) {
-  const ErrorText parsed = parse_error_text(text);
-  return parsed.messages.empty() ? "" : std::string(parsed.messages[0].kind->id);
-}
-
-}  // namespace
-
 TEST_CASE("explain: the innermost known place of a traceback tells what the code did") {
   const std::string saving = "File \"t/trainer.py\", line 9, in _save_checkpoint\n  self.write()\n";
   const std::string reading = "File \"torch/serialization.py\", line 2, in _load\n  x = f()\n";
