@@ -80,6 +80,7 @@ struct KeyLists {
 };
 void add_hypotheses_from_names(const KeyLists& keys, std::vector<Hypothesis>& all);
 void add_renamed_parts(const KeyLists& keys, std::vector<Hypothesis>& all);
+void add_name_families(const KeyLists& keys, std::vector<Hypothesis>& all);
 // For messages of other kinds about one name: a wrapper or an adapter that the name shows.
 void add_hypothesis_wrapped_name(const ErrorMessage& message, std::vector<Hypothesis>& all);
 

@@ -99,7 +99,8 @@ void add_picture_size(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   };
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   const bool are_alike = (saved[row] == saved[row + 1]) == (current[row] == current[row + 1]);
-  if (saved.size() < 3 || !is_grid(saved) || !is_grid(current) || !are_alike) return;
+  const bool is_window = row + 2 == saved.size() && saved.size() == 4 && saved[0] != 1;
+  if (saved.size() < 3 || is_window || !is_grid(saved) || !is_grid(current) || !are_alike) return;
   Hypothesis one{"H-P", &kShapeMismatch, FaultSide::kEither, 0.85};
   one.title = "the tensor has a number per place of the picture, and the pictures differ in size";
   one.text = fmt::format(
@@ -162,12 +163,13 @@ void add_hypothesis_folded_axes(const ShapeCase& shapes, std::vector<Hypothesis>
 void add_hypothesis_unit_axis(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   const Extents bare = without_ones(saved);
-  if (saved.size() == current.size() || bare.empty() || bare != without_ones(current)) return;
+  if (saved.size() == current.size() || bare != without_ones(current)) return;
   Hypothesis one{"H-1", &kShapeMismatch, FaultSide::kEither, 0.92};
   one.title = "the same elements in the same order; an axis of length 1 is on one side only";
   one.text =
       to_text(saved) + " and " + to_text(current) +
-      " differ in axes of length 1 alone: a scale per row with or without a second axis, a "
+      " differ in axes of length 1 alone: one number with or without an axis, a scale per row with "
+      "or without a second axis, a "
       "convolution of width 1 against a linear layer, a batch axis. No element is lost or moved; "
       "the tensor has to be reshaped at the load, or saved again with the other shape.";
   one.decide = "Which form the loader's own files have.";

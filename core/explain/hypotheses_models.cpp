@@ -234,11 +234,26 @@ constexpr std::array<ConfigSize, 20> kConfigSizes = {{
     {"model.norm.", "hidden_size", ""},
 }};
 
+// Some loaders print only "weight". So many rows of one width are most often a vocabulary.
+bool is_bare_vocabulary(const ShapeCase& shapes) {
+  constexpr std::int64_t kFewestTokens = 20'000;
+  const ErrorMessage& message = shapes.message;
+  return message.name.find('.') == message.name.npos && message.saved.size() == 2 &&
+         shapes.differing == std::vector<std::size_t>{0} &&
+         std::min(message.saved[0], message.current[0]) >= kFewestTokens;
+}
+
 // " Its dim 0 is vocab_size: 64000 in the file, 125696 in the model."; empty if the name tells
 // none.
 std::string config_sizes_text(const ShapeCase& shapes) {
   const ErrorMessage& message = shapes.message;
   if (shapes.traits.state || message.saved.size() > 2) return "";
+  if (is_bare_vocabulary(shapes))
+    return fmt::format(
+        " So many rows are most often a vocabulary: vocab_size is {} for the file and {} for the "
+        "model. Tokens were added (resize_token_embeddings) or config.json was not saved with "
+        "them: set vocab_size to the file's, or load first and resize then.",
+        message.saved[0], message.current[0]);
   const auto found = std::find_if(
       kConfigSizes.begin(), kConfigSizes.end(),
       [&](const ConfigSize& size) { return message.name.find(size.word) != message.name.npos; });

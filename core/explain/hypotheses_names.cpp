@@ -263,6 +263,7 @@ const NameClue* clue_for(const std::vector<std::string>& names, NameList list) {
     if (clue.list != list && clue.list != NameList::kAny) continue;
     auto has_word = [&](const std::string& name) {
       return std::any_of(clue.words.begin(), clue.words.end(), [&](std::string_view word) {
+        if (word.starts_with('^')) return name.starts_with(word.substr(1));
         return !word.empty() && name.find(word) != name.npos;
       });
     };
@@ -443,6 +444,7 @@ void add_hypotheses_from_names(const KeyLists& keys, std::vector<Hypothesis>& al
   add_whole_checkpoint(keys, all);
   add_pairs(keys, all);
   if (all.empty()) add_renamed_parts(keys, all);
+  if (all.empty()) add_name_families(keys, all);
   if (!all.empty()) return;
   add_name_hypotheses(keys.missing, keys.missing_kind, true, all);
   add_name_hypotheses(keys.unexpected, keys.unexpected_kind, false, all);

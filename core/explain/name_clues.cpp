@@ -127,6 +127,32 @@ constexpr NameClue kClues[] = {
       .decide = "Whether the checkpoint is the base model or the fine-tune.",
       .command = "shardwright ls CHECKPOINT"}},
     {NameList::kUnexpected,
+     {"^ema_", "^ema.", ".ema_", ".ema.", "model_ema", "^swa_", "shadow_params"},
+     {.id = "averaged-copy",
+      .rule = &kUnexpectedKey,
+      .wrong = kLoader,
+      .weight = 0.85,
+      .title = "the checkpoint has a second, averaged copy of the weights (EMA)",
+      .text = "Trainers keep a moving average next to the weights, under names with ema in them. "
+              "The model itself is whole: the extra names can be left out. The average is often "
+              "the better model: to use it, give its tensors the model's names.",
+      .decide = "Whether the same names are there without the prefix.",
+      .command = "shardwright ls CHECKPOINT ema"}},
+    {NameList::kUnexpected,
+     {"^backbone.", "^student.", "^teacher.", "^encoder_q.", "^momentum_encoder.",
+      "^target_encoder.", "^detector."},
+     {.id = "part-of-larger",
+      .rule = &kUnexpectedKey,
+      .wrong = kLoader,
+      .weight = 0.85,
+      .title = "the checkpoint is of a larger model, of which the one that loads is a part",
+      .text = "The first part of the names (backbone., student., teacher.) is that of a detector "
+              "or of a pre-training run. Nothing was loaded into a backbone alone: load the whole "
+              "model (load_from), or take this prefix off (in OpenMMLab: init_cfg with "
+              "prefix='backbone.').",
+      .decide = "Whether the names without their first part are those of the model.",
+      .command = "shardwright ls CHECKPOINT"}},
+    {NameList::kUnexpected,
      kUnmergedWords,
      {.id = "unmerged-adapter",
       .rule = &kWrappedNames,
@@ -312,7 +338,8 @@ constexpr NameClue kClues[] = {
               "load with allow_partial_load, or with the torch that saved.",
       .decide = "torch versions of both runs."}},
     {NameList::kAny,
-     {"inv_freq", "position_ids", "masked_bias", "attn.bias", "freqs_cis"},
+     {"inv_freq", "position_ids", "masked_bias", "attn.bias", "freqs_cis", "num_batches_tracked",
+      "relative_position_index", "attn_mask"},
      {.id = "buffer",
       .wrong = kUnclear,
       .weight = 0.85,
@@ -404,6 +431,29 @@ constexpr NameClue kClues[] = {
               "loader's.",
       .decide = "Whether the other list has names with a number after \"experts.\".",
       .command = "shardwright ls CHECKPOINT experts"}},
+    {NameList::kUnexpected,
+     {"conv.bias", "conv1.bias", "conv2.bias", "conv3.bias", "downsample.0.bias", "conv_bias"},
+     {.id = "bias-extra",
+      .rule = &kUnexpectedKey,
+      .wrong = kLoader,
+      .weight = 0.75,
+      .title = "the checkpoint has biases in layers that the model builds without",
+      .text = "A convolution before a batch norm needs none, and some programs save one: then "
+              "nothing is lost by leaving it out (if it is 0, or was folded into the norm). "
+              "Otherwise a setting (bias, use_bias) or the class is another one.",
+      .decide = "Whether the biases are 0: `shardwright stats` prints their range.",
+      .command = "shardwright stats CHECKPOINT bias"}},
+    {NameList::kMissing,
+     {".bias"},
+     {.id = "bias-missing",
+      .rule = &kMissingKey,
+      .wrong = kLoader,
+      .weight = 0.75,
+      .title = "the model builds biases that the checkpoint does not have",
+      .text = "A setting of the config (bias, use_bias, attention_bias) or the class is another "
+              "one than at the save. Without values from the file they start at 0 or at random.",
+      .decide = "The setting in both configs, and whether the checkpoint has any bias.",
+      .command = "shardwright ls CHECKPOINT bias"}},
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ enum class NameList : std::uint8_t { kMissing, kUnexpected, kAny };
 using ClueWords = std::array<std::string_view, 20>;
 struct NameClue {
   NameList list;
-  ClueWords words;  // nearly every name in the list contains one
+  ClueWords words;  // nearly every name in the list contains one; "^word" begins it
   Interpretation meaning;
 };
 // The first match is the most specific.

@@ -97,3 +97,69 @@ TEST_CASE("explain: Keras's last axis is a layer's outputs") {
   const Explanation inputs = explain(begin + "(64, 7). Received saved weight with shape (128, 7)");
   CHECK(first(inputs) != "H-C request");
 }
+
+TEST_CASE("explain: lists of names tell the program, the copy and the part that they are of") {
+  check_cases({
+      {"Missing key(s) in state_dict: \"tok_embeddings.weight\", \"layers.0.attention.wq.weight\". "
+       "Unexpected key(s) in state_dict: \"model.embed_tokens.weight\", "
+       "\"model.layers.0.self_attn.q_proj.weight\".",
+       "missing-key", "other-format", "tok_embeddings.weight"},
+      {"unexpected key in source state_dict: ema_neck_conv_weight, ema_neck_conv_bias",
+       "unexpected-key", "averaged-copy", "ema_neck_conv_weight"},
+      {"unexpected key in source state_dict: backbone.stem.0.weight, backbone.stem.1.weight",
+       "unexpected-key", "part-of-larger", "backbone.stem.0.weight"},
+      {"Unexpected key(s) in state_dict: \"layer1.0.conv2.bias\".", "unexpected-key", "bias-extra",
+       "layer1.0.conv2.bias"},
+      {"weight model.layers.3.self_attn.rotary_emb.inv_freq does not exist", "missing-key",
+       "buffer", "model.layers.3.self_attn.rotary_emb.inv_freq"},
+  });
+  // One family on both sides, and a word inside another one.
+  const std::string same =
+      "Missing key(s) in state_dict: \"model.layers.0.self_attn.q_proj.weight\", "
+      "\"model.layers.1.self_attn.q_proj.weight\". Unexpected key(s) in state_dict: "
+      "\"encoder.layers.9.self_attn.o_proj.weight\", \"encoder.layers.8.self_attn.o_proj.weight\".";
+  CHECK(first(explain(same)) != "other-format request");
+  CHECK(first(explain("Unexpected key(s) in state_dict: \"a.schema.weight\".")) !=
+        "averaged-copy request");
+}
+
+TEST_CASE("explain: ends of an engine are told from a file that it refused") {
+  check_sentences({
+      {"Error loading model. (Exit code: 6). Please check settings and try loading the model "
+       "again.",
+       "", "engine-ended", "details-missing"},
+      {"TypeError: Cannot read properties of undefined (reading 'architecture')", "",
+       "program-script-failed", "program-defect"},
+      {"error: ggml_cuda_init: failed to initialize CUDA: no CUDA-capable device is detected",
+       "llama.cpp", "engine-ended", "device-unfit"},
+      {"AttributeError: 'NoneType' object has no attribute 'cadam32bit_grad_fp32'", "bitsandbytes",
+       "native-library-missing", "older-library"},
+      {"ptxas fatal : Value 'sm_121a' is not defined for option 'gpu-name'", "",
+       "kernel-compile-failed", "device-unfit"},
+  });
+  CHECK(form_of("AttributeError: 'NoneType' object has no attribute 'shape'") !=
+        "native-library-missing");
+}
+
+TEST_CASE("explain: a path or a file of another kind than the loader wants is told") {
+  check_sentences({
+      {"ValueError: Calling T5Tokenizer.from_pretrained() with the path to a single file or url is "
+       "not supported for this tokenizer.",
+       "transformers", "single-file-given", "wrong-path"},
+      {"Exception: could not load model: /m/sdxl-inpaint.safetensors", "OneTrainer",
+       "could-not-load-model", "other-format"},
+      {"SafetensorError: File does not contain tensor emb_params", "", "tensor-of-other-kind",
+       "other-format"},
+      {"safetensors_rust.SafetensorError: File does not contain tensor model.norm.weight", "",
+       "safetensors-no-tensor", "index-disagrees"},
+      {"ValueError: Can not map tensor 'model.vision_tower.blocks.0.norm.weight'", "llama.cpp",
+       "gguf-convert", "part-extra"},
+      {"ValueError: Can not map tensor 'model.layers.0.extra.weight'", "llama.cpp", "gguf-convert",
+       "renamed"},
+  });
+}
+
+TEST_CASE("explain: one number with and without an axis is the same number") {
+  CHECK(first(explain(sentence({}, {1}, "logit_scale"))) == "H-1 either");
+  CHECK(first(explain(sentence({1}, {}, "logit_scale"))) == "H-1 either");
+}
