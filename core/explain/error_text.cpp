@@ -113,6 +113,13 @@ void drop_vague(std::vector<ErrorMessage>& messages) {
     return message.name.empty() && message.kind->id != kShapes && message.numbers.empty() &&
            named.count(message.kind->id) != 0;
   };
+  // Two equal shapes are not the fault: the words behind them are.
+  auto has_equal_shapes = [](const ErrorMessage& message) {
+    return message.kind->id == kShapes && !message.saved.empty() &&
+           message.saved == message.current;
+  };
+  if (!std::all_of(messages.begin(), messages.end(), has_equal_shapes))
+    std::erase_if(messages, has_equal_shapes);
   bool all_vague = std::all_of(messages.begin(), messages.end(), vague);
   messages.erase(std::remove_if(messages.begin(), messages.end(),
                                 [&](const ErrorMessage& message) {

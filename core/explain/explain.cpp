@@ -40,10 +40,11 @@ bool is_head_name(std::string_view fqn) {
   std::size_t dot = fqn.rfind('.');
   if (dot == fqn.npos) return false;
   std::string_view module = fqn.substr(0, dot);
-  static constexpr std::array<std::string_view, 9> kClassWords = {
-      "fc_cls",    "conv_cls", "cls_score", "cls_pred",      "conv_logits",
-      "bbox_pred", "ctc_head", "ctc_lo",    "decoder_layers"};  // of detectors and recognisers of
-                                                                // speech
+  static constexpr std::array<std::string_view, 11>
+      kClassWords = {"class_embed",   "mask_head.predictor", "fc_cls",    "conv_cls", "cls_score",
+                     "cls_pred",      "conv_logits",         "bbox_pred", "ctc_head", "ctc_lo",
+                     "decoder_layers"};  // of detectors and recognisers of
+                                         // speech
   if (has_any(module, kClassWords)) return true;
   if (fqn.find_first_of("0123456789") != fqn.npos) return false;  // in a layer
   return std::any_of(kHeads.begin(), kHeads.end(), [&](std::string_view head) {
@@ -233,9 +234,24 @@ NameTraits traits_of(std::string_view fqn) {
   static constexpr std::array<std::string_view, 6> kPosition = {
       "pos_embed",  "position_embed",    "positional_embed",
       "wpe.weight", "relative_position", "pos_emb."};
-  static constexpr std::array<std::string_view, 8> kDiffusion = {
-      "diffusion_model.", "input_blocks.", "output_blocks.",     "down_blocks.",
-      "up_blocks.",       "lora_unet_",    "first_stage_model.", "transformer_blocks."};
+  static constexpr std::array<std::string_view, 18> kDiffusion = {"enc_p.",
+                                                                  "enc_q.",
+                                                                  "dec.ups.",
+                                                                  "dec.noise_convs.",
+                                                                  "emb_g.",
+                                                                  "roi_heads.",
+                                                                  "sem_seg_head.",
+                                                                  "bottom_up.",
+                                                                  "bbox_embed",
+                                                                  "class_embed",
+                                                                  "diffusion_model.",
+                                                                  "input_blocks.",
+                                                                  "output_blocks.",
+                                                                  "down_blocks.",
+                                                                  "up_blocks.",
+                                                                  "lora_unet_",
+                                                                  "first_stage_model.",
+                                                                  "transformer_blocks."};
   static constexpr std::array<std::string_view, 20> kCutLayers = {
       "_proj", "qkv",   "mlp",     "attn",   "attention", "linear_",      "dense",
       ".fc",   "embed", "lm_head", "output", "ffn",       "feed_forward", "expert",

@@ -25,7 +25,7 @@ struct NameTraits {
   bool bias = false;          // replicated by row-parallel layers
   bool position = false;      // a learned table of positions
   bool head = false;          // the last layer of a classifier
-  bool diffusion = false;     // a UNet, diffusion transformer or VAE
+  bool diffusion = false;     // of a model for pictures or voices, which no rank holds in part
   bool cut_by_ranks = false;  // a layer that tensor parallelism is known to cut
 };
 NameTraits traits_of(std::string_view fqn);

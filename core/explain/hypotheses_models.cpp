@@ -234,6 +234,38 @@ constexpr std::array<ConfigSize, 20> kConfigSizes = {{
     {"model.norm.", "hidden_size", ""},
 }};
 
+// What a size of models for voices and pictures follows from.
+struct KnownSize {
+  std::string_view word, text;
+};
+constexpr KnownSize kKnownSizes[] = {
+    {"enc_p.emb_phone",
+     " 256 and 768 are the features of RVC's first and second version: choose "
+     "the version of the model in the program, or update the program."},
+    {"text_embedding.",
+     " The rows are the symbols of the text: the version of the program (v1, "
+     "v2) or its list of symbols is another one than at the training."},
+    {"enc_p.emb.",
+     " The rows are the symbols of the text: text/symbols.py or the symbols in the "
+     "config are others than at the training. Use the config that came with the "
+     "weights."},
+    {"dec.ups.",
+     " The windows follow from the sample rate (32k, 40k, 48k) and its upsample rates: "
+     "choose the config of the training."},
+    {"dec.noise_convs.",
+     " The windows follow from the sample rate (32k, 40k, 48k) and its "
+     "upsample rates: choose the config of the training."},
+    {"emb_g.", " The rows are the speakers: n_speakers in the config."},
+    {"bottom_up.",
+     " The channels and windows of a backbone follow from its depth and width "
+     "(ResNet 18 to 152, ResNeXt groups, Swin sizes): the config names another one."},
+    {"backbone.",
+     " The channels and windows of a backbone follow from its depth and width (ResNet "
+     "18 to 152, ResNeXt groups, Swin sizes): the config names another one."},
+    {"input_proj.", " Its inputs are the channels of the backbone: the config names another one."},
+    {"bbox_pred", " Four rows per class: another number of classes."},
+};
+
 // Some loaders print only "weight". So many rows of one width are most often a vocabulary.
 bool is_bare_vocabulary(const ShapeCase& shapes) {
   constexpr std::int64_t kFewestTokens = 20'000;
@@ -247,6 +279,9 @@ bool is_bare_vocabulary(const ShapeCase& shapes) {
 // none.
 std::string config_sizes_text(const ShapeCase& shapes) {
   const ErrorMessage& message = shapes.message;
+  for (const KnownSize& size : kKnownSizes) {
+    if (message.name.find(size.word) != message.name.npos) return std::string(size.text);
+  }
   if (shapes.traits.state || message.saved.size() > 2) return "";
   if (is_bare_vocabulary(shapes))
     return fmt::format(
@@ -301,7 +336,7 @@ void add_hypothesis_different_model(const ShapeCase& shapes, std::vector<Hypothe
   const bool are_weights =
       shapes.traits.known && !shapes.traits.state && !shapes.worlds && !has_own_meaning;
   Hypothesis one{"H-M", &kShapeMismatch, FaultSide::kEither, 0.1};
-  if (alone) one.confidence = 0.5;
+  if (alone) one.confidence = config_sizes_text(shapes).empty() ? 0.5 : 0.7;
   if (!alone && are_weights && (has_uneven_sizes(shapes) || !shapes.traits.cut_by_ranks))
     one.confidence = 0.4;
   auto a = volume(saved), b = volume(current);

@@ -139,7 +139,17 @@ void add_cut_names(const KeyLists& keys, std::vector<Hypothesis>& all) {
 // "epoch", "model" and "optimizer" among the unexpected names: the dict of a trainer was loaded in
 // the place of the state dict in it.
 void add_whole_checkpoint(const KeyLists& keys, std::vector<Hypothesis>& all) {
-  constexpr std::array<std::string_view, 26> kParts = {"model",
+  constexpr std::array<std::string_view, 36> kParts = {"model",
+                                                       "_model",
+                                                       "model_key",
+                                                       "previous_best",
+                                                       "module",
+                                                       "net",
+                                                       "optim",
+                                                       "cfg",
+                                                       "state",
+                                                       "hparams_name",
+                                                       "pytorch-lightning_version",
                                                        "optimizer",
                                                        "epoch",
                                                        "state_dict",
@@ -273,13 +283,21 @@ const NameClue* clue_for(const std::vector<std::string>& names, NameList list) {
   return nullptr;
 }
 
-// The number behind "layers.", "blocks." or "h."; nullopt if there is none.
+// The number behind "layers.", "blocks." or "h.", otherwise the first one; nullopt if none.
 std::optional<std::int64_t> layer_of(std::string_view name) {
   for (std::string_view part : {"layers.", "blocks.", "blk.", "h."}) {
     std::size_t at = name.find(part);
     if (at == name.npos || (at != 0 && name[at - 1] != '.')) continue;
     std::string_view rest = name.substr(at + part.size());
     std::int64_t layer = 0;
+    auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), layer);
+    if (error == std::errc() && layer >= 0 && end != rest.data() + rest.size() && *end == '.')
+      return layer;
+  }
+  // "body.6.conv.weight": the first part that is a number.
+  for (std::size_t dot = name.find('.'); dot != name.npos; dot = name.find('.', dot + 1)) {
+    std::int64_t layer = 0;
+    const std::string_view rest = name.substr(dot + 1);
     auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), layer);
     if (error == std::errc() && layer >= 0 && end != rest.data() + rest.size() && *end == '.')
       return layer;

@@ -126,6 +126,20 @@ constexpr NameClue kClues[] = {
               "(modules_to_save).",
       .decide = "Whether the checkpoint is the base model or the fine-tune.",
       .command = "shardwright ls CHECKPOINT"}},
+    {NameList::kMissing,
+     {"controlnet_", "zero_conv", "motion_modules.", "temporal_", "to_k_ip", "to_v_ip", "_adapter.",
+      "image_proj", "ref_enc"},
+     {.id = "new-part",
+      .rule = &kMissingKey,
+      .wrong = kUnclear,
+      .weight = 0.75,
+      .title = "the missing names are of a part that is put on a base model",
+      .text =
+          "A ControlNet, an adapter or motion layers are new where the model starts from a base "
+          "checkpoint: then the list is as it should be, and training fills them. To use the "
+          "part, load its own file as well, one that was made for this base model.",
+      .decide = "Whether the checkpoint is the base model or the part.",
+      .command = "shardwright ls CHECKPOINT"}},
     {NameList::kUnexpected,
      {"^ema_", "^ema.", ".ema_", ".ema.", "model_ema", "^swa_", "shadow_params"},
      {.id = "averaged-copy",

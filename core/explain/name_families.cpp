@@ -1,8 +1,10 @@
-// Missing and unexpected names that are those of two programs for one kind of model.
+// Missing and unexpected names that are those of two programs for one kind of model, or of the same
+// modules under other numbers.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -83,12 +85,56 @@ const NameFamily* family_of(const std::vector<std::string>& names) {
   return best;
 }
 
+// "17.to_k.weight" without its numbers: "#.to_k.weight".
+std::string without_numbers(std::string_view name) {
+  std::string text;
+  for (std::size_t at = 0; at < name.size();) {
+    const std::size_t end = std::min(name.find('.', at), name.size());
+    const std::string_view part = name.substr(at, end - at);
+    const bool is_number = !part.empty() && part.find_first_not_of("0123456789") == part.npos;
+    text += is_number ? "#" : part;
+    if (end < name.size()) text += '.';
+    at = end + 1;
+  }
+  return text;
+}
+
+// Adds a hypothesis for modules that both sides have under other numbers.
+void add_renumbered(const KeyLists& keys, std::vector<Hypothesis>& all) {
+  constexpr std::size_t kFewestNames = 2;
+  std::set<std::string> saved;
+  for (const std::string& name : keys.unexpected) {
+    if (std::string text = without_numbers(name); text != name) saved.insert(std::move(text));
+  }
+  const auto has_other_number = [&](const std::string& name) {
+    return saved.count(without_numbers(name)) != 0;
+  };
+  const auto count = static_cast<std::size_t>(
+      std::count_if(keys.missing.begin(), keys.missing.end(), has_other_number));
+  if (count < kFewestNames || count * 10 < keys.missing.size() * 8) return;
+  Hypothesis one{"renumbered", &kMissingKey, FaultSide::kRequest, 0.88};
+  one.title = "the same modules are counted otherwise in the file than in the model";
+  one.text = fmt::format(
+      "{} of {} missing names are in the file under another number: \"{}\" is asked for, \"{}\" "
+      "is there. The model has other blocks, or orders them otherwise: another base model "
+      "(SD 1.5 against SDXL), another depth, or a version of the library that lists its modules in "
+      "another order. Do not rename by guess: the shapes tell which belong together.",
+      count, keys.missing.size(), keys.missing.front(), keys.unexpected.front());
+  one.decide = "The highest number on each side, and the shapes of one pair.";
+  one.command = "shardwright ls CHECKPOINT";
+  one.evidence.emplace_back("names", static_cast<std::int64_t>(count));
+  all.push_back(std::move(one));
+}
+
 }  // namespace
 
 void add_name_families(const KeyLists& keys, std::vector<Hypothesis>& all) {
   const NameFamily* asked = family_of(keys.missing);
   const NameFamily* saved = family_of(keys.unexpected);
-  if (asked == nullptr || saved == nullptr || asked == saved) return;
+  if (asked == nullptr || saved == nullptr || asked == saved) {
+    add_renumbered(keys, all);
+    return;
+  }
   Hypothesis one{"other-format", &kMissingKey, FaultSide::kRequest, 0.93};
   one.title = "the file has the names of another program for this kind of model";
   one.text = fmt::format(
