@@ -126,7 +126,8 @@ void add_flat(const ShapeCase& shapes, const Sides& both, std::vector<Hypothesis
   Flat flat = flat_fit(both.odd[0], both.whole, *volume, ranks);
   if (flat.weight <= 0) return;
   // "shape '[4096, 4096]' is invalid for input of size 8388608" may be about any tensor.
-  if (shapes.message.name.empty() && flat.ranks > 1) flat.weight *= flat.extra == 0 ? 0.55 : 0.3;
+  if (shapes.message.name.empty() && (flat.ranks > 1 || flat.extra != 0))
+    flat.weight *= flat.extra == 0 ? 0.55 : 0.3;
   Hypothesis one{"H-F", nullptr, flat.ranks == 1 ? FaultSide::kEither : both.wrong, flat.weight};
   one.title = saved ? "the checkpoint holds a flat parameter of FSDP1"
                     : "the model that loads has its parameters flattened by FSDP1";
@@ -162,8 +163,8 @@ void add_packed(const Sides& both, std::string_view name, std::vector<Hypothesis
   if (!column && !last && !unnamed) return;
   // Tensor-parallel ranks cut these layers along their rows, not along the last axis.
   const bool cut_by_rows = std::ranges::any_of(
-      std::array<std::string_view, 8>{"query_key_value", "qkv", "q_proj", "k_proj", "v_proj",
-                                      "gate_proj", "up_proj", "h_to_4h"},
+      std::array<std::string_view, 9>{"linear_fc1", "query_key_value", "qkv", "q_proj", "k_proj",
+                                      "v_proj", "gate_proj", "up_proj", "h_to_4h"},
       [&](std::string_view word) { return name.find(word) != name.npos; });
   const double weight = column ? 0.93 : last && cut_by_rows ? 0.85 : unnamed ? 0.5 : 0.15;
   Hypothesis one{"H-Q", nullptr, FaultSide::kEither, weight};
@@ -201,6 +202,44 @@ void add_packed_by_mlx(const Sides& both, std::vector<Hypothesis>& all) {
   one.decide = "\"quantization\" in config.json, and whether .scales lie next to the weight.";
   one.command = "shardwright check CHECKPOINT";
   one.evidence.emplace_back("values_a_number", values);
+  all.push_back(std::move(one));
+}
+
+// A layer of a GGUF file that is still packed: its rows are bytes of blocks, not values.
+void add_packed_by_ggml(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+  struct Block {
+    std::string_view type;
+    std::int64_t values, bytes;
+  };
+  constexpr std::array<Block, 9> kBlocks = {Block{"Q4_0 or Q4_K", 32, 18},
+                                            {"Q5_0 or Q5_K", 32, 22},
+                                            {"Q8_0", 32, 34},
+                                            {"Q6_K", 256, 210},
+                                            {"Q3_K", 256, 110},
+                                            {"Q2_K", 256, 84},
+                                            {"Q4_1", 32, 20},
+                                            {"Q5_1", 32, 24},
+                                            {"IQ4_XS", 256, 136}};
+  const Extents &packed = shapes.message.current, &plain = shapes.message.saved;
+  if (packed.size() != 2 || plain.size() != 1 || packed[0] <= 1 || plain[0] % packed[0] != 0)
+    return;
+  const std::int64_t row = plain[0] / packed[0];
+  const auto* block = std::ranges::find_if(kBlocks, [&](const Block& one) {
+    return row > 0 && row % one.values == 0 && packed[1] == row / one.values * one.bytes;
+  });
+  if (block == kBlocks.end()) return;
+  Hypothesis one{"H-Q", nullptr, FaultSide::kEither, 0.9};
+  one.title = "the model's layer is packed as in GGUF, and it was used as if it were not";
+  one.text = fmt::format(
+      "{} rows of {} values take {} bytes each as {}: the weight is still in its blocks. Nothing "
+      "is damaged. The loader of adapters (or the layer) does not unpack them: take the nodes or "
+      "the program made for GGUF models, a version that knows this type, or the model in fp8 or "
+      "bf16.",
+      packed[0], row, packed[1], block->type);
+  one.decide = "Whether the model comes from a .gguf file.";
+  one.command = "shardwright info CHECKPOINT";
+  one.evidence.emplace_back("values_a_row", row);
+  one.evidence.emplace_back("bytes_a_row", packed[1]);
   all.push_back(std::move(one));
 }
 
@@ -246,6 +285,7 @@ void add_hypothesis_flat(const ShapeCase& shapes, std::vector<Hypothesis>& all) 
   // DeepSpeed has flat rows of its own.
   if (shapes.message.speaker != "DeepSpeed")
     for (bool saved : {true, false}) add_flat(shapes, sides(shapes, saved), all);
+  add_packed_by_ggml(shapes, all);
   add_reshape(shapes, all);
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   if (!shapes.traits.flat || saved.size() != 1 || current.size() != 1 || saved == current) return;

@@ -22,9 +22,9 @@ constexpr ClueWords kModalityWords = {
     "image_",  "img_",    "vision.",      "audio_model",  "speech_encoder"};
 constexpr ClueWords kHeadWords = {"lm_head.", "output_layer.weight", "embed_out.weight"};
 
-constexpr ClueWords kNewHeadWords = {"classifier.",  "score.weight",    "qa_outputs.",
-                                     "pooler.dense", "summary.",        "reward_head.",
-                                     "v_head.",      "cls.predictions", "pre_classifier."};
+constexpr ClueWords kNewHeadWords = {
+    "classifier.",  "score.weight", "qa_outputs.", "pooler.dense",    "summary.",
+    "reward_head.", "v_head.",      "value_head.", "cls.predictions", "pre_classifier."};
 
 constexpr ClueWords kGroupedExpertWords = {"experts.weight1", "experts.weight2",
                                            "experts.linear_fc1.weight0", "local_experts."};
@@ -139,6 +139,20 @@ constexpr NameClue kClues[] = {
           "checkpoint: then the list is as it should be, and training fills them. To use the "
           "part, load its own file as well, one that was made for this base model.",
       .decide = "Whether the checkpoint is the base model or the part.",
+      .command = "shardwright ls CHECKPOINT"}},
+    {NameList::kUnexpected,
+     {"cls.predictions", "cls.seq_relationship", "vocab_projector.", "vocab_transform.",
+      "lm_head.dense", "lm_head.layer_norm", "generator_predictions.", "discriminator_predictions.",
+      "mlm_head."},
+     {.id = "head-not-used",
+      .rule = &kUnexpectedKey,
+      .wrong = kLoader,
+      .weight = 0.85,
+      .title = "the head of the pre-training is not used by this class",
+      .text = "The checkpoint has the head that guessed masked words (or the next sentence), and "
+              "the class that loads is for another task. That is as it should be: nothing that "
+              "the model needs was left out.",
+      .decide = "Whether every name on the list is of that head.",
       .command = "shardwright ls CHECKPOINT"}},
     {NameList::kUnexpected,
      {"^ema_", "^ema.", ".ema_", ".ema.", "model_ema", "^swa_", "shadow_params"},
