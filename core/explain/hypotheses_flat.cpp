@@ -156,8 +156,9 @@ void add_packed(const Sides& both, std::string_view name, std::vector<Hypothesis
   if (!whole || !odd || *odd <= 1 || both.whole.size() < 2 || *whole / 2 != *odd || *whole % 2 != 0)
     return;
   bool column = both.odd.size() == 2 && both.odd[1] == 1 && both.whole[1] > 2;
+  constexpr std::int64_t kLeastRow = 32;  // shorter: the window of a convolution, not a row
   bool last = both.odd.size() == both.whole.size() && both.whole.back() % 2 == 0 &&
-              both.odd.back() == both.whole.back() / 2 &&
+              both.whole.back() >= kLeastRow && both.odd.back() == both.whole.back() / 2 &&
               std::equal(both.odd.begin(), both.odd.end() - 1, both.whole.begin());
   const bool unnamed = both.odd.size() == 1 && name.empty();
   if (!column && !last && !unnamed) return;
@@ -179,6 +180,24 @@ void add_packed(const Sides& both, std::string_view name, std::vector<Hypothesis
       "tensors next to it prove it.";
   one.command = "shardwright ls CHECKPOINT";
   one.evidence.emplace_back("values_a_byte", std::int64_t{2});
+  all.push_back(std::move(one));
+}
+
+// The first GPTQ programs stored the scales of a layer as a column, the later ones as rows of
+// groups.
+void add_first_gptq(const ErrorMessage& message, std::vector<Hypothesis>& all) {
+  const Extents &saved = message.saved, &current = message.current;
+  if (!message.name.ends_with(".scales") && !message.name.ends_with("zeros")) return;
+  if (saved.size() != 2 || current.size() != 2 || saved[1] != 1 || current[0] != 1) return;
+  if (saved[0] != current[1] || saved[0] <= 1) return;
+  Hypothesis one{"H-Q", nullptr, FaultSide::kRequest, 0.9};
+  one.title = "the file is of the first form of GPTQ, and the program reads a later one";
+  one.text =
+      "A column [rows, 1] of scales is what GPTQ-for-LLaMa wrote in the spring of 2023; since then "
+      "scales are [groups, rows], and the codes and zeros are packed otherwise too. Turning the "
+      "scales over is not enough. Take a newer copy of the model, or quantise it again.";
+  one.decide = "Whether the layers have qzeros (later) or zeros (first) next to the scales.";
+  one.command = "shardwright ls CHECKPOINT";
   all.push_back(std::move(one));
 }
 
@@ -308,6 +327,7 @@ void add_hypothesis_packed(const ShapeCase& shapes, std::vector<Hypothesis>& all
   const bool is_flat = shapes.message.saved.size() == 1 && (shapes.message.speaker == "DeepSpeed" ||
                                                             shapes.message.speaker == "Megatron");
   if (shapes.traits.state || is_flat) return;
+  add_first_gptq(shapes.message, all);
   for (bool saved : {true, false}) {
     add_packed(sides(shapes, saved), shapes.message.name, all);
     if (shapes.message.speaker == "MLX") add_packed_by_mlx(sides(shapes, saved), all);

@@ -99,6 +99,23 @@ TEST_CASE("explain: sizes that are packed in blocks are told from those of anoth
         "adapter request");
 }
 
+TEST_CASE("explain: scales in a column are of the first GPTQ programs") {
+  const std::string scales = "model.layers.0.mlp.up_proj.scales";
+  CHECK(first(explain(sentence({11008, 1}, {1, 11008}, scales))) == "H-Q request");
+  CHECK(first(explain(sentence({1, 11008}, {11008, 1}, scales))) != "H-Q request");
+  CHECK(first(explain(sentence({11008, 1}, {1, 11008}, "model.layers.0.up.weight"))) !=
+        "H-Q request");
+}
+
+TEST_CASE("explain: half of an axis is packed 4-bit values where it is no rank's part") {
+  CHECK(first(explain(sentence({4096, 1344}, {4096, 2688},
+                               "decoder.layers.0.mlp.linear_fc1.weight"))) == "H-Q either");
+  // The window of a convolution.
+  for (const Hypothesis& one :
+       explain(sentence({64, 1, 8}, {64, 1, 16}, "net.conv.weight")).hypotheses)
+    CHECK(one.id != "H-Q");
+}
+
 TEST_CASE("explain: heads that a class adds or leaves out") {
   const std::string added =
       "Some weights of RewardModel were not initialized from the model checkpoint at /m and are "
