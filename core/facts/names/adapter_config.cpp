@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/base/json.h"
 #include "core/facts/names/wrapper_marks.h"
@@ -23,8 +24,12 @@ std::vector<std::string> adapter_texts(const Json& object, const char* key) {
   std::vector<std::string> texts;
   auto found = object.find(key);
   if (found == object.end() || !found->is_array()) return texts;
+  // PEFT lists the modules of a classification head twice beside a prompt.
+  std::set<std::string_view> seen;
   for (const Json& one : *found) {
-    if (one.is_string()) texts.push_back(one.get<std::string>());
+    if (!one.is_string()) continue;
+    const auto& text = one.get_ref<const std::string&>();
+    if (seen.insert(text).second) texts.push_back(text);
   }
   return texts;
 }
@@ -88,8 +93,9 @@ void read_prompt(const Json& object, AdapterConfig& config) {
   const auto parts = object.find("num_transformer_submodules");
   const auto times = parts != object.end() ? adapter_rank(*parts) : std::nullopt;
   constexpr std::int64_t kMostParts = 2;  // an encoder and a decoder
-  // The rows of a prefix do not depend on the number of parts.
-  const std::int64_t rows = config.peft_type == "PREFIX_TUNING" ? 1 : times.value_or(1);
+  // The rows of keys and values do not depend on the number of parts.
+  const bool has_own_rows = config.peft_type == "PREFIX_TUNING" || config.peft_type == "CARTRIDGE";
+  const std::int64_t rows = has_own_rows ? 1 : times.value_or(1);
   if (count && rows <= kMostParts) config.virtual_tokens = *count * rows;
 }
 
@@ -143,6 +149,8 @@ AdapterConfig adapter_config_in(const Json& object) {
   }
   config.targets = adapter_texts(object, "target_modules");
   config.saved = adapter_texts(object, "modules_to_save");
+  config.excludes_modules = is_set(object, "exclude_modules");
+  config.ties_weights = is_set(object, "ensure_weight_tying");
   config.of_some_layers =
       is_set(object, "layers_to_transform") ||
       (object.contains("layers_to_transform") && object["layers_to_transform"].is_number());

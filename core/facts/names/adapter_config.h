@@ -31,6 +31,8 @@ struct AdapterConfig {
   std::map<std::string, std::vector<std::pair<std::string, std::int64_t>>, std::less<>> patterns;
   std::vector<std::string> targets;  // "target_modules" if it is a list
   std::vector<std::string> saved;    // "modules_to_save"
+  bool excludes_modules = false;     // "exclude_modules": a list, or a regular expression
+  bool ties_weights = false;         // "ensure_weight_tying": also modules tied to a target
   bool use_dora = false;
   bool of_some_layers = false;              // "layers_to_transform"
   std::vector<std::int64_t> layers;         // layer numbers in "layers_to_transform"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -29,20 +30,43 @@ bool has_sister_in(const ModulesOfStack& stack, std::string_view module, std::in
   });
 }
 
+// The one layer, or the few of many, that has another module of the same part and lacks this one.
+// The two modules have to be together in some other layer: dense layers before those of experts
+// have modules of their own. Some models share keys and values between layers.
+LayerSet layers_with_sisters_alone(const ModulesOfStack& stack, std::string_view module,
+                                   const LayerSet& layers) {
+  constexpr std::size_t kFewestParts = 8, kMostSisters = 256;
+  const std::string_view part = module.substr(0, module.rfind('.') + 1);
+  if (part.size() < 2 || module.ends_with(".k_proj") || module.ends_with(".v_proj")) return {};
+  LayerSet alone;
+  std::size_t sisters = 0;
+  for (auto at = stack.lower_bound(std::string(part));
+       at != stack.end() && at->first.starts_with(part); ++at) {
+    const auto& [sister, there] = *at;
+    if (sister.find('.', part.size()) != std::string::npos) continue;
+    const auto is_of_module = [&](std::int64_t layer) { return layers.contains(layer); };
+    if (++sisters > kMostSisters) return {};
+    if (std::none_of(there.begin(), there.end(), is_of_module)) continue;
+    std::set_difference(there.begin(), there.end(), layers.begin(), layers.end(),
+                        std::inserter(alone, alone.end()));
+  }
+  return alone.size() == 1 || alone.size() * kFewestParts <= layers.size() ? alone : LayerSet{};
+}
+
 // Layers that lack the module. The work is bounded by the file's tensors, because `layers` has each
 // layer once.
-std::vector<std::int64_t> layers_without(const ModulesOfStack& stack, const std::string& module,
-                                         const LayerSet& layers, std::int64_t last) {
-  std::vector<std::int64_t> absent;
+LayerSet layers_without(const ModulesOfStack& stack, const std::string& module,
+                        const LayerSet& layers, std::int64_t last) {
+  LayerSet absent = layers_with_sisters_alone(stack, module, layers);
   const auto count = static_cast<std::int64_t>(layers.size());
   const std::int64_t between = *layers.rbegin() - *layers.begin() + 1 - count;
   if (count >= 2 && between > 0 && (between == 1 || between <= (count - 1) / 8)) {
     for (std::int64_t i = *layers.begin(); i < *layers.rbegin(); ++i) {
-      if (!layers.contains(i)) absent.push_back(i);
+      if (!layers.contains(i)) absent.insert(i);
     }
   }
   if (count >= 2 && last - *layers.rbegin() == 1 && has_sister_in(stack, module, last))
-    absent.push_back(last);
+    absent.insert(last);
   return absent;
 }
 

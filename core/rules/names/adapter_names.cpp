@@ -14,6 +14,7 @@
 #include "core/facts/names/wrapper_marks.h"
 #include "core/formats/single_file_directory.h"
 #include "core/rules/names/adapter_layers.h"
+#include "core/rules/names/adapter_roots.h"
 #include "core/rules/names/adapter_weights.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/names/plan_names.h"
@@ -165,12 +166,27 @@ void report_halves(const Facts& facts, const Adapter& adapter, std::vector<Findi
 
 // A model with one of query, key and value projections has all three.
 bool is_surely_in_model(const Adapter& adapter, const std::string& target) {
+  if (adapter.config.excludes_modules) return false;
   constexpr auto kAttention = std::to_array<std::string_view>({"q_proj", "k_proj", "v_proj"});
   if (std::find(kAttention.begin(), kAttention.end(), target) == kAttention.end()) return false;
   return std::any_of(adapter.modules.begin(), adapter.modules.end(), [&](const auto& module) {
     return std::any_of(kAttention.begin(), kAttention.end(),
                        [&](std::string_view other) { return ends_in_module(module.first, other); });
   });
+}
+
+// The modules that transformers ties to each other.
+bool is_table_or_head(std::string_view module) {
+  constexpr auto kTied =
+      std::to_array<std::string_view>({"embed_tokens", "lm_head", "shared", "wte",
+                                       "word_embeddings", "decoder", "embed_out", "proj_out"});
+  return std::any_of(kTied.begin(), kTied.end(),
+                     [&](std::string_view one) { return ends_in_module(module, one); });
+}
+
+// Trained tokens of a table are those of its head as well.
+bool ties_modules(const AdapterConfig& config) {
+  return config.ties_weights || config.peft_type == "TRAINABLE_TOKENS";
 }
 
 void report_targets(const Facts& facts, const Adapter& adapter, std::vector<Finding>& findings) {
@@ -187,7 +203,9 @@ void report_targets(const Facts& facts, const Adapter& adapter, std::vector<Find
       const bool is_target = std::any_of(
           adapter.config.targets.begin(), adapter.config.targets.end(),
           [&module = module](const auto& target) { return ends_in_module(module, target); });
-      if (!is_target) strangers.emplace_back(facts.checkpoint.fqn(one.parts.begin()->second));
+      const bool is_tied = ties_modules(adapter.config) && is_table_or_head(module);
+      if (!is_target && !is_tied)
+        strangers.emplace_back(facts.checkpoint.fqn(one.parts.begin()->second));
     }
   }
   const bool none = !adapter.config.targets.empty() &&
@@ -218,7 +236,7 @@ void report_targets(const Facts& facts, const Adapter& adapter, std::vector<Find
 
 void report_layers(const Adapter& adapter, std::vector<Finding>& findings) {
   if (adapter.config.of_some_layers || adapter.config.has_other_rows ||
-      adapter.config.targets.empty())
+      adapter.config.excludes_modules || adapter.config.targets.empty())
     return;
   std::vector<std::string_view> modules;
   for (const auto& [module, one] : adapter.modules) modules.push_back(module);
@@ -378,6 +396,7 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
     report_lost_parameters(facts, **config, findings);
     report_mismatched_sizes(facts, **config, findings);
     report_tuned_modules(facts, **config, findings);
+    report_wrong_roots(facts, **config, findings);
   }
   if (*config && !is_adapter(c)) report_config_next_to_model(facts, **config, findings);
   if (!is_adapter(c)) return;

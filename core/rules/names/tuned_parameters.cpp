@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <set>
 
 #include "core/base/words.h"
@@ -59,7 +60,40 @@ constexpr auto kTunedParameters = std::to_array<TunedParameter>({
     {"LN_TUNING", ".ln_tuning_layers.weight"},
     {"C3A", ".c3a_kernel"},
     {"MISS", ".miss_block"},
-    {"SHIRA", ".shira_weight"},
+    {"SHIRA", ".shira_weight", ".shira_indices"},
+    {"SHIRA", ".shira_indices", ".shira_weight"},
+    {"BEFT", ".beft_bias"},
+    {"WAVEFT", ".waveft_spectrum"},
+    {"TRAINABLE_TOKENS", ".trainable_tokens_delta"},
+    {"DEFT", ".deft_P", ".deft_R"},
+    {"DEFT", ".deft_R", ".deft_P"},
+    {"DELORA", ".delora_A", ".delora_B"},
+    {"DELORA", ".delora_B", ".delora_A"},
+    {"DELORA", ".delora_lambda", ".delora_A"},
+    {"DELORA", ".delora_w_norm", ".delora_A"},
+    {"FROD", ".frod_lambda_l", ".frod_lambda_s_values"},
+    {"FROD", ".frod_lambda_s_values", ".frod_lambda_l"},
+    {"GRALORA", ".gralora_A", ".gralora_B"},
+    {"GRALORA", ".gralora_B", ".gralora_A"},
+    {"HIRA", ".hira_A", ".hira_B"},
+    {"HIRA", ".hira_B", ".hira_A"},
+    {"OSF", ".osf_svd_params.U_low", ".osf_svd_params.S_low"},
+    {"OSF", ".osf_svd_params.S_low", ".osf_svd_params.V_low"},
+    {"OSF", ".osf_svd_params.V_low", ".osf_svd_params.U_low"},
+    {"PEANUT", ".peanut_A.weight", ".peanut_B.weight"},
+    {"PEANUT", ".peanut_B.weight", ".peanut_A.weight"},
+    {"POLY", ".poly_lora_A", ".poly_lora_B"},
+    {"POLY", ".poly_lora_B", ".poly_lora_A"},
+    {"POLY", ".poly_router.module_logits", ".poly_lora_A"},
+    {"PSOFT", ".psoft_R.weight", ".psoft_R.vector_a"},
+    {"TINYLORA", ".tinylora_A", ".tinylora_B"},
+    {"TINYLORA", ".tinylora_B", ".tinylora_A"},
+    {"TINYLORA", ".tinylora_P", ".tinylora_A"},
+    {"MULTITASK_PROMPT_TUNING", "prefix_task_rows", "prefix_task_cols"},
+    {"MULTITASK_PROMPT_TUNING", "prefix_task_cols", "prefix_task_rows"},
+    {"MULTITASK_PROMPT_TUNING", "prompt_embeddings", "prefix_task_rows"},
+    {"PVERA", ".pvera_lambda_b", ".pvera_lambda_d"},
+    {"PVERA", ".pvera_lambda_d", ".pvera_lambda_b"},
 });
 
 // An axis that has the number of a key; "r" may have a pattern of its own. LoKr saves a factor
@@ -175,17 +209,58 @@ void report_lost_shared(const Facts& facts, const AdapterConfig& config,
         "The adapter has no vblora_vector_bank, from which VBLoRA makes the matrices of all "
         "modules. PEFT starts it with random vectors: nothing of what was learned is left.";
   // Without save_projection neither is saved, because PEFT draws both again from a seed.
-  if (config.peft_type == "VERA" && !has_tensor_ending_in(facts, ".vera_A") &&
-      has_tensor_ending_in(facts, ".vera_B"))
-    cause =
-        "The adapter has vera_B and no vera_A, the two random matrices that all its modules share. "
-        "PEFT refuses to load it: save_projection says that both were saved.";
+  const bool has_a = has_tensor_ending_in(facts, ".vera_A"),
+             has_b = has_tensor_ending_in(facts, ".vera_B");
+  if (config.peft_type == "VERA" && has_a != has_b)
+    cause = has_b ? "The adapter has vera_B and no vera_A, the two random matrices that all its "
+                    "modules share. PEFT refuses to load it: save_projection says that both were "
+                    "saved."
+                  : "The adapter has vera_A and no vera_B, the two random matrices that all its "
+                    "modules share. PEFT refuses to load it: save_projection says that both were "
+                    "saved.";
   if (cause.empty()) return;
   findings.push_back(
       adapter_contradiction(std::string(cause), {*opened_adapter_file(facts.checkpoint)}));
 }
 
+// LoKr saves each of its two factors whole, or as the product of two matrices.
+void report_lost_factors(const Facts& facts, const AdapterConfig& config,
+                         std::vector<Finding>& findings) {
+  if (config.peft_type != "LOKR") return;
+  std::map<std::string_view, std::array<bool, 2>> modules;
+  for (TensorId tensor : each_tensor(facts)) {
+    const Words fqn = facts.checkpoint.fqn(tensor);
+    for (const std::size_t factor : {std::size_t{0}, std::size_t{1}}) {
+      const std::size_t at = fqn.rfind(factor == 0 ? ".lokr_w1" : ".lokr_w2");
+      if (at != Words::npos) modules[fqn.substr(0, at)][factor] = true;
+    }
+  }
+  std::vector<std::string> missing;
+  // Where no module has both, the file is of another form.
+  if (std::none_of(modules.begin(), modules.end(),
+                   [](const auto& one) { return one.second[0] && one.second[1]; }))
+    return;
+  for (const auto& [module, has] : modules) {
+    if (has[0] != has[1])
+      missing.push_back(fmt::format("{}.{}", module, has[0] ? "lokr_w2" : "lokr_w1"));
+  }
+  if (missing.empty()) return;
+  findings.push_back(adapter_contradiction(
+      fmt::format("{} of {} of the adapter have one factor of two ({} {} not there). PEFT starts "
+                  "the other from scratch, and what was learned there is lost with no more than a "
+                  "warning.",
+                  human_count(missing.size()), plural(modules.size(), "module"),
+                  short_list_text(missing), missing.size() == 1 ? "is" : "are"),
+      missing));
+}
+
 }  // namespace
+
+bool has_ending_of_type(const AdapterConfig& config, std::string_view fqn) {
+  return std::any_of(kTunedParameters.begin(), kTunedParameters.end(), [&](const auto& one) {
+    return config.peft_type == one.type && one.ending.starts_with('.') && fqn.ends_with(one.ending);
+  });
+}
 
 std::optional<std::string> tuned_module(const AdapterConfig& config, std::string_view fqn) {
   for (const TunedParameter& one : kTunedParameters) {
@@ -201,6 +276,7 @@ void report_lost_parameters(const Facts& facts, const AdapterConfig& config,
   const Checkpoint& c = facts.checkpoint;
   if (!opened_adapter_file(c)) return;
   report_lost_shared(facts, config, findings);
+  report_lost_factors(facts, config, findings);
   for (const TunedParameter& one : kTunedParameters) {
     if (config.peft_type != one.type || one.needed_by.empty()) continue;
     std::vector<std::string> missing;
@@ -218,7 +294,8 @@ void report_lost_parameters(const Facts& facts, const AdapterConfig& config,
         fmt::format("{} of {} of the adapter {} no {} ({}). PEFT starts {} from scratch, and what "
                     "was learned there is lost with no more than a warning.",
                     human_count(missing.size()), plural(modules, "module"),
-                    missing.size() == 1 ? "has" : "have", one.ending.substr(1),
+                    missing.size() == 1 ? "has" : "have",
+                    one.ending.substr(one.ending.starts_with('.') ? 1 : 0),
                     short_list_text(missing), missing.size() == 1 ? "it" : "them"),
         missing));
   }

@@ -17,6 +17,9 @@ namespace shw {
 // for other tensors.
 std::optional<std::string> tuned_module(const AdapterConfig& config, std::string_view fqn);
 
+// Whether a name ends in that of a parameter of this kind of adapter, whatever comes before it.
+bool has_ending_of_type(const AdapterConfig& config, std::string_view fqn);
+
 // Parameters without the others that their module needs, and VBLoRA without its vector bank.
 void report_lost_parameters(const Facts& facts, const AdapterConfig& config,
                             std::vector<Finding>& findings);

@@ -491,3 +491,32 @@ TEST_CASE("adapter: second matrices of zeros are reported in kohya's names too")
   REQUIRE(find(report, "zero-weights") != nullptr);
   CHECK(find(report, "zero-weights")->severity == Severity::kInfo);
 }
+
+TEST_CASE("adapter: modules that exclude_modules leaves out are not expected") {
+  const std::string listing = replaced(kConfig, "\"v_proj\"", R"("v_proj", "k_proj")");
+  CHECK_FALSE(rules_above_info(checked_adapter(adapter_tensors(), listing)).empty());
+  const std::string excluding =
+      replaced(listing, "\"use_dora\"", R"("exclude_modules": ["k_proj"], "use_dora")");
+  CHECK(rules_above_info(checked_adapter(adapter_tensors(), excluding)).empty());
+}
+
+TEST_CASE("adapter: a head that is tied to a target is not another module") {
+  NamedTensors tensors = adapter_tensors();
+  tensors[kRoot + "lm_head.lora_A.weight"] = {"F32", {4, 8}};
+  tensors[kRoot + "lm_head.lora_B.weight"] = {"F32", {16, 4}};
+  CHECK_FALSE(rules_above_info(checked_adapter(tensors)).empty());
+  const std::string tying =
+      replaced(kConfig, "\"use_dora\"", "\"ensure_weight_tying\": true, \"use_dora\"");
+  CHECK(rules_above_info(checked_adapter(tensors, tying)).empty());
+}
+
+TEST_CASE("adapter: a layer that lacks one module of a part is reported at either end") {
+  for (const char* layer : {"0", "1"}) {
+    NamedTensors tensors = adapter_tensors();
+    std::erase_if(tensors, [&](const auto& one) {
+      return one.first.find(fmt::format("layers.{}.self_attn.q_proj.", layer)) != std::string::npos;
+    });
+    CHECK(tensors.size() < adapter_tensors().size());
+    CHECK_FALSE(rules_above_info(checked_adapter(tensors)).empty());
+  }
+}

@@ -187,12 +187,17 @@ TEST_CASE("adapter: a parameter or module that is missing is reported for every 
     const char *type, *lost;
     std::vector<const char*> parameters;
   };
-  const auto kinds = std::to_array<Kind>({{"ADALORA", "lora_E", {"lora_A", "lora_B", "lora_E"}},
-                                          {"BOFT", "boft_s", {"boft_R", "boft_s"}},
-                                          {"ROAD", "road_theta", {"road_alpha", "road_theta"}},
-                                          {"IA3", "", {"ia3_l"}},
-                                          {"FOURIERFT", "", {"fourierft_spectrum"}},
-                                          {"HRA", "", {"hra_u"}}});
+  const auto kinds =
+      std::to_array<Kind>({{"ADALORA", "lora_E", {"lora_A", "lora_B", "lora_E"}},
+                           {"BOFT", "boft_s", {"boft_R", "boft_s"}},
+                           {"ROAD", "road_theta", {"road_alpha", "road_theta"}},
+                           {"SHIRA", "shira_indices", {"shira_weight", "shira_indices"}},
+                           {"HIRA", "hira_B", {"hira_A", "hira_B"}},
+                           {"GRALORA", "gralora_A", {"gralora_A", "gralora_B"}},
+                           {"WAVEFT", "", {"waveft_spectrum"}},
+                           {"IA3", "", {"ia3_l"}},
+                           {"FOURIERFT", "", {"fourierft_spectrum"}},
+                           {"HRA", "", {"hra_u"}}});
   for (const Kind& kind : kinds) {
     CAPTURE(kind.type);
     NamedTensors parameters;
@@ -258,4 +263,31 @@ TEST_CASE("adapter: VeRA without one of its two shared matrices is reported") {
   CHECK(contradiction(vera).find("no vera_A") != std::string::npos);
   vera.tensors["base_model.vera_A"] = {"F32", {4, 16}};
   CHECK(contradiction(vera).empty());
+}
+
+TEST_CASE("adapter: a factor that LoKr lacks is reported, whole or as two matrices") {
+  const NamedTensor square{"F32", {4, 4}};
+  for (const NamedTensors& parameters :
+       {NamedTensors{{"lokr_w1", square}, {"lokr_w2", square}},
+        NamedTensors{{"lokr_w1", square}, {"lokr_w2_a", square}, {"lokr_w2_b", square}}}) {
+    const OtherAdapter sound = other_adapter("LOKR", R"("r": 4)", parameters);
+    CHECK(contradiction(sound).empty());
+    OtherAdapter lacking = sound;
+    lacking.tensors.erase(kRootOfOthers + "model.layers.1.self_attn.q_proj.lokr_w1");
+    CHECK(contradiction(lacking).find("q_proj.lokr_w1") != std::string::npos);
+  }
+}
+
+TEST_CASE("adapter: names that do not begin as PEFT asks are reported for every kind") {
+  const OtherAdapter sound = other_adapter("HRA", "", {{"hra_u", {"F32", {4, 4}}}});
+  CHECK(contradiction(sound).empty());
+  const auto renamed = [&](const std::string& added, std::size_t dropped) {
+    OtherAdapter other = sound;
+    other.tensors.clear();
+    for (const auto& [name, tensor] : sound.tensors)
+      other.tensors[added + name.substr(dropped)] = tensor;
+    return contradiction(other);
+  };
+  CHECK(renamed("_orig_mod.", 0).find("base_model.") != std::string::npos);
+  CHECK(renamed("", std::string("base_model.").size()).find("base_model.") != std::string::npos);
 }
