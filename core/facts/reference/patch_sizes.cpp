@@ -14,6 +14,8 @@ namespace {
 
 using Words = std::string_view;
 
+constexpr std::int64_t kMostPatches = 4096;  // along a side
+
 // The only config part with a patch_size; null if several parts have one, because names do not tell
 // which tensor belongs to which part.
 const ConfigPart* config_part_with_patch_size(const ModelConfig& config) {
@@ -57,8 +59,24 @@ std::optional<std::size_t> axis_of_positions(const Checkpoint& c, TensorId tenso
                                                             : std::nullopt;
 }
 
-// Next to the patches a class token and one of distillation, at most.
-constexpr std::int64_t kMostTokens = 2;
+// Next to the patches a class token and one of distillation, at most, or as many as the config says
+// ("n_cls_tokens" 8).
+bool is_number_of_tokens(const ConfigPart& part, std::int64_t beside_patches) {
+  constexpr std::int64_t kMostTokens = 2;
+  if (beside_patches >= 0 && beside_patches <= kMostTokens) return true;
+  return std::any_of(part.sizes.begin(), part.sizes.end(), [&](const auto& size) {
+    return size.first.ends_with("_tokens") && size.second == beside_patches;
+  });
+}
+
+// Whether the positions are those of "image_size" or of "pretrain_image_size".
+bool are_positions_of_images(const ConfigPart& part, std::int64_t patch, std::int64_t positions) {
+  return std::any_of(part.sizes.begin(), part.sizes.end(), [&](const auto& size) {
+    const std::int64_t side = size.second / patch;
+    return size.first.ends_with("image_size") && side >= 1 && side <= kMostPatches &&
+           is_number_of_tokens(part, positions - side * side);
+  });
+}
 
 std::optional<SizeContradiction> position_size_contradiction(const Checkpoint& c,
                                                              const ConfigPart& part, Words kernel,
@@ -67,13 +85,12 @@ std::optional<SizeContradiction> position_size_contradiction(const Checkpoint& c
   const std::size_t end = kernel.rfind("embeddings.patch_embedding");
   if (image == part.sizes.end() || patch <= 0 || end == Words::npos) return std::nullopt;
   const std::int64_t side = image->second / patch;
-  if (side < 1 || side > 4096) return std::nullopt;
+  if (side < 1 || side > kMostPatches) return std::nullopt;
   const Words stem = kernel.substr(0, end + Words("embeddings.").size());
   for (TensorId tensor : c.tensors()) {
     const auto axis = axis_of_positions(c, tensor, stem);
     if (!axis) continue;
-    const std::int64_t there = c.shape(tensor)[*axis];
-    if (there >= side * side && there <= side * side + kMostTokens) return std::nullopt;
+    if (are_positions_of_images(part, patch, c.shape(tensor)[*axis])) return std::nullopt;
     SizeContradiction found;
     found.words = fmt::format("({} {} / {} {}) squared = {}", key_of(part, "image_size"),
                               image->second, key_of(part, "patch_size"), patch, side * side);

@@ -67,3 +67,16 @@ TEST_CASE("patch sizes: backbones and two towers are left alone") {
   two.shapes["high_res_vision_model.patch_embed.projection.weight"] = {8, 3, 2, 2};
   CHECK(causes(two, vision(R"("patch_size": 4, "image_size": 16)")).empty());
 }
+
+TEST_CASE("patch sizes: as many tokens as the config says, and images of the pretraining") {
+  const auto weights = tower("", "embeddings.patch_embeddings.projection.weight", {8, 3, 4, 4},
+                             "embeddings.position_embeddings", {1, 16 + 8, 8});
+  const auto config = [](const std::string& more) {
+    return R"({"model_type": "pixio", "architectures": ["PixioModel"], "patch_size": 4, )" + more +
+           "}";
+  };
+  CHECK(causes(weights, config(R"("image_size": 16, "n_cls_tokens": 8)")).empty());
+  CHECK_FALSE(causes(weights, config(R"("image_size": 16, "n_cls_tokens": 4)")).empty());
+  CHECK(causes(weights, config(R"("image_size": 64, "pretrain_image_size": 16, "n_cls_tokens": 8)"))
+            .empty());
+}
