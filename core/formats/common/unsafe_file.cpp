@@ -11,6 +11,7 @@
 
 #include "core/base/little_endian.h"
 #include "core/formats/common/magic.h"
+#include "core/formats/pickle/nested_storage.h"
 #include "core/formats/pickle/pickle.h"
 #include "core/formats/pickle/pickle_safety.h"
 #include "core/formats/zip/zip.h"
@@ -66,6 +67,13 @@ std::optional<ImportedName> stack_global_before(std::string_view text) {
   const auto name = consume_last_text(text);
   const auto module = name ? consume_last_text(text) : std::nullopt;
   return module ? std::optional(ImportedName{*module, *name}) : std::nullopt;
+}
+
+bool is_of_global(const Finding& finding, std::string_view global) {
+  return std::any_of(finding.evidence.begin(), finding.evidence.end(), [&](const auto& evidence) {
+    const auto* text = std::get_if<std::string>(&evidence.second);
+    return text != nullptr && *text == global;
+  });
 }
 
 class UnsafeFile {
@@ -136,7 +144,10 @@ class UnsafeFile {
   }
 
   void take(const PickleTree& tree) {
+    // pickle and joblib write the tensors of a torch module so.
+    const bool may_nest = are_nested_storages_plain(tree);
     for (Finding& finding : unsafe_pickle_findings(tree, path_, PickleOf::kPrograms)) {
+      if (may_nest && is_of_global(finding, kNestedLoad)) continue;
       const bool is_told = finding.rule == "unsafe-pickle" && finding.severity > Severity::kInfo;
       if (is_told && findings_.size() < kMostTold) findings_.push_back(std::move(finding));
     }

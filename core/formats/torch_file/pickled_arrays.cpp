@@ -9,6 +9,7 @@
 #include "core/formats/common/legacy_torch_file.h"
 #include "core/formats/common/numpy_dtype.h"
 #include "core/formats/common/torch_item.h"
+#include "core/formats/pickle/nested_storage.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -25,28 +26,6 @@ bool is_of_jax(const PickleTree& tree, NodeId node) {
   const PickleGlobal* global = tree.global(node);
   return global != nullptr && global->name == "_reconstruct_array" &&
          global->module.starts_with("jax");
-}
-
-bool is_loaded_storage(const PickleTree& tree, NodeId node) {
-  return tree.is_global(tree.callable(node), "torch.storage", "_load_from_bytes");
-}
-
-// Python unpickles the five pickles in front of the bytes one after the other. Those of a storage
-// name its class alone.
-bool names_only_a_storage(BytesView nested) {
-  constexpr int kPickles = 5;
-  std::uint64_t at = 0;
-  std::size_t names = 0;
-  for (int i = 0; i < kPickles && at < nested.size(); ++i) {
-    const auto tree = decode_pickle(nested.subspan(at), "");
-    if (!tree || tree->unusual_call_at()) return false;
-    for (const PickleGlobal& global : tree->globals()) {
-      const bool is_class = global.module.starts_with("torch") && global.name.ends_with("Storage");
-      if (!is_class || global.called_at || ++names > 1) return false;
-    }
-    at += tree->end();
-  }
-  return true;
 }
 
 // The state of an array: (version, shape, dtype, is_fortran, elements).
@@ -88,7 +67,7 @@ class ArrayReading {
   Result<PickledArray> storage(NodeId node) const {
     PickledArray array;
     const auto arguments = tree_.items(tree_.arguments(node));
-    const bool is_here = is_loaded_storage(tree_, node) && arguments.size() == 1 &&
+    const bool is_here = is_nested_storage(tree_, node) && arguments.size() == 1 &&
                          tree_.kind(arguments[0]) == NodeKind::kBytes;
     if (!is_here) return unsupported("is a tensor whose storage is not in this pickle");
     const BytesView nested = *tree_.bytes(arguments[0]);
@@ -291,7 +270,7 @@ const Result<PickledArray>& PickledArrays::storage(NodeId node) {
 bool PickledArrays::storages_are_plain() {
   for (std::uint32_t i = 0; i < tree_.node_count(); ++i) {
     const NodeId node{i};
-    if (is_loaded_storage(tree_, node) && !storage(node)) return false;
+    if (is_nested_storage(tree_, node) && !storage(node)) return false;
   }
   return true;
 }

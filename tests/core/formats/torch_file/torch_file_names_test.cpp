@@ -38,6 +38,21 @@ TEST_CASE("a file of joblib names its arrays, and dangerous names behind them ar
   CHECK(findings_of("\x8c\x05posix\x94\x8c\x06system\x94\x93)R.").size() == 1);
 }
 
+TEST_CASE("a tensor in a file of joblib is harmless where its storage is plain") {
+  const auto findings_of = [&](const std::string& object) {
+    const std::string nested = "\x80\x02K\1.\x80\x02K\1.\x80\x02}.\x80\x02" + object +
+                               "Q.\x80\x02].";  // magic, protocol, system, object, keys
+    const Bytes bytes = to_bytes(
+        "\x80\x04"
+        "ctorch.storage\n_load_from_bytes\nC" +
+        std::string(1, static_cast<char>(nested.size())) + nested + "\x85R.");
+    return unsafe_findings_of_file(*memory_directory("m", {{"a.joblib", bytes}}), "a.joblib");
+  };
+  CHECK(findings_of("ctorch\nFloatStorage\n").empty());
+  CHECK_FALSE(findings_of("cposix\nsystem\n(K\1tR").empty());
+  CHECK_FALSE(findings_of("ctorch\nload\n").empty());
+}
+
 TEST_CASE("harmless names of one owner are one finding") {
   const std::string first = "ctorch.distributed.tensor._dtensor_spec\nTensorMeta\n)\x81";
   const std::string second = "ctorch._utils\n_rebuild_nested_tensor\n)R";
