@@ -247,16 +247,17 @@ Status find_duplicate_content(const Facts& facts, std::vector<Finding>& findings
   const auto repeating = repeating_experts(twins);
   ReportedDuplicates sure, repeated, unsure;
   for (const auto& [pair, tensors] : twins.pairs) {
-    // One equal tensor may be chance or design; and if at least half of a family is in pairs, it
-    // was made so: experts copied from one dense layer, or layers repeated to deepen a model.
-    // A single pair of four is not.
+    // One equal tensor may be chance or design, but not a matrix of an expert; and if at least half
+    // of a family is in pairs, it was made so: experts copied from one dense layer, or layers
+    // repeated to deepen a model. A single pair of four is not.
     const std::size_t alike_members = in_pairs[pair.before].size();
     const std::size_t members = twins.members.at(pair.before).size();
     const bool exception =
         alike_members * 2 < members || (alike_members == 2 && members >= kFewMembers);
-    ReportedDuplicates& told = repeating.contains(pair.before)    ? repeated
-                               : tensors.size() >= 2 && exception ? sure
-                                                                  : unsure;
+    const bool is_telling = tensors.size() >= 2 || pair.before.ends_with("experts.");
+    ReportedDuplicates& told = repeating.contains(pair.before) ? repeated
+                               : is_telling && exception       ? sure
+                                                               : unsure;
     told.add(facts.checkpoint, pair, tensors);
   }
   sure.report(Severity::kWarning, "one rank's part was probably saved under the name of another.",

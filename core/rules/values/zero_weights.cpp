@@ -15,6 +15,7 @@
 #include "core/facts/reference/model_config.h"
 #include "core/facts/values/quant_numbers.h"
 #include "core/rules/names/name_rules.h"
+#include "core/rules/values/zero_rows.h"
 #include "core/tensor/float_counts.h"
 
 namespace shw {
@@ -396,6 +397,7 @@ void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
 void find_zero_weights(const Facts& facts, std::vector<Finding>& findings) {
   find_zero_tensors(facts, findings);
   find_partly_zero_weights(facts, findings);
+  report_zero_rows(facts, findings);
   find_adapter_zeros(facts, findings);
 }
 

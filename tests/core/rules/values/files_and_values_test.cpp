@@ -143,13 +143,32 @@ TEST_CASE("an expert with the bytes of another is reported in a stack of experts
     return model;
   };
   CHECK_FALSE(said(*made(folder / "healthy", stacks(-1, -1, true)), "duplicate-content"));
-  CHECK(said(*made(folder / "one", stacks(5, 2, false)), "duplicate-content") == Severity::kInfo);
+  CHECK(said(*made(folder / "one", stacks(5, 2, false)), "duplicate-content") ==
+        Severity::kWarning);
   auto twins = made(folder / "twins", stacks(5, 2, true));
   CHECK(said(*twins, "duplicate-content") == Severity::kWarning);
   auto finding = found_in(*twins, "duplicate-content").at(0);
   CHECK(finding.subjects == std::vector<std::string>{"model.layers.3.mlp.experts.gate_up_proj",
                                                      "model.layers.3.mlp.experts.down_proj"});
   CHECK(finding.cause.find("model.layers.3.mlp.experts.2 and 5: 2 tensors") != std::string::npos);
+}
+
+TEST_CASE("zero weights: a run of zero rows in one layer is reported, not in all or in few rows") {
+  TemporaryFolder folder;
+  const auto layers = [](int zero_layers, std::size_t rows) {
+    MadeModel model;
+    for (int layer = 0; layer < 4; ++layer) {
+      Numbers values = distinct(16 * 8, layer + 1);
+      if (layer < zero_layers) std::fill_n(values.begin() + 16, rows * 8, 0);
+      model.add("model.layers." + std::to_string(layer) + ".mlp.up_proj.weight", Dtype::kFloat32,
+                {16, 8}, values);
+    }
+    return model;
+  };
+  CHECK_FALSE(said(*made(folder / "none", layers(0, 0)), "zero-weights"));
+  CHECK(said(*made(folder / "one", layers(1, 5)), "zero-weights") == Severity::kWarning);
+  CHECK_FALSE(said(*made(folder / "two", layers(1, 1)), "zero-weights"));
+  CHECK_FALSE(said(*made(folder / "all", layers(4, 5)), "zero-weights"));
 }
 
 TEST_CASE(
