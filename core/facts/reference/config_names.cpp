@@ -302,9 +302,11 @@ bool is_tied_head(std::string_view fqn) {
        "lm_head.decoder.bias", "head.decoder.weight", "cls.weight", "output.weight",
        "log_softmax.mlp.layer0.weight"});
   if (!numbers_in(fqn).empty() || fqn.find('*') != std::string_view::npos) return false;
-  return std::any_of(kHeads.begin(), kHeads.end(), [&](std::string_view head) {
-    return fqn == head || fqn.ends_with("." + std::string(head));
-  });
+  return std::any_of(kHeads.begin(), kHeads.end(),
+                     [&](std::string_view head) {
+                       return fqn == head || fqn.ends_with("." + std::string(head));
+                     }) ||
+         fqn == "head.weight";  // DeepSeek-V4's
 }
 
 // "3" for a tensor of layer 3; "model" for "model.norm.weight", which has no number.
@@ -373,7 +375,55 @@ std::optional<ConfigNames> replaced_names(const Checkpoint& checkpoint, const Mo
   return out;
 }
 
+bool checkpoint_has_part(const Checkpoint& checkpoint, std::string_view part,
+                         const Progress* progress) {
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
+    if (checkpoint.fqn(tensor).starts_with(part)) return true;
+  }
+  return false;
+}
+
+// "vision_tower." and, behind base_model_prefix, "model.vision_tower.": the parts of a class.
+std::set<std::string> parts_of(const Architecture& architecture) {
+  std::set<std::string> parts;
+  for (const NameGroup& group : architecture.groups) {
+    for (const std::string& name : group.names) {
+      const std::size_t first = name.find('.') + 1, second = name.find('.', first) + 1;
+      if (first == 0) continue;
+      const bool is_prefix = name.substr(0, first) == architecture.prefix + ".";
+      if (!is_prefix) parts.insert(name.substr(0, first));
+      if (is_prefix && second != 0) parts.insert(name.substr(0, second));
+    }
+  }
+  return parts;
+}
+
 }  // namespace
+
+std::optional<LostPart> lost_part(const Checkpoint& checkpoint, const ModelConfig& config,
+                                  const Progress* progress) {
+  constexpr std::size_t kFewestNames = 4, kMostParts = 64;
+  const auto architecture = class_of(config);
+  if (!architecture || config.packs_weights || config.quantisation) return std::nullopt;
+  LostPart lost{"", config.architectures.front(), {}};
+  NamesOfClass names(*architecture, false, ExpectedNames::kSaved);
+  for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
+    if (!names.match_name(checkpoint.fqn(tensor))) lost.tensors.push_back(tensor);
+  }
+  const std::set<std::string> parts = parts_of(*architecture);
+  if (lost.tensors.size() < kFewestNames || parts.size() > kMostParts) return std::nullopt;
+  for (const std::string& part : parts) {
+    NamesOfClass whole(*architecture, false, ExpectedNames::kSaved);
+    const bool are_all =
+        std::all_of(lost.tensors.begin(), lost.tensors.end(), [&](TensorId tensor) {
+          return whole.match_name(part + std::string(checkpoint.fqn(tensor)));
+        });
+    if (!are_all || checkpoint_has_part(checkpoint, part, progress)) continue;
+    if (!lost.prefix.empty()) return std::nullopt;
+    lost.prefix = part;
+  }
+  return lost.prefix.empty() ? std::nullopt : std::optional(std::move(lost));
+}
 
 std::optional<ConfigNames> compare_names(const Checkpoint& checkpoint, const ModelConfig& config,
                                          Progress* progress) {

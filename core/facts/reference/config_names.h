@@ -44,4 +44,16 @@ std::optional<ConfigNames> compare_names(const Checkpoint& checkpoint, const Mod
 std::optional<std::string> added_prefix(const Checkpoint& checkpoint, const ModelConfig& config,
                                         const Progress* progress);
 
+// Names without the part of the class that holds them: "encoder.layers.0..." of
+// "vision_tower.encoder.layers.0...".
+struct LostPart {
+  std::string prefix;        // "vision_tower."
+  std::string architecture;  // "LlavaForConditionalGeneration"
+  std::vector<TensorId> tensors;
+};
+
+// nullopt if the class is not known, or the names lack something else.
+std::optional<LostPart> lost_part(const Checkpoint& checkpoint, const ModelConfig& config,
+                                  const Progress* progress);
+
 }  // namespace shw

@@ -12,6 +12,7 @@
 #include "core/facts/names/config_prefix.h"
 #include "core/facts/names/wrapper_marks.h"
 #include "core/facts/reference/config_look.h"
+#include "core/facts/reference/config_names.h"
 #include "core/facts/reference/model_config.h"
 #include "core/model/state_names.h"
 #include "core/rules/explained.h"
@@ -183,8 +184,9 @@ bool report_adapter_among_weights(const Facts& facts, const std::vector<TensorId
 }
 
 // "model.language_model.norm.weight" for "model.language_model.language_model.norm.weight". Two
-// equal parts in a row are a model's own except these; three are not a model's, but Megatron-FSDP
-// writes module.module.module before the names of its optimizer states.
+// equal parts in a row are a model's own except these, and so are numbers of nested lists; three
+// are not a model's, but Megatron-FSDP writes module.module.module before the names of its
+// optimizer states.
 std::string without_repeated_parts(std::string_view name) {
   const bool is_state = parse_state_fqn(name).has_value();
   std::string out;
@@ -199,8 +201,9 @@ std::string without_repeated_parts(std::string_view name) {
     std::size_t end = first + 1;
     while (end < parts.size() && parts[end] == parts[first]) ++end;
     const std::size_t count = end - first;
-    const bool is_repeated = (count > 2 && !(is_state && parts[first] == "module")) ||
-                             (count == 2 && parts[first] == "language_model");
+    const bool may_repeat = is_all_digits(parts[first]) || (is_state && parts[first] == "module");
+    const bool is_repeated =
+        (count > 2 && !may_repeat) || (count == 2 && parts[first] == "language_model");
     for (std::size_t i = 0; i < (is_repeated ? 1 : count); ++i) {
       if (!out.empty()) out += '.';
       out += parts[first];
@@ -313,6 +316,24 @@ bool report_config_prefix(const Facts& facts, const std::vector<TensorId>& tenso
   return true;
 }
 
+// Reports a part of the class in config.json whose names lack the part's own name.
+bool report_lost_part(const Facts& facts, const std::vector<TensorId>& tensors,
+                      std::vector<Finding>& findings) {
+  const Checkpoint& c = facts.checkpoint;
+  if (c.directory() == nullptr || tensors.size() != c.tensor_count()) return false;
+  const auto config = read_model_config(*c.directory());
+  const auto lost = config && *config ? lost_part(c, **config, facts.progress) : std::nullopt;
+  if (!lost) return false;
+  NewTensorNames names;
+  for (TensorId tensor : lost->tensors)
+    names.emplace_back(tensor, lost->prefix + std::string(c.fqn(tensor)));
+  const std::string words =
+      fmt::format("{} `{}`, the part of {} that they are of", names.size() == 1 ? "lacks" : "lack",
+                  lost->prefix, lost->architecture);
+  report_wrapped(facts, words, std::move(names), c.tensor_count(), findings);
+  return true;
+}
+
 // timm's architecture in config.json if a trainer's attribute comes before all names. No model of
 // timm 1.0.31 has one of these prefixes.
 std::string timm_model_behind(const Facts& facts, std::string_view prefix) {
@@ -408,6 +429,7 @@ void find_wrapped_names(const Facts& facts, std::vector<Finding>& findings) {
   report_unmerged(facts, tensors, findings) || report_marks(facts, tensors, findings) ||
       report_repeated_parts(facts, tensors, findings) ||
       report_config_prefix(facts, tensors, findings) ||
+      report_lost_part(facts, tensors, findings) ||
       report_common_first_part(facts, tensors, findings) ||
       report_doubled_names(facts, tensors, findings);
 }

@@ -226,6 +226,8 @@ TEST_CASE("wrapped names: a part that is three times in a row is dropped") {
         nullptr);
   CHECK(find(checked_tensors(llama_tensors(repeated("vision_tower", 3))), "wrapped-names") !=
         nullptr);
+  // torchvision's SSDlite: "features.0.0.0.weight".
+  CHECK(find(checked_tensors(llama_tensors(repeated("0", 3))), "wrapped-names") == nullptr);
 }
 
 TEST_CASE("wrapped names: Megatron-FSDP has three modules before the names of its states") {

@@ -331,3 +331,52 @@ TEST_CASE("wrapped names: the prefix of the class or of a part is not a wrapper'
                      {"thinker_config", "{\"model_type\": \"brand_new_thinker\"}"}};
   CHECK(rules_above_info(beside_keys(thinker, omni)).empty());
 }
+
+TEST_CASE("wrapped names: names that lack the part of the class that they are of get it") {
+  const auto report_with = [](const std::string& part) {
+    ConfigWeights weights;
+    weights.shapes = {{"shared.weight", {12, 8}}, {"decoder.final_layer_norm.weight", {8}}};
+    for (const char* matrix : {"q", "k", "v", "o"})
+      weights.shapes[fmt::format("{}block.0.layer.0.SelfAttention.{}.weight", part, matrix)] = {8,
+                                                                                                8};
+    return beside_config(
+        weights, R"({"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]})");
+  };
+  CHECK(find(report_with("encoder."), "wrapped-names") == nullptr);
+  const CheckReport report = report_with("");
+  const Finding* finding = find(report, "wrapped-names");
+  REQUIRE(finding != nullptr);
+  CHECK(finding->severity == Severity::kWarning);
+  CHECK(names_all(finding->cause, {"4 of 6", "`encoder.`", "T5ForConditionalGeneration"}));
+  CHECK(finding->diagnoses.size() == 4);
+}
+
+TEST_CASE("config: sizes that are not the reference's are reported where all shapes are equal") {
+  const auto opened = [](const std::string& heads, int layers) {
+    Keys keys = llama_keys();
+    keys["num_attention_heads"] = heads;
+    keys["max_position_embeddings"] = heads;
+    return open_checkpoint(
+        memory_directory("hf", {{"config.json", bytes_of_text(config_text(keys))},
+                                {"model.safetensors", llama_weights(layers).file()}}));
+  };
+  const auto own = opened("4", 3);
+  REQUIRE(own.has_value());
+  const auto differences = [&](const std::string& heads, int layers) {
+    const auto other = opened(heads, layers);
+    REQUIRE(other.has_value());
+    CheckOptions options;
+    options.reference = *other;
+    const auto report = check(**own, options);
+    REQUIRE(report.has_value());
+    std::string causes;
+    for (const Finding& finding : report->findings) {
+      if (finding.rule == "config-shape") causes += finding.cause;
+    }
+    return causes;
+  };
+  CHECK(differences("4", 3).empty());
+  CHECK(names_all(differences("2", 3), {"num_attention_heads 4, there 2"}));
+  CHECK(differences("2", 3).find("max_position") == std::string::npos);
+  CHECK(differences("2", 2).empty());
+}
