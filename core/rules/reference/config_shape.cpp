@@ -11,6 +11,7 @@
 #include "core/facts/reference/config_look.h"
 #include "core/facts/reference/model_config.h"
 #include "core/facts/reference/reference_bytes.h"
+#include "core/rules/reference/config_of_reference.h"
 #include "core/rules/reference/transposing_step.h"
 #include "core/rules/rules.h"
 
@@ -169,6 +170,7 @@ void add_exchanged(const Facts& facts, std::vector<Finding>& findings) {
 }
 
 void find_config_shapes(const Facts& facts, std::vector<Finding>& findings) {
+  report_config_of_reference(facts, findings);
   if (!facts.config_fit) return;
   add_exchanged(facts, findings);
   add_sizes(facts, findings);
