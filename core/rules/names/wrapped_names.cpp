@@ -54,13 +54,15 @@ bool has_file(const Facts& facts, const char* name) {
 
 // True for files that others load by the model's names: next to a model config, or weights alone. A
 // torch.save file with other entries (the step, arguments, an optimizer) is loaded by the program
-// that wrote it, so only a spec or a reference shows that other names are expected.
+// that wrote it, and so is the folder of accelerate's save_state, so only a spec or a reference
+// shows that other names are expected.
 bool is_loaded_by_names(const Facts& facts) {
   if (has_file(facts, kConfigFile)) return true;
   if (!facts.states->empty()) return false;
+  if (facts.spec != nullptr || facts.reference != nullptr) return true;
   const bool is_weights_alone =
       facts.checkpoint.format().rewrite != Rewrite::kNone || facts.checkpoint.objects().empty();
-  return is_weights_alone || facts.spec != nullptr || facts.reference != nullptr;
+  return is_weights_alone && !has_file(facts, "random_states_0.pkl");
 }
 
 // Tensors whose names are in neither spec nor reference.

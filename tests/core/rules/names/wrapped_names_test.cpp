@@ -334,3 +334,16 @@ TEST_CASE("wrapped names: a trainer's attribute before all names of a timm model
   CHECK(find(checked_tensors(named("encoder."), {{"config.json", config}}), "wrapped-names") ==
         nullptr);
 }
+
+TEST_CASE("wrapped names: a compiled model in accelerate's own folder is an info") {
+  const NamedTensors compiled =
+      llama_tensors([](const std::string& name) { return "_orig_mod." + name; });
+  const CheckReport model = checked_tensors(compiled);
+  const Finding* alone = find(model, "wrapped-names");
+  REQUIRE(alone != nullptr);
+  CHECK(alone->severity == Severity::kWarning);
+  const CheckReport state = checked_tensors(compiled, {{"random_states_0.pkl", "N."}});
+  const Finding* of_state = find(state, "wrapped-names");
+  REQUIRE(of_state != nullptr);
+  CHECK(of_state->severity == Severity::kInfo);
+}
