@@ -10,6 +10,7 @@
 #include "core/facts/states/optimizer_settings.h"
 #include "core/facts/states/optimizer_states.h"
 #include "core/rules/names/half_adapters.h"
+#include "core/rules/names/half_autoencoders.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -89,6 +90,7 @@ void find_half_moments(const Facts& facts, std::vector<Finding>& findings) {
 void find_half_pairs(const Facts& facts, std::vector<Finding>& findings) {
   find_half_moments(facts, findings);
   find_half_adapters(facts, findings);
+  find_half_autoencoders(facts, findings);
 }
 
 }  // namespace

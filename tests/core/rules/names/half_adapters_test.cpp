@@ -82,3 +82,22 @@ TEST_CASE("half adapters: one module without alpha is reported, none or half of 
   tensors.erase("lora_unet_3.alpha");
   CHECK(all_causes(checked_tensors(tensors), "half-pair").empty());
 }
+
+TEST_CASE("half pair: an autoencoder with the middle block of one half alone is reported") {
+  NamedTensors vae;
+  for (const char* part : {"encoder.down_blocks.0.", "encoder.mid_block.", "decoder.mid_block.",
+                           "decoder.up_blocks.0."})
+    vae[std::string(part) + "resnets.0.conv1.weight"] = {"F32", {4, 4}};
+  CHECK(find(checked_tensors(vae), "half-pair") == nullptr);
+  for (const std::string half : {"encoder", "decoder"}) {
+    NamedTensors lacking = vae;
+    lacking.erase(half + ".mid_block.resnets.0.conv1.weight");
+    const CheckReport report = checked_tensors(lacking);
+    const Finding* finding = find(report, "half-pair");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->cause.find(half + ".mid_block is not there") != std::string::npos);
+  }
+  // Autoencoders without such a block.
+  std::erase_if(vae, [](const auto& one) { return one.first.find("mid") != std::string::npos; });
+  CHECK(find(checked_tensors(vae), "half-pair") == nullptr);
+}
