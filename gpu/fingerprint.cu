@@ -177,7 +177,7 @@ __global__ void __launch_bounds__(kRowThreads) fingerprint_elements(DeviceSlab s
   const Item item = slab.items[blockIdx.x];
   copy_job(job, slab.jobs[item.job]);
   Fingerprint sum;
-  const auto words = static_cast<std::uint32_t>(words_of_element(job.target_size));
+  const auto words = static_cast<std::uint32_t>(fingerprint_words_per_element(job.target_size));
   for (std::uint32_t i = threadIdx.x; i < item.count; i += kRowThreads) {
     Spot at = unit_position(job, job.ndim, item.first + i);
     const std::uint32_t skipped = divided(item.first + i, job.along.by) * job.run;

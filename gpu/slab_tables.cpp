@@ -352,7 +352,7 @@ void add_fingerprint_each(SlabTables& tables, DeviceJob job, Part part, std::int
 void add_fingerprint(SlabTables& tables, DeviceJob job, Part part) {
   constexpr auto kBlock = static_cast<std::int64_t>(kFingerprintBlock);
   const std::int64_t element = job.target_size;
-  const auto words = static_cast<std::int64_t>(words_of_element(job.target_size));
+  const auto words = static_cast<std::int64_t>(fingerprint_words_per_element(job.target_size));
   const std::int64_t word = element / words;
   part.target *= words;
   for (int d = 0; d < part.ndim; ++d) part.dims[d].target *= words;

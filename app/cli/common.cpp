@@ -198,7 +198,7 @@ Result<std::vector<std::string>> rules_to_ignore(const Options& options) {
 int exit_code_of_check(const CheckReport& report, const verbs::CheckRequest& asked,
                        const std::string& fail_on) {
   // Findings are certain, so they decide the exit code even if something else was undecided.
-  if (verbs::fails_check(report, asked, lowest_failing_severity(fail_on))) return kFindings;
+  if (verbs::must_fail_check(report, asked, lowest_failing_severity(fail_on))) return kFindings;
   if (report.verdict == Verdict::kUndecided) return kUndecided;
   return verbs::is_open(report, asked) ? kUndecided : kClean;
 }

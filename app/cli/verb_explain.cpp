@@ -167,7 +167,7 @@ int explain_text(Context& context, const std::string& text) {
     if (!found) return fail_with(context, found.error());
     lookup = std::move(*found);
     add_lookup_result(*lookup, explanation);
-    name_checkpoint(explanation, context.options.checkpoint);
+    substitute_checkpoint_path(explanation, context.options.checkpoint);
   }
   const CheckpointLookup* found = lookup ? &*lookup : nullptr;
   print_answer(context, context.options.json

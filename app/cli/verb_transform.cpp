@@ -281,7 +281,7 @@ namespace {
 Result<bool> check_further_inputs(Context& context) {
   auto warnings = [&] {
     ProgressLine line(context.terminal, context.progress);
-    return verbs::warnings_of_inputs(context.options.checkpoint, context.options.depth,
+    return verbs::check_other_inputs(context.options.checkpoint, context.options.depth,
                                      &context.progress);
   }();
   if (!warnings) return tl::unexpected<Error>(std::move(warnings).error());

@@ -228,7 +228,7 @@ Status run_round(Team& team, const ScatterMapTask& work, std::size_t first, std:
 
 }  // namespace
 
-Result<TeamTraffic> traffic_of_all(Team& team) {
+Result<TeamTraffic> sum_traffic_of_team(Team& team) {
   TeamTraffic traffic = team.traffic();
   Encoder own;
   own.add(traffic.bytes);
@@ -242,7 +242,7 @@ Result<TeamTraffic> traffic_of_all(Team& team) {
   return traffic;
 }
 
-Result<std::vector<std::uint32_t>> machines_of(Team& team) {
+Result<std::vector<std::uint32_t>> gather_machine_of_each_rank(Team& team) {
   const std::string own = team.machine();
   const BytesView bytes = std::as_bytes(std::span(own));
   SHW_TRY(auto gathered, team.allgather(Bytes(bytes.begin(), bytes.end()), "machines"));

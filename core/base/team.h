@@ -44,9 +44,9 @@ class Team {
 };
 
 // Traffic of the team, with the bytes of all processes added up.
-Result<TeamTraffic> traffic_of_all(Team& team);
+Result<TeamTraffic> sum_traffic_of_team(Team& team);
 // For each rank, the lowest rank on its machine.
-Result<std::vector<std::uint32_t>> machines_of(Team& team);
+Result<std::vector<std::uint32_t>> gather_machine_of_each_rank(Team& team);
 
 // Blocks until all processes have called it.
 Status barrier(Team& team, const std::string& step);

@@ -125,7 +125,7 @@ auto run(const shw_checkpoint& checkpoint, Work work) {
   return run(checkpoint.progress, checkpoint.context, std::move(work));
 }
 
-int status_of(Status status) {
+int to_return_code(Status status) {
   if (status) return 0;
   remember(std::move(status).error());
   return -1;
@@ -344,12 +344,12 @@ int64_t shw_find_tensor(const shw_checkpoint* checkpoint, const char* name, uint
 }
 
 int shw_get_tensor(const shw_checkpoint* checkpoint, uint64_t tensor, shw_tensor* out) {
-  return status_of(tensor_into(checkpoint, tensor, *out));
+  return to_return_code(tensor_into(checkpoint, tensor, *out));
 }
 
 int shw_get_chunk(const shw_checkpoint* checkpoint, uint64_t tensor, uint64_t chunk,
                   shw_chunk* out) {
-  return status_of(chunk_into(checkpoint, tensor, chunk, *out));
+  return to_return_code(chunk_into(checkpoint, tensor, chunk, *out));
 }
 
 int shw_find_run(const shw_checkpoint* checkpoint, uint64_t tensor, uint64_t chunk, shw_run* out) {
@@ -361,7 +361,7 @@ int shw_find_run(const shw_checkpoint* checkpoint, uint64_t tensor, uint64_t chu
 
 int shw_read(const shw_checkpoint* checkpoint, uint64_t tensor, const int64_t* start,
              const int64_t* stop, void* out, uint64_t bytes) {
-  return status_of(elements_into(checkpoint, tensor, start, stop, out, bytes));
+  return to_return_code(elements_into(checkpoint, tensor, start, stop, out, bytes));
 }
 
 char* shw_info(const shw_checkpoint* checkpoint) {

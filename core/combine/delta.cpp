@@ -83,7 +83,7 @@ std::size_t equal_bytes(const Bytes& a, const Bytes& b, std::size_t from) {
   return at - from;
 }
 
-Result<ChangedElements> changed_in(const TensorPair& pair, std::int64_t block) {
+Result<ChangedElements> find_changed_elements(const TensorPair& pair, std::int64_t block) {
   const std::int64_t first = block * pair.rows_at_once;
   const std::int64_t count = std::min(pair.rows_at_once, pair.rows() - first);
   const Box box = rows_box(pair.before.shape, first, count);
@@ -105,7 +105,7 @@ Result<ChangedElements> changed_in(const TensorPair& pair, std::int64_t block) {
 Status count_changes(TensorPair& pair) {
   pair.changed_before = {0};
   for (std::int64_t block = 0; block * pair.rows_at_once < pair.rows(); ++block) {
-    SHW_TRY(const ChangedElements changed, changed_in(pair, block));
+    SHW_TRY(const ChangedElements changed, find_changed_elements(pair, block));
     pair.changed_before.push_back(pair.changed() +
                                   static_cast<std::int64_t>(changed.indices.size()));
   }
@@ -137,7 +137,7 @@ Result<Bytes> changed_indices_or_values(const TensorPair& pair, std::int64_t fir
   auto block = std::upper_bound(before.begin(), before.end(), first) - before.begin() - 1;
   Bytes all;
   while (count > 0 && static_cast<std::size_t>(block) + 1 < before.size()) {
-    SHW_TRY(ChangedElements changed, changed_in(pair, block));
+    SHW_TRY(ChangedElements changed, find_changed_elements(pair, block));
     const auto found = static_cast<std::int64_t>(changed.indices.size());
     if (found !=
         before[static_cast<std::size_t>(block) + 1] - before[static_cast<std::size_t>(block)])

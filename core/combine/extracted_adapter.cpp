@@ -236,7 +236,7 @@ Result<std::shared_ptr<const Checkpoint>> extract_adapter(std::shared_ptr<const 
   std::vector<LowRank> found(layout.matrices.size());
   SHW_CHECK(parallel_for(found.size(), [&](std::size_t i) -> Status {
     if (is_cancelled(progress)) return cancelled_error();
-    SHW_TRY(found[i], low_rank_of(difference_of(*layout.matrices[i]), rank));
+    SHW_TRY(found[i], factorise_low_rank(difference_of(*layout.matrices[i]), rank));
     return {};
   }));
   Json said{{"schema", kExtractionSchema},

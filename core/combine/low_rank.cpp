@@ -171,7 +171,7 @@ void add_columns(const Columns& columns, const double* weights, double factor, f
 
 }  // namespace
 
-Result<LowRank> low_rank_of(const MatrixRows& matrix, std::int64_t rank) {
+Result<LowRank> factorise_low_rank(const MatrixRows& matrix, std::int64_t rank) {
   const std::int64_t most = std::min(matrix.rows, matrix.columns);
   const auto count = static_cast<std::size_t>(std::min(rank + kMoreColumns, most));
   Columns right = random_columns(static_cast<std::size_t>(matrix.columns), count);

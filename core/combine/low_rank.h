@@ -27,6 +27,6 @@ struct LowRank {
 // rest is that of the truncated singular value decomposition, or slightly more. The matrix is read
 // 2 * kPowerSteps + 2 times and never held in memory.
 inline constexpr int kPowerSteps = 3;
-Result<LowRank> low_rank_of(const MatrixRows& matrix, std::int64_t rank);
+Result<LowRank> factorise_low_rank(const MatrixRows& matrix, std::int64_t rank);
 
 }  // namespace shw

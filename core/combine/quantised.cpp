@@ -37,7 +37,7 @@ tl::unexpected<Error> quantise_error(std::string why, std::string advice = {}) {
 }
 
 // True for modules that loaders do not quantise: embeddings, heads and routers.
-bool is_kept_module(std::string_view module) {
+bool is_never_quantised_module(std::string_view module) {
   constexpr auto kHeads = std::to_array<std::string_view>(
       {"lm_head", "output", "embed_out", "score", "classifier", "gate", "router"});
   return std::ranges::find(kHeads, last_part(module)) != kHeads.end() ||
@@ -133,8 +133,8 @@ Result<Json> quantise_to_fp8(const std::shared_ptr<const Checkpoint>& checkpoint
     if (aside.contains(fqn) || checkpoint->shape(tensor).size() < 2) continue;
     const std::string module(module_of(fqn));
     const Fp8Weight weight{readable(checkpoint, tensor), wanted};
-    if (!fqn.ends_with(kWeightEnd) || is_kept_module(module) || !has_numbers(*checkpoint, tensor) ||
-        !weight.fits()) {
+    if (!fqn.ends_with(kWeightEnd) || is_never_quantised_module(module) ||
+        !has_numbers(*checkpoint, tensor) || !weight.fits()) {
       if (kept.empty() || kept.back() != module) kept.push_back(module);
       continue;
     }

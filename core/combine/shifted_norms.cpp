@@ -16,7 +16,7 @@ bool is_norm_weight(std::string_view fqn) {
   return module.find("norm") != module.npos || module.starts_with("ln_");
 }
 
-bool is_shifted_with_norms(std::string_view fqn) {
+bool is_norm_weight_or_master(std::string_view fqn) {
   const auto state = parse_state_fqn(fqn);
   if (!state) return is_norm_weight(fqn);
   return role_of_kind(state->kind) == StateRole::kMaster && is_norm_weight(state->key);
@@ -27,7 +27,7 @@ Result<std::shared_ptr<const Checkpoint>> shift_norm_weights(
   ComputedPart part;
   for (TensorId tensor : checkpoint->tensors()) {
     const Dtype dtype = checkpoint->dtype(tensor);
-    if (!is_shifted_with_norms(checkpoint->fqn(tensor)) || !can_add_to(dtype)) continue;
+    if (!is_norm_weight_or_master(checkpoint->fqn(tensor)) || !can_add_to(dtype)) continue;
     part.replaced.insert(tensor);
     part.tensors.push_back(added_tensor(checkpoint, tensor, shift, dtype));
   }

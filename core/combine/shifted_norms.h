@@ -18,7 +18,7 @@ bool is_norm_weight(std::string_view fqn);
 
 // True for a norm weight and its float32 master, which shift_norm_weights() changes. Adam moments
 // stay: the gradient by w equals the gradient by 1 + w.
-bool is_shifted_with_norms(std::string_view fqn);
+bool is_norm_weight_or_master(std::string_view fqn);
 
 // Adds `shift` to every floating-point norm weight and its master, in float32, rounded once to its
 // dtype. kUnsupported if there is none.

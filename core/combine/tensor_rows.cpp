@@ -16,11 +16,11 @@ Result<std::vector<float>> read_floats(const ReadableTensor& tensor, const Box& 
   if (!is_plain_float(tensor.dtype))
     return fail(ErrorKind::kUnsupported, "is of a dtype that is not computed with",
                 Place{.file = {}, .tensor = std::string(tensor.checkpoint->fqn(tensor.tensor))});
-  return floats_in_box(*tensor.checkpoint, tensor.tensor, box);
+  return read_box_floats(*tensor.checkpoint, tensor.tensor, box);
 }
 
 Result<Bytes> read_stored(const ReadableTensor& tensor, const Box& box) {
-  return bytes_in_box(*tensor.checkpoint, tensor.tensor, box);
+  return read_box_bytes(*tensor.checkpoint, tensor.tensor, box);
 }
 
 std::vector<float> turned_matrix(const std::vector<float>& from, std::size_t rows,

@@ -132,8 +132,8 @@ Status Comparison::compare_by_metadata() {
     if (is_cancelled(progress_)) return cancelled_error();
     MatchedTensors& matched = matched_[i];
     auto [one, two] = matched.tensor;
-    matched.a = cover_of(both_.a, one);
-    matched.b = cover_of(both_.b, two);
+    matched.a = compute_tile_cover(both_.a, one);
+    matched.b = compute_tile_cover(both_.b, two);
     matched.other_dtype = both_.a.dtype(one) != both_.b.dtype(two);
     matched.other_shape = !same(both_.a.shape(one), both_.b.shape(two));
     matched.retiled = !matched.other_shape && !have_equal_boxes(both_.a, one, both_.b, two);

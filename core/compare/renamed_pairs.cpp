@@ -71,8 +71,8 @@ Result<std::vector<RenamedPair>> bitwise_equal_pairs(const BothCheckpoints& both
   covers.reserve(2 * pairs.size());
   std::vector<RequestedPair> asked;
   for (const TensorPair& pair : pairs) {
-    covers.push_back(cover_of(both.a, pair.a));
-    covers.push_back(cover_of(both.b, pair.b));
+    covers.push_back(compute_tile_cover(both.a, pair.a));
+    covers.push_back(compute_tile_cover(both.b, pair.b));
     asked.push_back({pair, &covers[covers.size() - 2], &covers.back()});
   }
   SHW_TRY(const auto seen, compare_values(both, asked, memory, progress));

@@ -53,7 +53,7 @@ std::vector<Box> sorted_tiles(const Checkpoint& checkpoint, TensorId tensor) {
 
 }  // namespace
 
-TileCover cover_of(const Checkpoint& checkpoint, TensorId tensor) {
+TileCover compute_tile_cover(const Checkpoint& checkpoint, TensorId tensor) {
   TileCover cover;
   cover.error = missing_data_error(checkpoint, tensor);
   if (size_of(checkpoint.dtype(tensor)) == 0 && !cover.error)

@@ -21,7 +21,7 @@ struct TileCover {
   // Why some bytes cannot be read: a tile outside the shape, or a missing file.
   std::optional<Error> error = {};
 };
-TileCover cover_of(const Checkpoint& checkpoint, TensorId tensor);
+TileCover compute_tile_cover(const Checkpoint& checkpoint, TensorId tensor);
 
 // Number of elements that are in a gap of one and not of the other; empty if that takes too long to
 // compute.

@@ -38,7 +38,7 @@ std::optional<Run> run_of(const Program& program, const ProgramJob& job, const W
   }
   if (!is_run) return std::nullopt;
   const std::uint64_t place = made.offset + first * size_of(job.to);
-  return Run{made.file, made.item_offset, share_alignment_padding(*begin, place), part->length()};
+  return Run{made.file, made.item_offset, reflink_alignment_padding(*begin, place), part->length()};
 }
 
 // The longest run of an item decides how far the item moves.
@@ -59,8 +59,8 @@ std::vector<Run> runs_of(const Program& program, std::span<const OutputId> made,
   std::vector<Run> runs;
   for (const OutputCopy& copy : laid_out.copies) {
     if (copy.length >= kLeastShared && !copy.is_inside)
-      runs.push_back(
-          {copy.file, copy.offset, share_alignment_padding(copy.begin, copy.offset), copy.length});
+      runs.push_back({copy.file, copy.offset, reflink_alignment_padding(copy.begin, copy.offset),
+                      copy.length});
   }
   for (std::size_t i = 0; i < made.size(); ++i) {
     if (auto run = run_of(program, made[i], laid_out.made[i])) runs.push_back(*run);

@@ -64,7 +64,7 @@ std::string name_of(const Gpus& gpus, int index) {
 }
 
 // Predicted seconds with all CPU threads.
-Result<double> seconds_by_cpu(const DeviceLoad& load) {
+Result<double> predict_cpu_seconds(const DeviceLoad& load) {
   auto cpu = cpu_executor();
   SHW_TRY(const double seconds, load.seconds(*cpu));
   return seconds / static_cast<double>(worker_count());
@@ -263,7 +263,7 @@ Result<Executors> choose_for(const DeviceOptions& options, const DeviceLoad& loa
                                   : fmt::format("only {} are {}: not worth a GPU's start",
                                                 human_bytes(load.bytes), load.done));
     }
-    const Result<double> sampled = seconds_by_cpu(load);
+    const Result<double> sampled = predict_cpu_seconds(load);
     if (!sampled) return executors_on_cpu(sampled.error().message);
     by_cpu = *sampled;
     if (by_cpu < options.gpu_start)

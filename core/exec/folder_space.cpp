@@ -53,7 +53,7 @@ class SharedFiles {
     auto [found, is_new] = shared_.try_emplace({folder, path}, false);
     if (!is_new) return found->second;
     auto source = folder->open(path);
-    found->second = source && store_.can_share(to_, **source);
+    found->second = source && store_.can_reflink(to_, **source);
     return found->second;
   }
 

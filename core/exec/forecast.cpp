@@ -65,10 +65,10 @@ Result<MakeSeconds> measure_seconds_per_element(const JobClass& one, Executor& e
   if (one.turned) std::swap(strides[0], strides[1]);
   const Extents target = byte_strides(sizes, size_of(one.to)), logical = row_major_strides(sizes);
   LayoutPair elements;
-  each_canonical_pair(pair_of(sizes, strides, 0, target, 0),
-                      [&](const LayoutPair& pair) { job.layouts = pair; });
-  each_canonical_pair(pair_of(sizes, strides, 0, logical, 0),
-                      [&](const LayoutPair& pair) { elements = pair; });
+  for_each_canonical_pair(pair_of(sizes, strides, 0, target, 0),
+                          [&](const LayoutPair& pair) { job.layouts = pair; });
+  for_each_canonical_pair(pair_of(sizes, strides, 0, logical, 0),
+                          [&](const LayoutPair& pair) { elements = pair; });
   Fingerprint sum;
   Status made;
   MakeSeconds spent;
@@ -143,7 +143,7 @@ StageRates measure_stage_rates(double read) {
 
 }  // namespace
 
-Forecast forecast_of(const StageRates& rates, double make, const ForecastWork& work,
+Forecast predict_run(const StageRates& rates, double make, const ForecastWork& work,
                      std::size_t threads) {
   const auto at_once = static_cast<double>(std::max<std::size_t>(threads, 1));
   const auto written = static_cast<double>(work.written), copied = static_cast<double>(work.copied);
@@ -175,13 +175,14 @@ Result<Forecast> forecast(const Program& program, const std::vector<const Checkp
   }
   for (const ProgramOutput& output : program.outputs) work.written += output.length;
   SHW_TRY(MakeSeconds make, measure_compute_seconds(program, *cpu_executor()));
-  Forecast out = forecast_of(measure_stage_rates(read_rate), make.make + make.fingerprint, work,
+  Forecast out = predict_run(measure_stage_rates(read_rate), make.make + make.fingerprint, work,
                              worker_count());
   const MemoryPlan shares = plan_memory(program, inputs, memory);
   bool turns = std::any_of(program.jobs.begin(), program.jobs.end(),
                            [&](const ProgramJob& job) { return !reads_in_rows(program, job); });
   std::uint64_t slab = turns ? shares.limits.turned_bytes : shares.limits.slab_bytes;
-  out.memory = 2 * worker_count() * slab + (decodes_items(program) ? shares.decoded_bytes : 0);
+  out.memory =
+      2 * worker_count() * slab + (needs_decoded_items(program) ? shares.decoded_bytes : 0);
   out.decoded_items = shares.decoded.on_disk.size();
   out.decoded_on_disk = shares.decoded.most_at_once;
   return out;

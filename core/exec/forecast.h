@@ -49,7 +49,7 @@ struct ForecastWork {
   std::uint64_t jobs = 0, tiles = 0;                // jobs that read, chunks that are written
 };
 // Computes the forecast from measured rates; `make` in thread-seconds, all sizes in bytes.
-Forecast forecast_of(const StageRates& rates, double make, const ForecastWork& work,
+Forecast predict_run(const StageRates& rates, double make, const ForecastWork& work,
                      std::size_t threads);
 
 }  // namespace shw

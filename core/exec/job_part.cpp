@@ -80,11 +80,12 @@ void add_part(const Program& program, const JobPart& part, const TileJob& tile,
   for (std::size_t d = 0; d < offsets.size(); ++d)
     first += (offsets[d] + part.common.offsets[d]) * logical[d];
   TileJob job = tile;
-  each_canonical_pair(pair_of(part.common.sizes, part.box.strides, part.box.offset, logical, first),
-                      [&](const LayoutPair& pair) {
-                        job.layouts = pair;
-                        add_elements(elements, bytes, job);
-                      });
+  for_each_canonical_pair(
+      pair_of(part.common.sizes, part.box.strides, part.box.offset, logical, first),
+      [&](const LayoutPair& pair) {
+        job.layouts = pair;
+        add_elements(elements, bytes, job);
+      });
 }
 
 Status read_part(const Program& program, const JobPart& part, const TileJob& tile,

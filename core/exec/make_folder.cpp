@@ -100,8 +100,9 @@ Status copy_files(RunState& run_state, IndexRange own) {
     const Entry& file = run.copied[own.first + i];
     if (run_state.has(file.path)) return {};
     auto passing = run_state.copied_items.watch(file.path, 0, file.size);
-    SHW_CHECK(run_state.folder->copy_past(source_of(run).name() + "/" + file.path, file.path,
-                                          passing ? &*passing : nullptr, run_state.progress));
+    SHW_CHECK(run_state.folder->copy_file_durably(source_of(run).name() + "/" + file.path,
+                                                  file.path, passing ? &*passing : nullptr,
+                                                  run_state.progress));
     return record_in_journal(run_state, {file.path, file.size});
   });
 }
@@ -163,7 +164,7 @@ Status make_files(RunState& run_state) {
     SHW_TRY(run_state.made, write_files_collectively(with, *run_state.team_journal));
     SHW_CHECK(run_state.sums->share(*run_state.team));
     add_journaled_checksums(run.laid_out, run_state.noted.files, run_state.made);
-    SHW_TRY(run_state.traffic, traffic_of_all(*run_state.team));
+    SHW_TRY(run_state.traffic, sum_traffic_of_team(*run_state.team));
     SHW_TRY(run_state.device, gather_device_use(*run_state.team, run_state.executors.use()));
     return {};
   }
@@ -415,7 +416,7 @@ Result<FolderResult> make_folder(Store& store, FolderRun run, const ProveFolder&
   RunState run_state{store, run, prove, progress};
   const std::size_t workers = run.team == nullptr ? 1 : run.team->size();
   std::vector<OutputId> order;  // sorting millions of chunks takes time
-  if (decodes_items(run.program)) order = outputs_in_file_order(run.laid_out, run.made);
+  if (needs_decoded_items(run.program)) order = outputs_in_file_order(run.laid_out, run.made);
   SHW_TRY(run_state.executors, choose_executors(run.device, run.program));
   SlabLimits most;
   if (run_state.executors.has_gpu()) most.slab_bytes = kSentSlabBytes;

@@ -23,7 +23,7 @@ MemoryPlan plan_memory(const Program& program, const std::vector<const Checkpoin
     memory -= memory / 2;
   }
   const std::uint64_t slabs = 2 * worker_count();  // input and output slab of each thread
-  const bool decodes = decodes_items(program);
+  const bool decodes = needs_decoded_items(program);
   MemoryPlan shares;
   SlabLimits& limits = shares.limits = most;
   const std::uint64_t share = (decodes ? memory / 2 : memory) / slabs;

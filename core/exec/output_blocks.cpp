@@ -12,7 +12,7 @@ OutputBlocks::OutputBlocks(const Program& program, const std::vector<const Check
       decoded_(std::make_shared<DecodedItems>(shares.decoded_bytes, progress)),
       on_disk_(std::make_shared<SpillFiles>(program, inputs, shares.decoded,
                                             std::move(make_scratch), progress)),
-      left_(decodes_items(program) ? program.sources.size() : 0),
+      left_(needs_decoded_items(program) ? program.sources.size() : 0),
       workspaces_([this, executors, &sums] {
         return std::make_unique<Workspace>(Workspace{
             SourceOpener(program_, inputs_, decoded_, on_disk_, &sums), executors.make()});

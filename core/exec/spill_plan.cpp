@@ -91,7 +91,7 @@ std::uint64_t peak_disk_bytes(std::span<const ItemUse> uses, std::size_t threads
 
 }  // namespace
 
-bool decodes_items(const Program& program) {
+bool needs_decoded_items(const Program& program) {
   return std::any_of(program.sources.begin(), program.sources.end(),
                      [](const auto& source) { return source.form == SourceForm::kItem; });
 }
@@ -115,7 +115,7 @@ std::vector<SourceId> decoded_sources(const Program& program, OutputId output) {
 SpillPlan plan_spill(const Program& program, const std::vector<const Checkpoint*>& inputs,
                      std::span<const OutputId> order, const SpillLimits& room) {
   SpillPlan places;
-  if (!decodes_items(program)) return places;
+  if (!needs_decoded_items(program)) return places;
   places.ahead = room.in_order ? room.threads - 1 : 0;
   std::vector<ItemUse> on_disk;
   HeldItems in_memory;

@@ -35,7 +35,7 @@ SpillPlan plan_spill(const Program& program, const std::vector<const Checkpoint*
                      std::span<const OutputId> order, const SpillLimits& room);
 
 // True if the program reads any item that must be decoded.
-bool decodes_items(const Program& program);
+bool needs_decoded_items(const Program& program);
 
 // The sources of an output that must be decoded, each once.
 std::vector<SourceId> decoded_sources(const Program& program, OutputId output);

@@ -89,7 +89,7 @@ Status read_job(const JobPart& part, BlockWork& work) {
   }
   auto pair = pair_of(part.common.sizes, part.box.strides,
                       static_cast<std::int64_t>(held) + part.box.offset, target, begin);
-  each_canonical_pair(pair, [&](const LayoutPair& layouts) {
+  for_each_canonical_pair(pair, [&](const LayoutPair& layouts) {
     tile.layouts = layouts;
     work.jobs.push_back(tile);
   });
@@ -139,7 +139,7 @@ class PayloadPart {
       BytesView piece = bytes.first(std::min(bytes.size(), kWritten));
       if (piece.size() < kHole || !is_zero(piece)) {
         SHW_CHECK(work.file == nullptr ? file_.write_at(at, piece)
-                                       : share_or_write(*work.file, begin, piece, file_, at));
+                                       : reflink_or_write(*work.file, begin, piece, file_, at));
       }
       at += piece.size();
       begin += piece.size();

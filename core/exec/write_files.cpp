@@ -19,7 +19,7 @@ Result<std::vector<bool>> add_parts(const LaidOut& laid_out, const std::vector<b
 
 // Start index of each run of parts, and the end of the last. Small adjacent chunks are one run:
 // threads taking them in turn would read and write the same pages many times.
-std::vector<std::size_t> run_begins(const FileWriter& writer) {
+std::vector<std::size_t> split_into_runs(const FileWriter& writer) {
   std::vector<std::size_t> begins;
   const auto parts = writer.parts();
   for (std::size_t at = 0; at < parts.size(); at += writer.length_of_run(parts.subspan(at)))
@@ -34,10 +34,10 @@ Result<WrittenElementSums> write_files(const FileWriterInputs& with, const FileD
   FileWriter writer(with, done);
   SHW_TRY(const std::vector<bool> has_parts, add_parts(with.run.laid_out, with.there, writer));
   writer.expect(writer.parts());
-  const std::vector<std::size_t> runs = run_begins(writer);
+  const std::vector<std::size_t> runs = split_into_runs(writer);
   std::vector<std::uint32_t> files;
   for (std::size_t i = 0; i + 1 < runs.size(); ++i) files.push_back(writer.parts()[runs[i]].file);
-  SHW_CHECK(parallel_for_by_file(files, decodes_items(with.run.program), [&](std::size_t i) {
+  SHW_CHECK(parallel_for_by_file(files, needs_decoded_items(with.run.program), [&](std::size_t i) {
     return writer.write_run(writer.parts().subspan(runs[i], runs[i + 1] - runs[i]));
   }));
   for (std::uint32_t file = 0; file < has_parts.size(); ++file) {

@@ -67,8 +67,8 @@ class CollectiveWriter {
   void cut_rounds(std::size_t worker, IndexRange parts);
   Status begin_messages(std::size_t round, std::vector<Bytes>& messages);
   Status for_each_own_part(const FilePart& part, const std::function<Status(const JobPart&)>& then);
-  Result<std::uint64_t> bytes_for(const FilePart& part);
-  Result<ElementSums> read_for(const FilePart& part, std::span<std::byte> to);
+  Result<std::uint64_t> count_own_bytes(const FilePart& part);
+  Result<ElementSums> read_own_parts_of(const FilePart& part, std::span<std::byte> to);
   Result<Bytes> message_to(std::size_t worker, std::size_t round);
   Result<std::vector<std::vector<SourceDataMessage>>> open_messages(const std::vector<Bytes>& come,
                                                                     std::size_t round) const;
@@ -181,7 +181,7 @@ Status CollectiveWriter::for_each_own_part(const FilePart& part,
                            writer_.payloads().limits(), is_mine, then);
 }
 
-Result<std::uint64_t> CollectiveWriter::bytes_for(const FilePart& part) {
+Result<std::uint64_t> CollectiveWriter::count_own_bytes(const FilePart& part) {
   std::uint64_t bytes = 0;
   auto count = [&](const JobPart& one) -> Status {
     bytes += one.length();
@@ -191,7 +191,8 @@ Result<std::uint64_t> CollectiveWriter::bytes_for(const FilePart& part) {
   return bytes;
 }
 
-Result<ElementSums> CollectiveWriter::read_for(const FilePart& part, std::span<std::byte> to) {
+Result<ElementSums> CollectiveWriter::read_own_parts_of(const FilePart& part,
+                                                        std::span<std::byte> to) {
   ElementSums elements;
   auto space = writer_.payloads().workspace();
   auto read = [&](const JobPart& one) -> Status {
@@ -216,7 +217,7 @@ Result<Bytes> CollectiveWriter::message_to(std::size_t worker, std::size_t round
   const std::uint64_t head = rows.size() * sizeof(std::uint64_t);
   std::uint64_t length = head;
   for (std::size_t i = 0; i < shared.size(); ++i) {
-    SHW_TRY(rows[kSentNumbers * i], bytes_for(*shared[i]));
+    SHW_TRY(rows[kSentNumbers * i], count_own_bytes(*shared[i]));
     begin.push_back(length);
     length += rows[kSentNumbers * i];
   }
@@ -225,7 +226,7 @@ Result<Bytes> CollectiveWriter::message_to(std::size_t worker, std::size_t round
     auto to = std::span(message).subspan(static_cast<std::size_t>(begin[i]),
                                          static_cast<std::size_t>(rows[kSentNumbers * i]));
     if (!to.empty()) {
-      SHW_TRY(ElementSums elements, read_for(*shared[i], to));
+      SHW_TRY(ElementSums elements, read_own_parts_of(*shared[i], to));
       rows[kSentNumbers * i + 1] = elements.fingerprint.a;
       rows[kSentNumbers * i + 2] = elements.fingerprint.b;
       rows[kSentNumbers * i + 3] = elements.out_of_range;
@@ -285,14 +286,16 @@ Status CollectiveWriter::write_round(const std::vector<Bytes>& come, std::size_t
     piece_of[i] = is_sent(own[i]) ? next++ : SIZE_MAX;
     files[i] = own[i].file;
   }
-  return parallel_for_by_file(files, decodes_items(run_.program), [&](std::size_t i) -> Status {
-    if (piece_of[i] == SIZE_MAX) return writer_.write(own[i]);
-    ReceivedSourceData sent(dealt_, self());
-    for (std::size_t worker = 0; worker < pieces.size(); ++worker) {
-      if (worker != self()) sent.add(worker, pieces[worker][piece_of[i]]);
-    }
-    return writer_.write(own[i], &sent);
-  });
+  return parallel_for_by_file(files, needs_decoded_items(run_.program),
+                              [&](std::size_t i) -> Status {
+                                if (piece_of[i] == SIZE_MAX) return writer_.write(own[i]);
+                                ReceivedSourceData sent(dealt_, self());
+                                for (std::size_t worker = 0; worker < pieces.size(); ++worker) {
+                                  if (worker != self())
+                                    sent.add(worker, pieces[worker][piece_of[i]]);
+                                }
+                                return writer_.write(own[i], &sent);
+                              });
 }
 
 // Reads and sends the next round while the current one is written.
@@ -369,7 +372,7 @@ Result<WrittenElementSums> write_files_collectively(const FileWriterInputs& with
   Team& team = *with.run.team;
   const FileDone done = [&](const DurableFile& file) { return journal.add(file); };
   FileWriter writer(with, done);
-  SHW_TRY(auto machines, machines_of(team));
+  SHW_TRY(auto machines, gather_machine_of_each_rank(team));
   CollectiveWriter writing(with, assign_files(with.run, with.there, machines), writer, journal);
   SHW_CHECK(writing.plan(with.there));
   SHW_CHECK(writing.write_all());

@@ -101,7 +101,7 @@ struct Collector {
 
 // Drops general messages ("Error(s) in loading state_dict") next to specific ones, and messages
 // without a name next to the same with one.
-void drop_vague(std::vector<ErrorMessage>& messages) {
+void drop_general_messages(std::vector<ErrorMessage>& messages) {
   auto vague = [](const ErrorMessage& message) {
     return message.kind->certainty == MessageCertainty::kThatItFailed;
   };
@@ -201,7 +201,7 @@ ErrorText read_messages(std::string_view text) {
     if (found->names.empty()) collector.add(std::move(found->message));
     at = std::max(found->end, at + 1);
   }
-  drop_vague(result.messages);
+  drop_general_messages(result.messages);
   if (is_key_error_with_sentence(result.messages)) {
     if (auto read = read_general(pasted, kMaxMessages); !read.empty()) result.messages = read;
   } else if (is_generic_python_error(result.messages)) {

@@ -132,14 +132,15 @@ struct Group {
   std::vector<const ErrorMessage*> messages = {};
 };
 
-bool is_names(std::string_view id) {
+bool is_key_mismatch_hypothesis(std::string_view id) {
   return id == kMissingKeyForm || id == kUnexpectedKeyForm;
 }
 
 std::vector<Group> groups_of(const std::vector<ErrorMessage>& messages) {
   std::vector<Group> groups;
   for (const ErrorMessage& message : messages) {
-    std::string_view id = is_names(message.kind->id) ? kMissingKeyForm : message.kind->id;
+    std::string_view id =
+        is_key_mismatch_hypothesis(message.kind->id) ? kMissingKeyForm : message.kind->id;
     auto group = std::find_if(groups.begin(), groups.end(),
                               [&](const Group& other) { return other.id == id && id != kShapes; });
     if (group == groups.end()) group = groups.insert(groups.end(), Group{id});
@@ -152,7 +153,7 @@ std::vector<Hypothesis> hypotheses_of_group(const Group& group, std::optional<Wo
   std::vector<Hypothesis> all;
   if (group.id == kShapes) {
     add_hypotheses_from_shapes(*group.messages.front(), worlds, all);
-  } else if (is_names(group.id)) {
+  } else if (is_key_mismatch_hypothesis(group.id)) {
     KeyLists keys;
     for (const ErrorMessage* message : group.messages) {
       const bool missing = message->kind->id == kMissingKeyForm;
@@ -281,7 +282,7 @@ std::string check_command(std::string_view options) {
   return "shardwright check CHECKPOINT" + (options.empty() ? "" : " " + std::string(options));
 }
 
-void name_checkpoint(Explanation& explanation, const std::string& path) {
+void substitute_checkpoint_path(Explanation& explanation, const std::string& path) {
   constexpr std::string_view kPlaceholder = "CHECKPOINT";
   const std::string word = shell_word(path);
   auto replace_in = [&](std::string& text) {

@@ -22,7 +22,7 @@ struct Explanation {
 };
 
 // Puts `path`, quoted for a shell, in the place of CHECKPOINT in the commands and texts.
-void name_checkpoint(Explanation& explanation, const std::string& path);
+void substitute_checkpoint_path(Explanation& explanation, const std::string& path);
 
 Explanation explain(std::string_view text, std::optional<WorldSizes> worlds = std::nullopt);
 

@@ -429,8 +429,8 @@ const MessageKind* most_certain_kind(const std::vector<std::string_view>& senten
 
 // The kind of a vague sentence: "not found" about a path if it says so, otherwise the kind of its
 // place in the traceback, otherwise its own.
-const MessageKind* meaning_of_vague(std::string_view text, std::string_view sentence,
-                                    const MessageKind* words) {
+const MessageKind* kind_of_general_sentence(std::string_view text, std::string_view sentence,
+                                            const MessageKind* words) {
   if (is_missing_place(sentence)) return &kGeneralPlace;
   const MessageKind* place = traceback_kind(text);
   return place != nullptr ? place : words;
@@ -457,7 +457,7 @@ std::vector<ErrorMessage> read_general(const PastedText& pasted, std::size_t mos
   const std::vector<std::string_view> sentences = error_sentences(end.lower);
   const MessageKind* kind = most_certain_kind(sentences);
   if (kind == nullptr || kind->certainty == MessageCertainty::kThatItFailed)
-    kind = meaning_of_vague(end.lower, sentences.front(), kind);
+    kind = kind_of_general_sentence(end.lower, sentences.front(), kind);
   if (kind == nullptr) return {};
   return {ErrorMessage{kind, first_name(end.text), {}, {}}};
 }

@@ -190,7 +190,7 @@ std::vector<std::string> weights_at_top(std::span<const Entry> entries, Rows row
   return weights;
 }
 
-Finding left_aside_finding(std::vector<std::string> files) {
+Finding unopened_files_finding(std::vector<std::string> files) {
   Finding finding{.rule = "how-read", .severity = Severity::kInfo};
   finding.cause = fmt::format("{} at the top of this folder {} not opened. {} path opens {}.",
                               short_list_text(files), files.size() == 1 ? "was" : "were",
@@ -213,7 +213,7 @@ OpenedCheckpoint open_pipeline(const std::shared_ptr<const Directory>& around,
   auto aside = weights_at_top(entries, rows);
   return aside.empty()
              ? opened
-             : CheckpointBuilder::with_finding(*opened, left_aside_finding(std::move(aside)));
+             : CheckpointBuilder::with_finding(*opened, unopened_files_finding(std::move(aside)));
 }
 
 // Opens the newest step or the joined parts below a folder; null if there are neither.
@@ -272,7 +272,7 @@ OpenedCheckpoint with_ignored_file_note(const Checkpoint& below, const Checkpoin
   for (const FileRow& file : top.files()) {
     if (file.referenced) files.push_back(file.path);
   }
-  return CheckpointBuilder::with_finding(below, left_aside_finding(std::move(files)));
+  return CheckpointBuilder::with_finding(below, unopened_files_finding(std::move(files)));
 }
 
 // Adds modules whose weights are in subfolders.

@@ -38,7 +38,7 @@ class SingleFileDirectory final : public Directory {
 
 // True if the directory is a SingleFileDirectory: other files in the folder are not visible, which
 // does not mean that they are missing.
-inline bool is_one_file(const Directory& directory) {
+inline bool is_single_file_directory(const Directory& directory) {
   return dynamic_cast<const SingleFileDirectory*>(&directory) != nullptr;
 }
 

@@ -15,9 +15,9 @@ class CoalescingFile final : public OutputFile {
  public:
   explicit CoalescingFile(OutputFile& file) : file_(file) {}
   Status write_at(std::uint64_t offset, BytesView bytes) override;
-  Result<bool> share_at(std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
-                        std::uint64_t length) override {
-    return file_.share_at(offset, source, begin, length);
+  Result<bool> reflink_at(std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
+                          std::uint64_t length) override {
+    return file_.reflink_at(offset, source, begin, length);
   }
   Status sync() override;
   Status finish(std::uint64_t length) override;

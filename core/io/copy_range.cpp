@@ -9,11 +9,11 @@ namespace {
 constexpr std::uint64_t kSharedAtOnce = std::uint64_t{256} << 20;
 
 // Splits a range that goes to `at`: bytes before the first whole block, and whole blocks.
-struct ShareableBlocks {
+struct ReflinkableBlocks {
   std::uint64_t head = 0, length = 0;
 };
-ShareableBlocks shareable_blocks(std::uint64_t offset, std::uint64_t length, std::uint64_t at) {
-  if (length < kLeastShared || share_alignment_padding(offset, at) != 0) return {};
+ReflinkableBlocks reflinkable_blocks(std::uint64_t offset, std::uint64_t length, std::uint64_t at) {
+  if (length < kLeastShared || reflink_alignment_padding(offset, at) != 0) return {};
   const std::uint64_t head = (kShareBlock - offset % kShareBlock) % kShareBlock;
   return {head, (length - head) / kShareBlock * kShareBlock};
 }
@@ -43,7 +43,7 @@ Result<std::uint64_t> share_blocks(const ByteSource& source, std::uint64_t offse
   while (done < length) {
     if (is_cancelled(progress)) return cancelled_error();
     const std::uint64_t part = std::min(length - done, kSharedAtOnce);
-    SHW_TRY(bool is_shared, out.share_at(at + done, source, offset + done, part));
+    SHW_TRY(bool is_shared, out.reflink_at(at + done, source, offset + done, part));
     if (!is_shared) break;
     if (progress != nullptr) progress->add(part);
     done += part;
@@ -54,13 +54,13 @@ Result<std::uint64_t> share_blocks(const ByteSource& source, std::uint64_t offse
 }  // namespace
 
 std::uint64_t shared_in(std::uint64_t offset, std::uint64_t length, std::uint64_t at) {
-  return shareable_blocks(offset, length, at).length;
+  return reflinkable_blocks(offset, length, at).length;
 }
 
 Status copy_range(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
                   OutputFile& out, std::uint64_t at, Progress* progress,
                   const ExtentVisitor* passing) {
-  const ShareableBlocks blocks = shareable_blocks(offset, length, at);
+  const ReflinkableBlocks blocks = reflinkable_blocks(offset, length, at);
   SHW_TRY(const std::uint64_t shared, share_blocks(source, offset + blocks.head, blocks.length, out,
                                                    at + blocks.head, progress));
   if (shared == 0) return copy_bytes(source, offset, length, out, at, progress, passing);
@@ -69,9 +69,9 @@ Status copy_range(const ByteSource& source, std::uint64_t offset, std::uint64_t 
   return copy_bytes(source, offset + end, length - end, out, at + end, progress, nullptr);
 }
 
-Status share_or_write(const ByteSource& source, std::uint64_t offset, BytesView bytes,
-                      OutputFile& out, std::uint64_t at) {
-  const ShareableBlocks blocks = shareable_blocks(offset, bytes.size(), at);
+Status reflink_or_write(const ByteSource& source, std::uint64_t offset, BytesView bytes,
+                        OutputFile& out, std::uint64_t at) {
+  const ReflinkableBlocks blocks = reflinkable_blocks(offset, bytes.size(), at);
   SHW_TRY(const std::uint64_t shared, share_blocks(source, offset + blocks.head, blocks.length, out,
                                                    at + blocks.head, nullptr));
   if (shared == 0) return out.write_at(at, bytes);

@@ -13,7 +13,7 @@ inline constexpr std::uint64_t kLeastShared = std::uint64_t{1} << 20;
 
 // Bytes of padding so that offset `begin` of the source and offset `at` of the new file are equal
 // modulo kShareBlock. Only then can the two files share blocks.
-constexpr std::uint64_t share_alignment_padding(std::uint64_t begin, std::uint64_t at) {
+constexpr std::uint64_t reflink_alignment_padding(std::uint64_t begin, std::uint64_t at) {
   return (begin - at) % kShareBlock;
 }
 
@@ -25,8 +25,8 @@ Status copy_range(const ByteSource& source, std::uint64_t offset, std::uint64_t 
                   const ExtentVisitor* passing = nullptr);
 
 // Writes `bytes`, which were read at `offset` of the source, or shares their blocks.
-Status share_or_write(const ByteSource& source, std::uint64_t offset, BytesView bytes,
-                      OutputFile& out, std::uint64_t at);
+Status reflink_or_write(const ByteSource& source, std::uint64_t offset, BytesView bytes,
+                        OutputFile& out, std::uint64_t at);
 
 // How many bytes of a range at `offset` of one file and at `at` of another can be shared if the
 // file system supports sharing.

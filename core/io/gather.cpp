@@ -177,7 +177,7 @@ Status read_strided(const ByteSource& source, std::int64_t first, ExtentsView si
   Extents dense = byte_strides(sizes, element);
   if (*length == 0 || have_equal_element_places(sizes, box->strides, dense)) return {};
   Bytes out(static_cast<std::size_t>(*length));
-  each_canonical_pair(
+  for_each_canonical_pair(
       pair_of(sizes, box->strides, box->offset, dense, 0),
       [&](const LayoutPair& part) { copy_elements(to.data(), out.data(), part, element); });
   to = std::move(out);

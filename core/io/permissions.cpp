@@ -75,7 +75,7 @@ Status limit_mode(const std::string& path, unsigned most) {
   return change_mode(path, status.st_mode & 07777 & ~(0777 & ~most));
 }
 
-Status limit_below(const std::string& folder, const PermissionLimit& most, int depth) {
+Status limit_permissions_below(const std::string& folder, const PermissionLimit& most, int depth) {
   constexpr int kMostDepth = 64;
   SHW_TRY(const std::vector<std::string> names, names_in(folder));
   for (const std::string& name : names) {
@@ -84,7 +84,7 @@ Status limit_below(const std::string& folder, const PermissionLimit& most, int d
     if (::lstat(path.c_str(), &status) != 0) return system_error("cannot look at it", path, errno);
     const bool is_folder = S_ISDIR(status.st_mode);
     SHW_CHECK(limit_mode(path, is_folder ? most.folders : most.files));
-    if (is_folder && depth < kMostDepth) SHW_CHECK(limit_below(path, most, depth + 1));
+    if (is_folder && depth < kMostDepth) SHW_CHECK(limit_permissions_below(path, most, depth + 1));
   }
   return {};
 }
@@ -129,7 +129,7 @@ PermissionLimit permission_limit_of(const std::vector<std::string>& folders,
 
 Status limit_permissions(const Store& store, const std::string& folder,
                          const PermissionLimit& most) {
-  return supports_permissions(store) ? limit_below(folder, most, 0) : Status{};
+  return supports_permissions(store) ? limit_permissions_below(folder, most, 0) : Status{};
 }
 
 Status limit_file_permissions(const std::string& file, const PermissionLimit& most) {

@@ -53,7 +53,7 @@ ssize_t step_in_kernel(const Copy& copy, off_t at, std::size_t length) {
   return copied < 0 && !real ? 0 : copied;
 }
 
-Status step_by_hand(Copy& copy, off_t at, std::size_t length) {
+Status copy_step_in_user_space(Copy& copy, off_t at, std::size_t length) {
   copy.buffer.resize(std::min(length, std::size_t{1} << 20));
   std::size_t done = 0;
   while (done < length) {
@@ -88,12 +88,12 @@ Status copy_range(Copy& copy, off_t begin, off_t end) {
     if (copied < 0) return copy_error("cannot write the copy", copy.name, begin);
     if (copied == 0) {
       copy.in_kernel = false;
-      SHW_CHECK(step_by_hand(copy, begin, length));
+      SHW_CHECK(copy_step_in_user_space(copy, begin, length));
       copied = static_cast<ssize_t>(length);
     }
     report(copy, copied);
     begin += copied;
-    copy.behind.wrote_until(begin);
+    copy.behind.start_writeback_until(begin);
   }
   return {};
 }

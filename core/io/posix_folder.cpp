@@ -26,8 +26,8 @@ namespace shw {
 namespace {
 
 // Returns an errno, or 0 for success.
-int share_range(int to, std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
-                std::uint64_t length) {
+int reflink_range(int to, std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
+                  std::uint64_t length) {
   file_clone_range range{source.descriptor(), begin, length, offset};
   int code = 0;
   do {
@@ -65,11 +65,11 @@ class PosixFile final : public OutputFile {
     return {};
   }
 
-  Result<bool> share_at(std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
-                        std::uint64_t length) override {
+  Result<bool> reflink_at(std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
+                          std::uint64_t length) override {
     if (fd_ < 0) return already_finished_error();
     if (source.descriptor() < 0) return false;
-    const int code = share_range(fd_, offset, source, begin, length);
+    const int code = reflink_range(fd_, offset, source, begin, length);
     // Other errno values mean "not supported": other file system, no sharing, other block size,
     // swap file.
     if (code == EIO || code == ENOSPC || code == EDQUOT || code == EFBIG)
@@ -141,8 +141,8 @@ class PosixWritableDirectory final : public WritableDirectory {
     return open_posix_scratch(fd_, path_);
   }
 
-  Result<bool> copy_past(const std::string& source_path, const std::string& relative,
-                         const ExtentVisitor* passing, Progress* progress) override {
+  Result<bool> copy_file_durably(const std::string& source_path, const std::string& relative,
+                                 const ExtentVisitor* passing, Progress* progress) override {
     if (is_remote(source_path)) {
       SHW_CHECK(copy_remote(source_path, relative, passing, progress));
       return true;
@@ -258,12 +258,12 @@ class PosixWritableDirectory final : public WritableDirectory {
 
 }  // namespace
 
-bool can_share_into_posix_folder(const std::string& path, const ByteSource& source) {
+bool can_reflink_into_posix_folder(const std::string& path, const ByteSource& source) {
   if (source.descriptor() < 0 || source.size() < kShareBlock) return false;
   // Uses O_TMPFILE, which every file system with block sharing supports.
   const int file = ::open(path.c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
   if (file < 0) return false;
-  const int code = share_range(file, 0, source, 0, kShareBlock);
+  const int code = reflink_range(file, 0, source, 0, kShareBlock);
   ::close(file);
   return code == 0;
 }

@@ -10,7 +10,7 @@
 namespace shw {
 
 Result<std::unique_ptr<WritableDirectory>> open_posix_folder(const std::string& path);
-// Implements Store::can_share().
-bool can_share_into_posix_folder(const std::string& path, const ByteSource& source);
+// Implements Store::can_reflink().
+bool can_reflink_into_posix_folder(const std::string& path, const ByteSource& source);
 
 }  // namespace shw

@@ -62,8 +62,8 @@ class PosixStore final : public Store {
         .value_or(UINT64_MAX);
   }
 
-  bool can_share(const std::string& folder, const ByteSource& source) const override {
-    return can_share_into_posix_folder(folder, source);
+  bool can_reflink(const std::string& folder, const ByteSource& source) const override {
+    return can_reflink_into_posix_folder(folder, source);
   }
 
   std::vector<std::string> names(const std::string& folder) const override {

@@ -25,8 +25,8 @@ class OutputFile {
   // Shares blocks of another file (reflink) instead of copying them. All three numbers must be
   // multiples of kShareBlock. Returns false if sharing is not possible: the file is unchanged, and
   // the caller writes the bytes.
-  virtual Result<bool> share_at(std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
-                                std::uint64_t length) = 0;
+  virtual Result<bool> reflink_at(std::uint64_t offset, const ByteSource& source,
+                                  std::uint64_t begin, std::uint64_t length) = 0;
   // Makes all bytes written so far durable; for files that grow line by line.
   virtual Status sync() = 0;
   // Sets the length, makes the file durable and closes it. A file destroyed without finish() is

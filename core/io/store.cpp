@@ -9,7 +9,7 @@ Result<std::unique_ptr<ByteSink>> WritableDirectory::create(const std::string& r
 
 Status WritableDirectory::copy_whole_file_in(const std::string& source_path,
                                              const std::string& relative, Progress* progress) {
-  SHW_CHECK(copy_past(source_path, relative, nullptr, progress));
+  SHW_CHECK(copy_file_durably(source_path, relative, nullptr, progress));
   return {};
 }
 

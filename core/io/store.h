@@ -35,8 +35,9 @@ class WritableDirectory {
   // Copies a whole file of the same store by reflink, or by a copy that keeps holes; never a hard
   // link. Durable on return. `passing`, if not null, receives the copied bytes in order. Returns
   // false if the bytes were shared instead.
-  virtual Result<bool> copy_past(const std::string& source_path, const std::string& relative,
-                                 const ExtentVisitor* passing, Progress* progress) = 0;
+  virtual Result<bool> copy_file_durably(const std::string& source_path,
+                                         const std::string& relative, const ExtentVisitor* passing,
+                                         Progress* progress) = 0;
   Status copy_whole_file_in(const std::string& source_path, const std::string& relative,
                             Progress* progress);
   virtual Status rename(const std::string& from, const std::string& to) = 0;  // replaces `to`
@@ -59,9 +60,9 @@ class Store {
   virtual Result<std::string> resolved(const std::string& path) const = 0;
   // Free bytes for this user on the file system of `path`.
   virtual Result<std::uint64_t> free_bytes(const std::string& path) const = 0;
-  // True if a new file in the folder can share blocks with `source` (OutputFile::share_at). Tries
+  // True if a new file in the folder can share blocks with `source` (OutputFile::reflink_at). Tries
   // it with a temporary file.
-  virtual bool can_share(const std::string& folder, const ByteSource& source) const = 0;
+  virtual bool can_reflink(const std::string& folder, const ByteSource& source) const = 0;
   // Names of all entries of a folder; empty if it cannot be read.
   virtual std::vector<std::string> names(const std::string& folder) const = 0;
 

@@ -10,7 +10,7 @@ constexpr off_t kBehindAtOnce = off_t{16} << 20;
 
 }  // namespace
 
-void WriteBehind::wrote_until(off_t end) {
+void WriteBehind::start_writeback_until(off_t end) {
   // These calls are only hints: fsync() writes everything that they do not.
   for (; end - begun_ >= kBehindAtOnce; begun_ += kBehindAtOnce) {
     static_cast<void>(::sync_file_range(fd_, begun_, kBehindAtOnce, SYNC_FILE_RANGE_WRITE));

@@ -11,7 +11,7 @@ class WriteBehind {
  public:
   explicit WriteBehind(int fd) : fd_(fd) {}
   // All bytes before `end` are written. May wait until the disk has caught up.
-  void wrote_until(off_t end);
+  void start_writeback_until(off_t end);
 
  private:
   int fd_;

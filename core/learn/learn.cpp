@@ -23,7 +23,7 @@ class MapLearner {
       : a_(std::move(a)), b_(std::move(b)), progress_(progress) {}
 
   Result<LearnedMap> run() {
-    out_.way = is_finer_side(a_, b_) ? MapDirection::kForward : MapDirection::kBack;
+    out_.way = has_finer_tensors(a_, b_) ? MapDirection::kForward : MapDirection::kBack;
     SHW_TRY(learned_, learn_rows(from(), to(), out_.way, progress_));
     out_.tensors = b_.size();
     // Removes rows that the bytes refute and proves the rest again, because a row that uses another

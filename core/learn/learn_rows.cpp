@@ -273,7 +273,7 @@ Result<LearnedRows> learn_rows(LearnSide& from, LearnSide& to, MapDirection way,
   return RowLearner(from, to, way, progress).run();
 }
 
-bool is_finer_side(const LearnSide& from, const LearnSide& to) {
+bool has_finer_tensors(const LearnSide& from, const LearnSide& to) {
   const std::vector<bool> from_out = tensors_to_skip(from), to_out = tensors_to_skip(to);
   const RowSearchResult found =
       search_rows({LineKind::kRows, from.rows, from.dtypes, from.ndims, &from_out},

@@ -28,7 +28,7 @@ std::optional<TensorValues> norm_of(const LearnSide& side, std::size_t tensor) {
 }
 
 // Distance between neighbouring numbers near 1.
-double step_at_one(Dtype dtype) {
+double spacing_at_one(Dtype dtype) {
   switch (dtype) {
     case Dtype::kBfloat16:
       return 0x1p-7;
@@ -43,7 +43,7 @@ double step_at_one(Dtype dtype) {
 
 // True if every element equals the other one plus `added`, up to the rounding of either side.
 bool is_shifted(const TensorValues& one, const TensorValues& other, double added) {
-  const double step = std::max(step_at_one(one.dtype), step_at_one(other.dtype));
+  const double step = std::max(spacing_at_one(one.dtype), spacing_at_one(other.dtype));
   for (std::size_t i = 0; i < count_in(one); ++i) {
     const double a = value_at(one.dtype, one.bytes, i), b = value_at(other.dtype, other.bytes, i);
     const double largest = std::max({std::abs(a), std::abs(b), 1.0});

@@ -65,7 +65,7 @@ void move_states_to_originals(const BoundMap& weights, CarriedStates& states) {
       auto found = by_weight.find(copy);
       if (found == by_weight.end()) continue;
       if (!by_weight.emplace(of, found->second).second)
-        states.left_out.push_back({found->second, kind, WhyLeftOut::kSecond});
+        states.left_out.push_back({found->second, kind, LeftOutReason::kSecond});
       by_weight.erase(found);
     }
   }
@@ -175,7 +175,7 @@ void add_left_out(const BoundMap& weights, const std::string& kind,
     if (!left.contains(state)) continue;
     states.left_out.push_back(
         {state, kind,
-         with_row.contains(weight) ? WhyLeftOut::kIncomplete : WhyLeftOut::kNoWeightThere});
+         with_row.contains(weight) ? LeftOutReason::kIncomplete : LeftOutReason::kNoWeightThere});
   }
 }
 
@@ -205,21 +205,21 @@ CarriedStates find_states(std::span<const MapTensor> tensors, const MapStates& t
     const auto path = parse_state_fqn(tensor.fqn);
     if (!path) continue;
     const std::string kind(path->kind);
-    auto leave = [&](WhyLeftOut why) { states.left_out.push_back({tensor.fqn, kind, why}); };
+    auto leave = [&](LeftOutReason why) { states.left_out.push_back({tensor.fqn, kind, why}); };
     const auto weight = weights.find(unwrapped_name(path->key));
     if (!has_place(target, kind)) {
-      leave(WhyLeftOut::kNoPlace);
+      leave(LeftOutReason::kNoPlace);
     } else if (is_named(leave_out, tensor.fqn)) {
-      leave(WhyLeftOut::kByOption);
+      leave(LeftOutReason::kByOption);
     } else if (!is_elementwise(kind)) {
-      leave(WhyLeftOut::kNotElementwise);
+      leave(LeftOutReason::kNotElementwise);
     } else if (weight == weights.end() || weight->second == nullptr) {
-      leave(WhyLeftOut::kNoWeight);
+      leave(LeftOutReason::kNoWeight);
     } else if (weight->second->shape != tensor.shape) {
-      leave(WhyLeftOut::kOtherShape);
+      leave(LeftOutReason::kOtherShape);
     } else if ((is_master(kind) && !masters.insert(weight->first).second) ||
                !states.by_kind[kind].emplace(weight->second->fqn, tensor.fqn).second) {
-      leave(WhyLeftOut::kSecond);
+      leave(LeftOutReason::kSecond);
     }
   }
   return states;

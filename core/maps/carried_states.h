@@ -17,7 +17,7 @@ namespace shw {
 // The text with its first `mark`, such as "{name}", replaced by `by`.
 std::string replace_first_mark(std::string text, std::string_view mark, std::string_view by);
 
-enum class WhyLeftOut : std::uint8_t {
+enum class LeftOutReason : std::uint8_t {
   kNoPlace,         // the target program does not store this kind of state
   kByOption,        // the user named it
   kNoWeight,        // no weight has its name
@@ -29,7 +29,7 @@ enum class WhyLeftOut : std::uint8_t {
 };
 struct LeftOutState {
   std::string fqn, kind;
-  WhyLeftOut why = WhyLeftOut::kNoPlace;
+  LeftOutReason why = LeftOutReason::kNoPlace;
 };
 
 // By kind ("exp_avg"), then by name of the weight: the name of the state, both as in the source.

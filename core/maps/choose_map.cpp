@@ -209,7 +209,7 @@ void finish_states(const MapLeg& last, MapStates target, CarriedStates& states,
 }
 
 // Removes the converted states from the tensors, so that weights remain.
-void keep_weights(const CarriedStates& states, std::vector<MapTensor>& tensors) {
+void remove_converted_states(const CarriedStates& states, std::vector<MapTensor>& tensors) {
   std::set<std::string> carried;
   for (const auto& [kind, by_weight] : states.by_kind) {
     for (const auto& [weight, state] : by_weight) carried.insert(state);
@@ -278,7 +278,7 @@ Result<MappedSteps> mapped_steps(const Checkpoint& checkpoint, const ModelMap* m
     states = find_states(out.tensors, target, leave_out.patterns,
                          parameters ? joined_parameters(*parameters) : std::vector<MapTensor>());
   }
-  keep_weights(states, out.tensors);
+  remove_converted_states(states, out.tensors);
   std::vector<MapTensor> of_states;
   for (const MapLeg& leg : legs) {
     SHW_CHECK(add_leg(leg, facts, objects, leave_out.patterns, states, out));

@@ -74,7 +74,7 @@ class MappedPair {
         add_missing(of_other, read, saved);
     }
     out_.reads_values = reads_values_;
-    name_moved();
+    match_moved_tensors();
     ignore_untrained_tensors();
     return std::move(out_);
   }
@@ -310,7 +310,7 @@ class MappedPair {
   }
 
   // Finds tensors whose elements belong to another tensor of the reference.
-  void name_moved() {
+  void match_moved_tensors() {
     std::vector<MovedTensor> moved;
     std::set<std::string> differing;
     for (const MappedDifference& one : out_.differences) differing.insert(one.fqn);

@@ -48,8 +48,8 @@ std::size_t count_results_in(const BoundMap& bound, const std::set<std::string>&
 }
 
 // Number of names made by the map that the other checkpoint has; 0 if the map does not fit.
-std::size_t names_in_common(const ModelMap& map, std::span<const MapTensor> one,
-                            const NamesOfOther& other, const ModelFacts& facts) {
+std::size_t count_common_names(const ModelMap& map, std::span<const MapTensor> one,
+                               const NamesOfOther& other, const ModelFacts& facts) {
   auto bound = bind_map(map, MapDirection::kForward, one, facts);
   if (!bound) return 0;
   std::size_t count = count_results_in(*bound, other.tensors);
@@ -71,7 +71,7 @@ void choose_forms_by_names(const ModelMap& map, std::span<const MapTensor> one,
     for (const std::string& choice : forms.choices) {
       ModelFacts tried = facts;
       tried.said_forms.push_back(choice);
-      const std::size_t count = names_in_common(map, one, other, tried);
+      const std::size_t count = count_common_names(map, one, other, tried);
       if (count > most) best = choice;
       most = std::max(most, count);
     }

@@ -64,7 +64,7 @@ struct CounterMoves {
     return found != moves.end() && found->second.contains(was);
   }
   // True if all moved by `shift`, except at most one that wraps around.
-  bool is_off_by(std::int64_t shift) const {
+  bool is_constant_shift(std::int64_t shift) const {
     std::size_t count = 0, others = 0;
     for (const auto& [is, was] : moves) {
       for (const std::int64_t of : was) ++(of - is == shift ? count : others);
@@ -103,7 +103,7 @@ Mistake mistake_of(const MovedTensor& moved, const std::optional<CounterStep>& s
   const CounterMoves& moves = all.at(step->word);
   if (moved.is_copy) return copied_layer_text(step->word, step->is, step->was);
   for (const std::int64_t shift : {std::int64_t{1}, std::int64_t{-1}}) {
-    if (moves.is_off_by(shift)) return off_by_one_text(step->word, shift > 0);
+    if (moves.is_constant_shift(shift)) return off_by_one_text(step->word, shift > 0);
   }
   const std::string example =
       fmt::format("{0} {1} holds what belongs to {0} {2}", step->word, step->is, step->was);

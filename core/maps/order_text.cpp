@@ -85,7 +85,7 @@ std::optional<std::string> swap_text(const RowOrder& order, std::size_t at, std:
 std::optional<Mistake> moved_pieces_mistake(const RowOrder& order, std::string_view what) {
   const auto moved = first_moved(order);
   if (!moved) return std::nullopt;
-  if (const auto copy = first_copy(order); copy && !names_each_once(order))
+  if (const auto copy = first_copy(order); copy && !is_permutation_of_indices(order))
     return copy_text(order, *copy, what);
   const RowOrder moving = without_unmoved_tail(order);
   const std::size_t turned = rotation_count(moving), count = moving.size();
@@ -126,7 +126,7 @@ std::optional<std::string> layer_order_text(const RowOrder& order, std::string_v
   if (!moved) return std::nullopt;
   const std::size_t turned = rotation_count(order), count = order.size();
   if (count > 2 && (turned == 1 || turned == count - 1)) return off_by_one_text(what, turned == 1);
-  if (const auto copy = first_copy(order); copy && !names_each_once(order))
+  if (const auto copy = first_copy(order); copy && !is_permutation_of_indices(order))
     return copied_layer_text(what, static_cast<std::int64_t>(*copy), order[*copy]);
   const std::string example =
       fmt::format("{0} {1} holds what belongs to {0} {2}", what, *moved, order[*moved]);

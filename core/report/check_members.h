@@ -1,4 +1,4 @@
-// The members of an answer of `check --json`, once for its writer and its reader: each_member()
+// The members of an answer of `check --json`, once for its writer and its reader: for_each_member()
 // calls visit(key, member) in order, or visit.optional(key, member) for keys that are left out if
 // the member is empty. Only included by .cpp files of core/report.
 #pragma once
@@ -18,14 +18,14 @@ template <class T, class Plain>
 concept IsMaybeConst = std::same_as<std::remove_const_t<T>, Plain>;
 
 template <IsMaybeConst<Remedy> R>
-void each_member(R& remedy, auto& visit) {
+void for_each_member(R& remedy, auto& visit) {
   visit("kind", remedy.kind);
   visit("lossless", remedy.lossless);
   visit("text", remedy.text);
 }
 
 template <IsMaybeConst<Finding> F>
-void each_member(F& finding, auto& visit) {
+void for_each_member(F& finding, auto& visit) {
   visit("rule", finding.rule);
   visit("severity", finding.severity);
   visit("consequence", finding.consequence);
@@ -37,7 +37,7 @@ void each_member(F& finding, auto& visit) {
 }
 
 template <IsMaybeConst<Unjudged> U>
-void each_member(U& unjudged, auto& visit) {
+void for_each_member(U& unjudged, auto& visit) {
   visit("what", unjudged.what);
   visit("needs", unjudged.needs);
   visit.optional("hint", unjudged.hint);
@@ -45,7 +45,7 @@ void each_member(U& unjudged, auto& visit) {
 }
 
 template <IsMaybeConst<CheckReport> R>
-void each_member(R& report, auto& visit) {
+void for_each_member(R& report, auto& visit) {
   visit("verdict", report.verdict);
   visit("depth", report.depth);
   visit("deeper", report.deeper);

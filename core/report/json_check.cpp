@@ -55,10 +55,10 @@ struct MemberWriter {
     return value ? json_of_member(*value) : Json(nullptr);
   }
   template <class T>
-  requires requires(const T& value, MemberWriter& writer) { each_member(value, writer); }
+  requires requires(const T& value, MemberWriter& writer) { for_each_member(value, writer); }
   static Json json_of_member(const T& value) {
     MemberWriter writer;
-    each_member(value, writer);
+    for_each_member(value, writer);
     return std::move(writer.out);
   }
   template <class T>
@@ -93,7 +93,7 @@ std::string check_to_json(const CheckReport& report) {
 
 std::string check_to_json(const CheckReport& report, const CheckContext& context) {
   MemberWriter writer{{{"schema", kJsonSchema}}};
-  each_member(report, writer);
+  for_each_member(report, writer);
   Json out = std::move(writer.out);
   std::size_t known = 0;
   for (std::size_t i = 0; context.baseline != nullptr && i < report.findings.size(); ++i) {

@@ -206,8 +206,8 @@ std::vector<ListedRow> listed_rows(const Checkpoint& checkpoint,
 
 // "FP8, 2 tensors" next to a stored weight, and "FP8, a part" next to its scales. True where one is
 // listed.
-bool name_quantised(std::span<const QuantisedWeight> quantised,
-                    std::span<const std::uint32_t> order, std::vector<ListedRow>& rows) {
+bool label_quantised_rows(std::span<const QuantisedWeight> quantised,
+                          std::span<const std::uint32_t> order, std::vector<ListedRow>& rows) {
   std::map<TensorId, std::string> words;
   for (const QuantisedWeight& weight : quantised) {
     for (TensorId part : weight.tensors) words[part] = weight.scheme + ", a part";
@@ -238,7 +238,7 @@ std::string list_to_text(const Checkpoint& checkpoint, std::span<const std::uint
                          std::span<const QuantisedWeight> quantised) {
   const FilledReport filled = filled_report_of(checkpoint);
   std::vector<ListedRow> rows = listed_rows(checkpoint, order, filled);
-  const bool has_quantised = name_quantised(quantised, order, rows);
+  const bool has_quantised = label_quantised_rows(quantised, order, rows);
   const bool all = order.size() == checkpoint.tensor_count();
   const std::size_t named = all ? index_only_tensors(checkpoint).size() : 0;
   for (std::size_t i = 0; i < named; ++i)
@@ -363,7 +363,7 @@ std::string subjects_text(const std::vector<std::string>& subjects) {
 }
 
 // Shown first, because the repair plan below it does not restore everything.
-std::string not_mended_text(const Plan& plan, const TextStyle& style) {
+std::string not_repaired_text(const Plan& plan, const TextStyle& style) {
   std::string text;
   if (const std::string gone = unreadable_text(unreadable_in(plan.undecided)); !gone.empty())
     text += inked(style, Ink::kRed, gone) + "\n\n";
@@ -392,7 +392,7 @@ std::string loss_of_steps(const Plan& plan, std::int64_t lost, const TextStyle& 
 }  // namespace
 
 std::string plan_to_text(const Plan& plan, const TextStyle& style) {
-  std::string text = not_mended_text(plan, style);
+  std::string text = not_repaired_text(plan, style);
   std::uint64_t moved = 0;
   std::int64_t lost = 0;
   for (std::size_t i = 0; i < plan.operations.size(); ++i) {

@@ -104,7 +104,7 @@ std::string markdown_statistics(const ReportInput& input) {
   constexpr StatisticsColumn kShown[] = {kElements, kNan, kInf, kZero, kMin, kMax, kMean, kStd};
   for (StatisticsColumn column : kShown) titles.emplace_back(kStatisticsTitles[column]);
   std::string table = table_head(titles, 1);
-  const std::vector<std::size_t> order = gravest_first(input.statistics);
+  const std::vector<std::size_t> order = order_by_anomaly(input.statistics);
   std::size_t sick = 0;
   for (const TensorStatistics& tensor : input.statistics) sick += anomaly_rank(tensor) < 3;
   for (std::size_t i = 0; i < std::min(order.size(), kMostPastedRows); ++i) {

@@ -1,5 +1,5 @@
 // Reads the members of an answer in JSON, such as that of another machine: the counterpart of
-// each_member() of check_members.h. Only included by .cpp files of core/report.
+// for_each_member() of check_members.h. Only included by .cpp files of core/report.
 #pragma once
 
 #include <algorithm>
@@ -71,10 +71,10 @@ struct MemberReader {
   }
   static bool read_member(const Json& from, Evidence& to);  // in read_check.cpp
   template <class T>
-  requires requires(T& value, MemberReader& reader) { each_member(value, reader); }
+  requires requires(T& value, MemberReader& reader) { for_each_member(value, reader); }
   static bool read_member(const Json& from, T& to) {
     MemberReader reader{from};
-    if (from.is_object()) each_member(to, reader);
+    if (from.is_object()) for_each_member(to, reader);
     return from.is_object() && reader.failed == nullptr;
   }
 };

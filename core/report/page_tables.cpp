@@ -121,7 +121,7 @@ std::string statistics_section(const ReportInput& input) {
   for (StatisticsColumn column : {kElements, kNan, kInf, kZero, kMin, kMax, kMean, kStd})
     rows += std::string("<th class=\"n\">") + kStatisticsTitles[column] + "</th>";
   rows += "<th>powers of two</th></tr>\n";
-  std::vector<std::size_t> order = gravest_first(input.statistics);
+  std::vector<std::size_t> order = order_by_anomaly(input.statistics);
   for (std::size_t k = 0; k < std::min(order.size(), kMostRows); ++k)
     rows += statistics_row(input.statistics[order[k]]);
   std::string html = "<h2>Statistics</h2>\n" + wide_table(rows);

@@ -21,7 +21,7 @@ inline constexpr DifferenceKind kLastOf<DifferenceKind> = DifferenceKind::kRetil
 template <>
 inline constexpr Dtype kLastOf<Dtype> = static_cast<Dtype>(static_cast<int>(Dtype::kCount) - 1);
 
-void each_member(VerifyReport& report, MemberReader& visit) {
+void for_each_member(VerifyReport& report, MemberReader& visit) {
   visit("verdict", report.outcome);
   visit("reasons", report.reasons);
   visit("tensors", report.tensors);
@@ -31,7 +31,7 @@ void each_member(VerifyReport& report, MemberReader& visit) {
   visit("damaged", report.damaged);
 }
 
-void each_member(TensorSide& side, MemberReader& visit) {
+void for_each_member(TensorSide& side, MemberReader& visit) {
   visit("dtype", side.dtype);
   visit("tiles", side.tiles);
   visit.optional("missing", side.missing);
@@ -43,7 +43,7 @@ void each_member(TensorSide& side, MemberReader& visit) {
   if (extents) side.shape = std::move(*extents);
 }
 
-void each_member(EntryDifference& entry, MemberReader& visit) {
+void for_each_member(EntryDifference& entry, MemberReader& visit) {
   visit("kind", entry.kind);
   visit.optional("a", entry.a);
   visit.optional("b", entry.b);
@@ -77,7 +77,7 @@ void read_first(const Json& json, ValueDifference& values) {
 
 }  // namespace
 
-void each_member(ValueDifference& values, MemberReader& visit) {
+void for_each_member(ValueDifference& values, MemberReader& visit) {
   visit("compared", values.compared);
   visit.optional("unread", values.unread);
   visit("differing", values.elements.differing);
@@ -96,7 +96,7 @@ void each_member(ValueDifference& values, MemberReader& visit) {
   read_first(visit.json, values);
 }
 
-void each_member(TensorDifference& tensor, MemberReader& visit) {
+void for_each_member(TensorDifference& tensor, MemberReader& visit) {
   visit("kind", tensor.kind);
   visit("a", tensor.a);
   visit("b", tensor.b);
@@ -105,7 +105,7 @@ void each_member(TensorDifference& tensor, MemberReader& visit) {
   visit.optional("to", tensor.other);
   visit.optional("same_elements", tensor.same_elements);
   visit.optional("why", tensor.why);
-  if (visit.json.contains("compared")) each_member(tensor.values.emplace(), visit);
+  if (visit.json.contains("compared")) for_each_member(tensor.values.emplace(), visit);
   const auto error = visit.json.find("error");
   if (error == visit.json.end()) return;
   tensor.error = error_from_json(*error);
@@ -160,7 +160,7 @@ Result<VerifyReport> verify_from_json(std::string_view text) {
   SHW_TRY(const Json json, parse_answer(text, "verify", kMostValues, kKeys));
   VerifyReport report;
   MemberReader reader{json};
-  each_member(report, reader);
+  for_each_member(report, reader);
   if (reader.failed != nullptr) return unreadable_member(reader.failed);
   return report;
 }

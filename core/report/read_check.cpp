@@ -55,7 +55,7 @@ struct KeyList {
 std::vector<std::string_view> known_keys() {
   KeyList list;
   const CheckReport none;
-  each_member(none, list);
+  for_each_member(none, list);
   return list.keys;
 }
 
@@ -163,7 +163,7 @@ Result<CheckReport> check_from_json(std::string_view text, std::size_t most) {
   SHW_TRY(const Json json, parse_answer(text, "check", most, keys));
   CheckReport report;
   MemberReader reader{json};
-  each_member(report, reader);
+  for_each_member(report, reader);
   report.lacks_diagnoses = true;
   if (reader.failed != nullptr) return unreadable_member(reader.failed);
   return report;

@@ -69,7 +69,7 @@ std::string statistics_caveat(const TensorStatistics& tensor) {
   return text;
 }
 
-std::vector<std::size_t> gravest_first(std::span<const TensorStatistics> tensors) {
+std::vector<std::size_t> order_by_anomaly(std::span<const TensorStatistics> tensors) {
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {

@@ -25,6 +25,6 @@ std::string statistics_caveat(const TensorStatistics& tensor);
 // 0: not whole, 1: NaN, 2: infinities, 3: mostly denormal, 4: nothing unusual.
 int anomaly_rank(const TensorStatistics& tensor);
 // Indices of the tensors, the most severe first.
-std::vector<std::size_t> gravest_first(std::span<const TensorStatistics> tensors);
+std::vector<std::size_t> order_by_anomaly(std::span<const TensorStatistics> tensors);
 
 }  // namespace shw

@@ -88,7 +88,7 @@ std::string shape_of(const Finding& finding, const std::string& key, std::size_t
 }
 
 std::string noun_of(const Checkpoint& checkpoint, const Finding& finding) {
-  if (rule_of(finding).subjects == SubjectsAre::kTensorsNotHere || finding.subjects.empty())
+  if (rule_of(finding).subjects == SubjectKind::kTensorsNotHere || finding.subjects.empty())
     return "tensor";
   const std::string& first = finding.subjects.front();
   if (checkpoint.find(first)) return "tensor";
@@ -110,7 +110,7 @@ struct SubjectRow {
 std::vector<SubjectRow> subject_rows(const Finding& finding, std::size_t shown) {
   std::vector<SubjectRow> rows;
   std::string saved, expected;
-  std::size_t shared = shared_path(std::span(finding.subjects).first(shown));
+  std::size_t shared = common_prefix_length_to_dot(std::span(finding.subjects).first(shown));
   for (std::size_t i = 0; i < shown; ++i) {
     SubjectRow row{finding.subjects[i], shape_of(finding, "saved", i),
                    shape_of(finding, "expected", i)};
@@ -224,7 +224,7 @@ void append_remedy(std::string& out, const Finding& finding, bool is_whole, std:
   out += "\n";
 }
 
-std::set<std::string_view> names_only(const Checkpoint& checkpoint) {
+std::set<std::string_view> index_only_fqns(const Checkpoint& checkpoint) {
   std::set<std::string_view> names;
   for (const UnclaimedStorageRecord& tensor : index_only_tensors(checkpoint))
     names.insert(tensor.fqn);
@@ -234,9 +234,9 @@ std::set<std::string_view> names_only(const Checkpoint& checkpoint) {
 // "1 file, 14 tensors": of tensors in a missing file only names may be known.
 std::string count_of_subjects(const Checkpoint& checkpoint, const Finding& finding) {
   std::uint64_t named = 0;
-  if (rule_of(finding).subjects == SubjectsAre::kFilesAndTheirTensors ||
+  if (rule_of(finding).subjects == SubjectKind::kFilesAndTheirTensors ||
       find_evidence<std::string>(finding, "unread_file") != nullptr) {
-    auto names = names_only(checkpoint);
+    auto names = index_only_fqns(checkpoint);
     for (const std::string& subject : finding.subjects) named += names.contains(subject);
   }
   std::string text = plural(finding.subjects.size() - named, noun_of(checkpoint, finding));

@@ -101,7 +101,7 @@ std::string statistics_to_text(std::span<const TensorStatistics> tensors, const 
   for (std::size_t c = 0; c < kStatisticsColumns; ++c) titles[c] = kStatisticsTitles[c];
   std::string text = inked(style, Ink::kQuiet, line_of(layout, "tensor", titles)) + "\n";
   constexpr Ink kInks[] = {Ink::kRed, Ink::kRed, Ink::kGold, Ink::kGold, Ink::kPlain};
-  for (std::size_t i : gravest_first(tensors)) {
+  for (std::size_t i : order_by_anomaly(tensors)) {
     const TensorStatistics& tensor = tensors[i];
     text += inked(style, kInks[anomaly_rank(tensor)],
                   line_of(layout, printable(tensor.fqn), cells[i])) +

@@ -22,7 +22,7 @@ std::string right_aligned(const std::string& text, std::size_t width) {
   return used < width ? std::string(width - used, ' ') + text : text;
 }
 
-std::size_t shared_path(std::span<const std::string> names) {
+std::size_t common_prefix_length_to_dot(std::span<const std::string> names) {
   if (names.size() < 2) return 0;
   std::size_t shared = names.front().size();
   for (const std::string& name : names) {

@@ -19,7 +19,7 @@ std::string padded(const std::string& text, std::size_t width);
 std::string right_aligned(const std::string& text, std::size_t width);
 // Length of the common prefix of all names, up to and including a dot; 0 if there is none. Lists
 // then print later names as "….tail".
-std::size_t shared_path(std::span<const std::string> names);
+std::size_t common_prefix_length_to_dot(std::span<const std::string> names);
 // Three significant digits: "1.23e-05".
 std::string short_number(double number);
 // Percentage as text: "0", "<0.1%", "12.5%", "all".

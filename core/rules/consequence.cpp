@@ -20,7 +20,7 @@ bool changes_shape(const Diagnosis& diagnosis, const Checkpoint& checkpoint) {
       diagnosis);
 }
 
-bool is_losing_elements(const Finding& finding) {
+bool has_element_loss(const Finding& finding) {
   if (rule_of(finding).outcome == RunOutcome::kLosesElements) return true;
   // Elements dropped by a lossless remedy (padding rows) had no content.
   if (finding.remedy) return !finding.remedy->lossless;
@@ -69,7 +69,7 @@ Consequence consequence_of(const Finding& finding, const Checkpoint& checkpoint)
   if (outcome == RunOutcome::kIsFilled) return Consequence::kDataLost;
   if (outcome == RunOutcome::kRunsForeignCode || finding.severity == Severity::kWarning)
     return Consequence::kHazard;
-  if (is_losing_elements(finding)) return Consequence::kDataLost;
+  if (has_element_loss(finding)) return Consequence::kDataLost;
   // Wrong chunks without a record stop a load, whatever the repair.
   if (finding.diagnoses.empty() || outcome == RunOutcome::kStops) {
     bool stops = outcome == RunOutcome::kStops ||

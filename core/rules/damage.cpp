@@ -47,7 +47,7 @@ std::set<std::string_view> absent_tensors(const Checkpoint& checkpoint,
     named.insert(tensor.fqn);
   for (const Finding& finding : findings) {
     if (!is_above_info(finding)) continue;
-    const bool not_here = rule_of(finding).subjects == SubjectsAre::kTensorsNotHere;
+    const bool not_here = rule_of(finding).subjects == SubjectKind::kTensorsNotHere;
     for (const std::string& subject : finding.subjects) {
       if ((not_here || named.contains(subject)) && !checkpoint.find(subject))
         absent.insert(subject);

@@ -10,9 +10,9 @@ namespace shw {
 namespace {
 
 bool is_cause(const Finding& finding) {
-  CauseOf cause_of = rule_of(finding).cause_of;
-  if (finding.severity != Severity::kError || cause_of == CauseOf::kNothing) return false;
-  return cause_of != CauseOf::kTilesAfterRepair || finding.remedy.has_value();
+  ExplainedSymptoms cause_of = rule_of(finding).cause_of;
+  if (finding.severity != Severity::kError || cause_of == ExplainedSymptoms::kNothing) return false;
+  return cause_of != ExplainedSymptoms::kTilesAfterRepair || finding.remedy.has_value();
 }
 
 using Causes = std::unordered_map<std::string_view, const Finding*>;  // by subject
@@ -23,7 +23,8 @@ bool is_symptom(const Finding& finding, const Causes& causes) {
   // An item of another tensor may have the right dtype.
   if (in != SymptomIn::kItems || finding.subjects.empty()) return false;
   auto cause = causes.find(finding.subjects.front());
-  return cause != causes.end() && rule_of(*cause->second).cause_of == CauseOf::kTilesAndItems;
+  return cause != causes.end() &&
+         rule_of(*cause->second).cause_of == ExplainedSymptoms::kTilesAndItems;
 }
 
 }  // namespace

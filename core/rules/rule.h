@@ -38,7 +38,7 @@ enum class RunOutcome : std::uint8_t {
 };
 
 // Symptoms on the same tensors that become infos after an error of this rule.
-enum class CauseOf : std::uint8_t { kNothing, kTiles, kTilesAfterRepair, kTilesAndItems };
+enum class ExplainedSymptoms : std::uint8_t { kNothing, kTiles, kTilesAfterRepair, kTilesAndItems };
 enum class SymptomIn : std::uint8_t { kNothing, kTiles, kItems };
 
 // Repairs that are unsafe after a finding above info.
@@ -59,7 +59,7 @@ enum class RepairedBy : std::uint8_t {
   kNewMetadata
 };
 
-enum class SubjectsAre : std::uint8_t { kAnything, kTensorsNotHere, kFilesAndTheirTensors };
+enum class SubjectKind : std::uint8_t { kAnything, kTensorsNotHere, kFilesAndTheirTensors };
 
 // Text next to the number of subjects; without it the consequence is used.
 struct RuleWords {
@@ -93,11 +93,11 @@ struct Rule {
   CoverageWords coverage = {};
   RuleHint hint = {};
   RunOutcome outcome = RunOutcome::kReadsWrong;
-  CauseOf cause_of = CauseOf::kNothing;
+  ExplainedSymptoms cause_of = ExplainedSymptoms::kNothing;
   SymptomIn symptom_in = SymptomIn::kNothing;
   Blocking blocks = Blocking::kNothing;
   RepairedBy repaired_by = RepairedBy::kNothing;
-  SubjectsAre subjects = SubjectsAre::kAnything;
+  SubjectKind subjects = SubjectKind::kAnything;
   bool leaves_undecided = false;    // something could not be examined
   bool damages_bytes = false;       // bytes differ from those written
   bool boxes_overlap = false;       // boxes in the evidence are claimed twice; otherwise unclaimed

@@ -138,7 +138,8 @@ std::optional<Finding> optimizer_of_other_model_finding(const Checkpoint& checkp
                                                         const AdjacentOptimizer& optimizer) {
   constexpr std::size_t kFewestMatrices = 3;
   const auto states = shapes_of(optimizer);
-  if (!states || cut_states(checkpoint, *states) || flat_states(checkpoint, *states))
+  if (!states || infer_sharded_states(checkpoint, *states) ||
+      infer_flat_states(checkpoint, *states))
     return std::nullopt;
   std::set<Extents> weights;
   std::size_t matrices_of_weights = 0;
@@ -304,7 +305,7 @@ std::optional<std::int64_t> steps_of_optimizer(const Checkpoint& opened) {
   for (TensorId tensor : opened.tensors()) {
     if (!opened.fqn(tensor).ends_with(".step") || volume(opened.shape(tensor)) != 1) continue;
     if (++read > kMostRead) break;
-    const auto values = floats_in_box(opened, tensor, whole(copy_of(opened.shape(tensor))));
+    const auto values = read_box_floats(opened, tensor, whole(copy_of(opened.shape(tensor))));
     if (!values || values->size() != 1 || !(values->front() >= 0 && values->front() < kMostExact))
       return std::nullopt;
     most = std::max(most.value_or(0), static_cast<std::int64_t>(values->front()));

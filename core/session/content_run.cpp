@@ -219,7 +219,7 @@ std::optional<TensorId> requested_tensor(const Snapshot& snapshot, const TileVal
 // Above this other tensors' statistics are dropped: 80 MB.
 constexpr std::size_t kMostTilesKept = 2'000'000;
 
-void keep_tile_values(Snapshot& s, std::shared_ptr<const verbs::TileValues> values) {
+void cache_tile_values(Snapshot& s, std::shared_ptr<const verbs::TileValues> values) {
   auto kept = s.tile_values == nullptr ? std::make_shared<TileValuesOf>()
                                        : std::make_shared<TileValuesOf>(*s.tile_values);
   TensorId tensor = values->tensor;
@@ -240,14 +240,14 @@ Result<Change> run_tile_values(const Snapshot& before, const Command& command, P
   auto values = std::make_shared<verbs::TileValues>(
       known != nullptr ? *known : verbs::unexamined_tiles(*before.checkpoint, *tensor));
   SHW_CHECK(verbs::read_further_tiles(*before.checkpoint, *values, progress));
-  return Change([values](Snapshot& s) { keep_tile_values(s, values); });
+  return Change([values](Snapshot& s) { cache_tile_values(s, values); });
 }
 
 Result<Change> run_tensor_numbers(const Snapshot& before, const Command&, Progress* progress) {
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
   SHW_TRY(auto counted, before.runs_over_ssh
                             ? verbs::numbers_over_ssh(*before.checkpoint, before.options, progress)
-                            : verbs::numbers_of_tensors(*before.checkpoint, progress));
+                            : verbs::compute_tensor_numbers(*before.checkpoint, progress));
   auto numbers = std::make_shared<const verbs::CheckpointNumbers>(std::move(counted));
   return Change([numbers](Snapshot& s) { s.numbers = numbers; });
 }
@@ -258,7 +258,7 @@ bool has_more_results(const Snapshot& snapshot, const Command& command) {
            (run->folder.empty() || run->folder == snapshot.run->asked);
   if (std::holds_alternative<RunNumbersCommand>(command))
     return snapshot.run != nullptr &&
-           verbs::steps_to_count(*snapshot.run, snapshot.run_numbers.get()) != 0;
+           verbs::count_uncounted_steps(*snapshot.run, snapshot.run_numbers.get()) != 0;
   if (const auto* asked = std::get_if<TileValuesCommand>(&command)) {
     auto tensor = requested_tensor(snapshot, *asked);
     const verbs::TileValues* known = tensor ? tile_values_of(snapshot, *tensor) : nullptr;

@@ -26,7 +26,7 @@ Result<Change> open_result(const Snapshot& before, RepairResult made, Progress* 
   }
   SHW_TRY(auto wrong, verbs::findings_of_result(opened, made.output, depth, progress));
   std::erase_if(wrong, verbs::is_filled_elements_finding);
-  SHW_TRY(auto certificate, verbs::certificate_of(made.output));
+  SHW_TRY(auto certificate, verbs::read_certificate_list(made.output));
   bool in_place = made.output == before.options.checkpoint;
   if (before.checkpoint->directory() != nullptr)
     in_place = in_place || made.output == before.checkpoint->directory()->name();

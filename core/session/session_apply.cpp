@@ -45,7 +45,7 @@ bool Session::State::apply_now(const Command& command) {
         if (const auto* wanted = std::get_if<FilterCommand>(&command)) filter = wanted->text;
         if (const auto* wanted = std::get_if<SortCommand>(&command)) sort = *wanted;
       }
-      want_list();
+      request_list();
       return true;
     }
     case Lane::kLook:

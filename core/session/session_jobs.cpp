@@ -227,7 +227,7 @@ bool Session::State::run_command(const Command& command, Progress* progress) {
   }
   publish(*change);
   // Filter terms like finding:* depend on the report.
-  if (row_of(command).lane == Lane::kJob) want_list();
+  if (row_of(command).lane == Lane::kJob) request_list();
   if (changes_verdict(command)) remember();
   // Work of a stopped repair is reported as soon as there is a plan.
   if (auto after = now(); after->plan != nullptr && after->target == nullptr)
@@ -283,7 +283,7 @@ void Session::State::run_concurrent_command(std::list<RunningJob>::iterator mine
     });
     goes_on = brought && !mine->progress->cancelled && has_more_results(*now(), command);
   }
-  if (checks && brought) want_list();
+  if (checks && brought) request_list();
   if (brought && changes_verdict(command)) remember();
   {
     std::lock_guard lock(mutex);

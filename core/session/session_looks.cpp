@@ -8,7 +8,7 @@
 
 namespace shw {
 
-void Session::State::want_list() {
+void Session::State::request_list() {
   {
     std::lock_guard lock(mutex);
     list_wanted = true;

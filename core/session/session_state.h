@@ -140,7 +140,7 @@ struct Session::State {
   // List and file contents (session_looks.cpp).
   void run_list();
   void run_inspections();
-  void want_list();
+  void request_list();
   void request_inspection(const Command& command);
   bool inspection_wanted() const;
 };

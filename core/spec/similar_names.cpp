@@ -124,7 +124,7 @@ class SimilarNames {
         }
       }
     }
-    take_most_frequent(changes, known, words_of(all_here), words_of(all_there));
+    match_by_frequent_changes(changes, known, words_of(all_here), words_of(all_there));
   }
 
   std::vector<std::optional<std::size_t>> take() && { return std::move(found_); }
@@ -186,10 +186,10 @@ class SimilarNames {
            shared + 2 >= std::max(change.here.size(), change.there.size());
   }
 
-  void take_most_frequent(const std::map<NameChange, Pairs>& changes,
-                          const std::set<NameChange>& known,
-                          const std::unordered_set<std::string>& here,
-                          const std::unordered_set<std::string>& there) {
+  void match_by_frequent_changes(const std::map<NameChange, Pairs>& changes,
+                                 const std::set<NameChange>& known,
+                                 const std::unordered_set<std::string>& here,
+                                 const std::unordered_set<std::string>& there) {
     std::vector<const std::pair<const NameChange, Pairs>*> order;
     for (const auto& change : changes) {
       if ((change.second.size() >= 2 || known.contains(change.first) ||

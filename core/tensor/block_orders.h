@@ -11,7 +11,7 @@ namespace shw {
 
 // True if each number below order.size() occurs once.
 template <class Order>
-bool names_each_once(const Order& order) {
+bool is_permutation_of_indices(const Order& order) {
   std::vector<bool> is_named(order.size(), false);
   for (const auto number : order) {
     const auto at = static_cast<std::size_t>(number);  // a negative one becomes too large
@@ -21,7 +21,7 @@ bool names_each_once(const Order& order) {
   return true;
 }
 
-// Requires names_each_once(): out[order[i]] = i.
+// Requires is_permutation_of_indices(): out[order[i]] = i.
 template <class Order>
 std::vector<std::int64_t> inverse_of(const Order& order) {
   std::vector<std::int64_t> out(order.size());

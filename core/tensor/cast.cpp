@@ -78,14 +78,15 @@ void to_float32(const float* in, std::byte* out, std::int64_t count) {
 // --- out-of-range checks
 
 template <NarrowFloat form>
-SHW_CPU_CLONES void note_floats(const float* in, std::uint8_t* out_of_range, std::int64_t count) {
+SHW_CPU_CLONES void mark_out_of_range_floats(const float* in, std::uint8_t* out_of_range,
+                                             std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i)
     out_of_range[i] |= static_cast<std::uint8_t>(is_out_of_range<form>(in[i]));
 }
 
 // Marks doubles that are at least half a step beyond the largest float.
-SHW_CPU_CLONES void note_doubles(const std::byte* in, std::uint8_t* out_of_range,
-                                 std::int64_t count) {
+SHW_CPU_CLONES void mark_out_of_range_doubles(const std::byte* in, std::uint8_t* out_of_range,
+                                              std::int64_t count) {
   constexpr std::uint64_t kFirst = 0x47EFFFFFF0000000u, kInfinity = 0x7FF0000000000000u;
   for (std::int64_t i = 0; i < count; ++i) {
     std::uint64_t bits;
@@ -105,8 +106,8 @@ struct CastFunctions {
 
 template <NarrowFloat form, class Code>
 CastFunctions access_to(void (*widen)(const std::byte*, float*, std::int64_t)) {
-  return {widen, narrow_to<form, Code>, note_floats<form>, from_narrow<form>(largest_code<form>()),
-          form.specials == NarrowSpecials::kIeee};
+  return {widen, narrow_to<form, Code>, mark_out_of_range_floats<form>,
+          from_narrow<form>(largest_code<form>()), form.specials == NarrowSpecials::kIeee};
 }
 
 CastFunctions access(Dtype dtype) {
@@ -193,7 +194,7 @@ void cast_row(Dtype from, const std::byte* source, std::int64_t source_stride, D
     reader.widen(in, values.data(), now);
     if (out_of_range != nullptr) {
       // Checked against float even if the target is float64: doubles also pass through float.
-      if (from == Dtype::kFloat64) note_doubles(in, out_of_range + done, now);
+      if (from == Dtype::kFloat64) mark_out_of_range_doubles(in, out_of_range + done, now);
       if (writer.note != nullptr) writer.note(values.data(), out_of_range + done, now);
     }
     writer.narrow(values.data(), target_stride == narrow ? out : beside.data(), now);

@@ -36,7 +36,7 @@ std::uint64_t sign_of_codes(Dtype dtype) {
 }
 
 // Fills the unused end of the block with zeros.
-void fill_rest(Numbers& numbers, std::size_t count) {
+void zero_unused_end(Numbers& numbers, std::size_t count) {
   std::fill(numbers.a.begin() + static_cast<std::ptrdiff_t>(count), numbers.a.end(), 0);
   std::fill(numbers.b.begin() + static_cast<std::ptrdiff_t>(count), numbers.b.end(), 0);
 }
@@ -206,8 +206,8 @@ void add_whole_numbers(Dtype dtype, const std::byte* a, const std::byte* b, std:
 }
 
 // `numbers` must come from a float dtype.
-void add_together(Dtype dtype, const std::byte* a, const std::byte* b, const Numbers& numbers,
-                  std::size_t count, ElementDifference& out) {
+void add_element_differences(Dtype dtype, const std::byte* a, const std::byte* b,
+                             const Numbers& numbers, std::size_t count, ElementDifference& out) {
   const std::size_t width = size_of(dtype);
   if (!float_form(dtype)) return add_whole_numbers(dtype, a, b, count, out);
   if (width == 8) add_floats<std::uint64_t>(dtype, a, b, numbers, count, out);
@@ -296,13 +296,13 @@ ElementDifference difference_of(Dtype dtype, const std::byte* a, const std::byte
     const std::byte *left = a + begin * width, *right = b + begin * width;
     const bool differs = std::memcmp(left, right, together * width) != 0;
     if (convert_all != nullptr && (differs || products != nullptr)) {
-      fill_rest(numbers, together);
+      zero_unused_end(numbers, together);
       convert_all(left, together, numbers.a.data());
       convert_all(right, together, numbers.b.data());
     }
     if (differs) {
       if (!out.first) out.first = begin + first_differing_element(left, right, width, together);
-      add_together(dtype, left, right, numbers, together, out);
+      add_element_differences(dtype, left, right, numbers, together, out);
     }
     if (convert_all != nullptr && products != nullptr) add_products(numbers, lanes);
   }
@@ -343,7 +343,7 @@ ElementProducts products_of(Dtype a_dtype, const std::byte* a, Dtype b_dtype, co
   Numbers numbers;
   for (std::size_t begin = 0; begin < count; begin += kTogether) {
     std::size_t together = std::min(kTogether, count - begin);
-    fill_rest(numbers, together);
+    zero_unused_end(numbers, together);
     a_numbers(a + begin * size_of(a_dtype), together, numbers.a.data());
     b_numbers(b + begin * size_of(b_dtype), together, numbers.b.data());
     add_products(numbers, lanes);

@@ -182,7 +182,7 @@ void add_run(Fingerprint& to, const std::byte* elements, std::size_t element_siz
              std::uint64_t first_index, std::uint64_t count) {
   assert(element_size == 1 || element_size == 2 || element_size == 4 || element_size == 8 ||
          element_size == 16);
-  const std::uint64_t each = words_of_element(element_size);
+  const std::uint64_t each = fingerprint_words_per_element(element_size);
   const std::size_t word_size = element_size / each;
   std::uint64_t first = first_index * each, words = count * each;
   if (first % kBlock != 0) {
@@ -304,7 +304,7 @@ class CacheBlockedTranspose {
     square.dims[0] = {rows, across.source, kRowBytes};
     square.dims[1] = {columns, row.source, static_cast<std::int64_t>(size_)};
     square.source = at;
-    each_canonical_pair(square, [&](const LayoutPair& pair) {
+    for_each_canonical_pair(square, [&](const LayoutPair& pair) {
       copy_elements(elements_, room_.data(), pair, size_);
     });
   }

@@ -48,7 +48,7 @@ std::string to_hex(const Fingerprint& fingerprint);
 std::optional<Fingerprint> fingerprint_of_hex(std::string_view text);
 
 // Words per element; the size must be 1, 2, 4, 8 or 16.
-SHW_HOST_DEVICE constexpr std::uint64_t words_of_element(std::size_t element_size) {
+SHW_HOST_DEVICE constexpr std::uint64_t fingerprint_words_per_element(std::size_t element_size) {
   return element_size <= 4 ? 1 : element_size / 4;
 }
 

@@ -12,7 +12,7 @@
 namespace shw {
 
 // Maximum dimensions of a canonical pair. Boxes that need more are processed in parts
-// (each_canonical_pair); no known checkpoint has one.
+// (for_each_canonical_pair); no known checkpoint has one.
 inline constexpr int kLayoutDims = 8;
 // Maximum dimensions before canonicalisation: torch allows 64.
 inline constexpr int kFoldDims = 64;
@@ -135,7 +135,7 @@ SHW_HOST_DEVICE constexpr LayoutPair innermost(const PairDims& pair, std::int64_
 // Calls visit(LayoutPair) once, or once per position of the outer dimensions if there are more than
 // kLayoutDims.
 template <class Visit>
-constexpr void each_canonical_pair(PairDims pair, Visit visit) {
+constexpr void for_each_canonical_pair(PairDims pair, Visit visit) {
   canonicalise(pair);
   std::int64_t parts = 1;
   for (int d = 0; d < pair.ndim - kLayoutDims; ++d) parts *= pair.dims[d].size;

@@ -178,7 +178,7 @@ void copy_strided(const StridedSource& source, const StridedTarget& target, Exte
     PairDim& dim = pair.dims[d];
     dim = dim.size == 1 ? PairDim{} : PairDim{dim.size, dim.source * item, dim.target * item};
   }
-  each_canonical_pair(pair, [&](const LayoutPair& part) {
+  for_each_canonical_pair(pair, [&](const LayoutPair& part) {
     copy_elements(source.bytes.data(), target.bytes.data(), part, item_size);
   });
 }

@@ -9,7 +9,7 @@ namespace shw {
 
 void add_box(Fingerprint& to, ExtentsView sizes, BytesView elements, std::size_t element_size,
              ExtentsView strides, std::int64_t first) {
-  each_canonical_pair(
+  for_each_canonical_pair(
       pair_of(sizes, byte_strides(sizes, element_size), 0, strides, first),
       [&](const LayoutPair& part) { add_strided(to, elements.data(), part, element_size); });
 }

@@ -31,7 +31,7 @@ struct Corners {
     }
   }
 
-  bool cancel_out() const {
+  bool all_weights_cancel() const {
     std::vector<std::uint32_t> order(weights.size());
     std::iota(order.begin(), order.end(), 0u);
     auto point = [&](std::uint32_t i) {
@@ -182,7 +182,7 @@ bool tiles_exactly(std::span<const Box> boxes, ExtentsView shape) {
   corners.points.reserve((kept.size() + 1) * (std::size_t{1} << cut.size()) * cut.size());
   for (const Box& box : kept) corners.add(box, cut, 1);
   corners.add(all, cut, -1);
-  return corners.cancel_out();
+  return corners.all_weights_cancel();
 }
 
 std::optional<std::vector<Box>> complement(std::span<const Box> boxes, ExtentsView shape,

@@ -58,7 +58,7 @@ Result<Extents> block_sizes_of(const TargetTensor& tensor, const PermuteBlocksSt
     return step_error(tensor.fqn, fmt::format("its blocks are {} rows together, and dim {} has {}",
                                               sum, dim, extent));
   }
-  if (step.order.size() != sizes.size() || !names_each_once(step.order))
+  if (step.order.size() != sizes.size() || !is_permutation_of_indices(step.order))
     return step_error(tensor.fqn, "\"order\" does not name every block once");
   return sizes;
 }
@@ -102,9 +102,9 @@ bool is_covered_by_tiles(const TargetTensor& tensor) {
 }  // namespace
 
 Status apply(TargetState& all, const PermuteDimsStep& step) {
-  return change_each(all, step.tensors, [&](TargetTensor& tensor) -> Status {
+  return change_matching_tensors(all, step.tensors, [&](TargetTensor& tensor) -> Status {
     std::size_t ndim = tensor.shape.size();
-    if (step.order.size() != ndim || !names_each_once(step.order))
+    if (step.order.size() != ndim || !is_permutation_of_indices(step.order))
       return step_error(tensor.fqn,
                         "\"order\" does not name every dim of " + to_text(tensor.shape) + " once");
     TargetTensor turned = metadata_copy_of(tensor);
@@ -118,7 +118,7 @@ Status apply(TargetState& all, const PermuteDimsStep& step) {
 }
 
 Status apply(TargetState& all, const PermuteBlocksStep& step) {
-  return change_each(all, step.tensors, [&](TargetTensor& tensor) -> Status {
+  return change_matching_tensors(all, step.tensors, [&](TargetTensor& tensor) -> Status {
     SHW_TRY(std::size_t dim, dim_of(tensor, step.dim));
     SHW_TRY(Extents sizes, block_sizes_of(tensor, step, dim));
     Extents begins(sizes.size(), 0);
@@ -256,7 +256,7 @@ Status apply(TargetState& all, const ConcatStep& step) {
 }
 
 Status apply(TargetState& all, const PadStep& step) {
-  return change_each(all, step.tensors, [&](TargetTensor& tensor) -> Status {
+  return change_matching_tensors(all, step.tensors, [&](TargetTensor& tensor) -> Status {
     std::size_t ndim = tensor.shape.size();
     if (step.before.size() != ndim || step.after.size() != ndim)
       return step_error(tensor.fqn, "\"before\" and \"after\" need a number for every dim of " +
@@ -285,7 +285,7 @@ Status apply(TargetState& all, const PadStep& step) {
 }
 
 Status apply(TargetState& all, const TrimStep& step) {
-  return change_each(all, step.tensors, [&](TargetTensor& tensor) -> Status {
+  return change_matching_tensors(all, step.tensors, [&](TargetTensor& tensor) -> Status {
     SHW_CHECK(check_boxes(tensor, {step.keep}));
     TargetTensor kept = metadata_copy_of(tensor);
     kept.shape = step.keep.sizes;
@@ -301,7 +301,7 @@ Status apply(TargetState& all, const TrimStep& step) {
 }
 
 Status apply(TargetState& all, const RetileStep& step) {
-  return change_each(all, step.tensors, [&](TargetTensor& tensor) -> Status {
+  return change_matching_tensors(all, step.tensors, [&](TargetTensor& tensor) -> Status {
     std::vector<Box> boxes;
     for (const TargetChunk& tile : step.tiles) boxes.push_back(tile.box);
     SHW_CHECK(check_boxes(tensor, boxes));

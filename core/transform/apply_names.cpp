@@ -59,7 +59,7 @@ VisitedEntries visit_all_entries(TargetState& all) {
 VisitedEntries visit_entries_with_name(TargetState& all, const std::string& name) {
   const EntryNames& names = entry_names_of(all);
   // If names occur twice, visit all entries: check_names_differ() refuses them only after a step.
-  if (!names.all_differ()) return visit_all_entries(all);
+  if (!names.has_unique_names()) return visit_all_entries(all);
   VisitedEntries looked;
   if (auto tensor = names.find(NamedKind::kTensor, name)) looked.tensors = {*tensor};
   if (auto object = names.find(NamedKind::kObject, name)) looked.objects = {*object};

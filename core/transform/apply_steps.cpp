@@ -22,7 +22,7 @@ bool has_nameless(const Checkpoint& source) {
 // Refuses duplicate names: a loader would see only one of the entries.
 Status check_names_differ(TargetState& all, bool may_be_empty) {
   const EntryNames& known = entry_names_of(all);
-  if (known.all_differ() && (may_be_empty || !known.has(""))) return {};
+  if (known.has_unique_names() && (may_be_empty || !known.has(""))) return {};
   sort_and_remove_dropped(all);  // so that the error names the right entry
   std::set<std::string_view> names;
   auto is_new = [&](const std::string& fqn) -> Status {

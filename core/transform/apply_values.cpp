@@ -123,7 +123,7 @@ Status add_loss(TargetTensor& tensor, const std::vector<Box>& boxes, const std::
   if (boxes.empty()) return {};
   std::size_t looks = 20'000'000;
   Loss& loss = tensor.loss;
-  join_fill(loss, Loss{{}, fill, fill_from, fill_checkpoint}, loss.boxes.empty());
+  merge_fill_source(loss, Loss{{}, fill, fill_from, fill_checkpoint}, loss.boxes.empty());
   if (!add_all_disjoint(loss.boxes, boxes, looks)) loss.boxes = {whole(tensor.shape)};
   return {};
 }
@@ -215,8 +215,8 @@ Result<std::uint32_t> input_named(const TargetState& all, const std::string& pat
 }  // namespace
 
 Status apply(TargetState& all, const CastStep& step) {
-  return change_each(all, step.tensors,
-                     [&](TargetTensor& tensor) { return cast_tensor(tensor, step.dtype); });
+  return change_matching_tensors(
+      all, step.tensors, [&](TargetTensor& tensor) { return cast_tensor(tensor, step.dtype); });
 }
 
 void resolve_missing(const Checkpoint& source, std::vector<Step>& steps) {
@@ -238,7 +238,7 @@ void resolve_missing(const Checkpoint& source, std::vector<Step>& steps) {
 }
 
 Status apply(TargetState& all, const FillStep& step) {
-  return change_each(all, step.tensors, [&](TargetTensor& tensor) -> Status {
+  return change_matching_tensors(all, step.tensors, [&](TargetTensor& tensor) -> Status {
     std::vector<Box> boxes;
     if (step.boxes) {
       SHW_CHECK(check_boxes(tensor, *step.boxes));
@@ -262,7 +262,7 @@ Status apply(TargetState& all, const FillStep& step) {
 }
 
 Status apply(TargetState& all, const MaskStep& step) {
-  return change_each(all, step.tensors, [&](TargetTensor& tensor) -> Status {
+  return change_matching_tensors(all, step.tensors, [&](TargetTensor& tensor) -> Status {
     SHW_CHECK(check_boxes(tensor, step.boxes));
     SHW_TRY(std::vector<Box> boxes, disjoint(tensor, step.boxes));
     clear_boxes(tensor, boxes);
@@ -361,7 +361,7 @@ Status apply(TargetState& all, const DequantiseStep& step) {
 }
 
 Status apply(TargetState& all, const RestoreStep& step) {
-  return change_each(all, {step.tensor}, [&](TargetTensor& tensor) -> Status {
+  return change_matching_tensors(all, {step.tensor}, [&](TargetTensor& tensor) -> Status {
     Box box{step.at, step.payload.sizes};
     SHW_CHECK(check_boxes(tensor, {box}));
     if (!can_cast(step.dtype, tensor.dtype))

@@ -28,7 +28,7 @@ class EntryNames {
   // The first entry with the name.
   std::optional<std::size_t> find(NamedKind kind, const std::string& name) const;
   bool has(const std::string& name) const { return by_name_.contains(name); }
-  bool all_differ() const { return twice_ == 0; }
+  bool has_unique_names() const { return twice_ == 0; }
 
   void mark_removed(NamedKind kind, std::size_t index, ReplacementRange instead);
   bool any_removed(NamedKind kind) const { return !gone(kind).empty(); }

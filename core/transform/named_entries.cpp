@@ -164,7 +164,7 @@ Result<TargetTensor> copy_of_entry(const TargetState& all, std::size_t entry) {
 void put_entry(TargetState& all, std::size_t entry, TargetTensor tensor) {
   std::string& fqn = all.tensors[entry].fqn;
   // Only a renamed tensor changes shared state, so others may be put from many threads
-  // (change_each).
+  // (change_matching_tensors).
   if (fqn != tensor.fqn) {
     EntryNames& names = entry_names_of(all);
     names.forget(NamedKind::kTensor, fqn, entry);
@@ -212,8 +212,8 @@ void remove_object(TargetState& all, std::size_t object) {
   all.objects[object] = {};
 }
 
-Status change_each(TargetState& all, const Patterns& patterns,
-                   const std::function<Status(TargetTensor&)>& change) {
+Status change_matching_tensors(TargetState& all, const Patterns& patterns,
+                               const std::function<Status(TargetTensor&)>& change) {
   SHW_TRY(auto entries, entries_named(all, patterns));
   return parallel_for(entries.size(), [&](std::size_t i) -> Status {
     SHW_TRY(TargetTensor tensor, copy_of_entry(all, entries[i]));

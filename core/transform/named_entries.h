@@ -32,8 +32,8 @@ void remove_entry(TargetState& all, std::size_t entry, std::vector<TargetEntry> 
 void remove_object(TargetState& all, std::size_t object);
 // Applies `change` to every matching tensor, in parallel. Returns the error of the first tensor
 // that fails.
-Status change_each(TargetState& all, const Patterns& patterns,
-                   const std::function<Status(TargetTensor&)>& change);
+Status change_matching_tensors(TargetState& all, const Patterns& patterns,
+                               const std::function<Status(TargetTensor&)>& change);
 
 // A dim that may count from the end. kUsage if it is out of range.
 Result<std::size_t> dim_of(const TargetTensor& tensor, std::int64_t dim);

@@ -134,7 +134,7 @@ Status PartReader::read(const Part& part, const Box& box, Bytes& to, std::uint8_
   const Extents target = byte_strides(box.sizes, element);
   if (strides != target) {
     Bytes out(static_cast<std::size_t>(count) * element);
-    each_canonical_pair(pair_of(box.sizes, strides, 0, target, 0), [&](const LayoutPair& pair) {
+    for_each_canonical_pair(pair_of(box.sizes, strides, 0, target, 0), [&](const LayoutPair& pair) {
       copy_elements(to.data(), out.data(), pair, element);
     });
     to = std::move(out);

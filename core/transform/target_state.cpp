@@ -282,7 +282,7 @@ void append_mapped(const TargetTensor& tensor, std::span<const BoxMapping> moves
   into.is_cast = into.is_cast || tensor.is_cast;
   into.requires_grad = into.requires_grad || tensor.requires_grad;
   if (into.loss.boxes.size() == lost_before) return;
-  join_fill(into.loss, tensor.loss, lost_before == 0);
+  merge_fill_source(into.loss, tensor.loss, lost_before == 0);
 }
 
 std::vector<Part> parts_of_tile(const TargetTensor& tensor, const Box& tile) {

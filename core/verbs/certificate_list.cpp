@@ -79,7 +79,7 @@ CertificateList list_of(const Certificate& certificate, const std::string& path)
   return list;
 }
 
-Result<CertificateList> certificate_of(const std::string& folder) {
+Result<CertificateList> read_certificate_list(const std::string& folder) {
   std::string path = folder + "/" + kCertificateFile;
   SHW_TRY(auto source, open_file(path, path));
   SHW_TRY(Bytes bytes, read_whole(*source));

@@ -43,6 +43,6 @@ struct CertificateList {
 
 CertificateList list_of(const Certificate& certificate, const std::string& path);
 // Reads the certificate of a repaired folder.
-Result<CertificateList> certificate_of(const std::string& folder);
+Result<CertificateList> read_certificate_list(const std::string& folder);
 
 }  // namespace shw::verbs

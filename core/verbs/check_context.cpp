@@ -104,8 +104,8 @@ Status judge(CheckRequest& asked, const Opened& opened, bool data, Progress* pro
   return {};
 }
 
-bool fails_check(const CheckReport& report, const CheckRequest& asked,
-                 std::optional<Severity> from) {
+bool must_fail_check(const CheckReport& report, const CheckRequest& asked,
+                     std::optional<Severity> from) {
   bool broken =
       std::any_of(asked.policies.begin(), asked.policies.end(),
                   [](const PolicyAnswer& one) { return one.verdict == PolicyVerdict::kBroken; });

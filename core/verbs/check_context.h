@@ -37,8 +37,8 @@ Result<std::vector<std::string>> policies_from_text(std::string_view text,
 
 // True if the run must fail: a new finding at or above `from`, or a broken
 // policy.
-bool fails_check(const CheckReport& report, const CheckRequest& asked,
-                 std::optional<Severity> from);
+bool must_fail_check(const CheckReport& report, const CheckRequest& asked,
+                     std::optional<Severity> from);
 // True if a policy is undecided or something was not examined: baseline and severity threshold do
 // not change that.
 bool is_open(const CheckReport& report, const CheckRequest& asked);

@@ -45,35 +45,35 @@ std::string patterns_text(const std::vector<std::string>& names, const Pattern& 
   return short_list_text(patterns, kMostPatterns);
 }
 
-std::string reason_text(WhyLeftOut why, const std::string& program) {
+std::string reason_text(LeftOutReason why, const std::string& program) {
   switch (why) {
-    case WhyLeftOut::kNoPlace:
+    case LeftOutReason::kNoPlace:
       return program + " does not store them";
-    case WhyLeftOut::kByOption:
+    case LeftOutReason::kByOption:
       return "--leave-out names them";
-    case WhyLeftOut::kNoWeight:
+    case LeftOutReason::kNoWeight:
       return "no weight has their name";
-    case WhyLeftOut::kOtherShape:
+    case LeftOutReason::kOtherShape:
       return "their weights have other shapes";
-    case WhyLeftOut::kNotElementwise:
+    case LeftOutReason::kNotElementwise:
       return "they do not have a number per element of their weights";
-    case WhyLeftOut::kSecond:
+    case LeftOutReason::kSecond:
       return "their weights have another one, which is converted";
-    case WhyLeftOut::kNoWeightThere:
+    case LeftOutReason::kNoWeightThere:
       return "their weights are left out";
-    case WhyLeftOut::kIncomplete:
+    case LeftOutReason::kIncomplete:
       return "weights that theirs are joined with have none";
   }
   return {};
 }
 
 // True where the name of each state matters, and not only its kind.
-bool depends_on_name(WhyLeftOut why) {
-  return why != WhyLeftOut::kNoPlace && why != WhyLeftOut::kByOption;
+bool depends_on_name(LeftOutReason why) {
+  return why != LeftOutReason::kNoPlace && why != LeftOutReason::kByOption;
 }
 
 void add_states(const MappedSteps& mapped, std::vector<std::string>& notes) {
-  std::map<std::pair<std::string, WhyLeftOut>, std::vector<std::string>> kinds;
+  std::map<std::pair<std::string, LeftOutReason>, std::vector<std::string>> kinds;
   for (const LeftOutState& state : mapped.left_out_states) {
     // The steps of converted states are written anew, which has a note of its own.
     if (state.kind == "step" && !mapped.states.empty()) continue;

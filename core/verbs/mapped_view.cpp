@@ -108,7 +108,7 @@ Status check_norms(const Checkpoint& checkpoint, const MappedByOptions& made) {
       centred->second != 0)
     return {};
   for (TensorId tensor : checkpoint.tensors()) {
-    if (!is_shifted_with_norms(checkpoint.fqn(tensor)) ||
+    if (!is_norm_weight_or_master(checkpoint.fqn(tensor)) ||
         is_rounded_in_computing(checkpoint, tensor))
       continue;
     return fail(ErrorKind::kUnsupported,

@@ -135,7 +135,7 @@ Result<ResumeResult> resume_existing_folder(Store& store, const std::string& fol
   for (const char* path : {kOwnerFile, kJournalFile}) {
     if (directory->stat(path).kind == EntryKind::kFile) SHW_CHECK(files->remove(path));
   }
-  SHW_TRY(RepairResult result, finished_repair(*directory));
+  SHW_TRY(RepairResult result, read_finished_repair(*directory));
   return ResumeResult{std::move(result), true};
 }
 

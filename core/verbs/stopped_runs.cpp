@@ -111,7 +111,7 @@ std::optional<StoppedRun> describe(const Store& store, const OpenCheckpoint& ope
 std::optional<StoppedRun> describe_in_place(const Store& store, const OpenCheckpoint& open,
                                             const std::string& path) {
   const auto& directory = open.checkpoint->directory();
-  if (directory == nullptr || is_one_file(*directory) || parse_computed_suffix(path))
+  if (directory == nullptr || is_single_file_directory(*directory) || parse_computed_suffix(path))
     return std::nullopt;
   auto state = in_place_state(*directory);
   if (!state || (*state != InPlace::kBegun && *state != InPlace::kReplaced)) return std::nullopt;

@@ -25,7 +25,8 @@ namespace {
 constexpr int kWorstAnswer = 2;
 
 // The words of `check` or `plan` of every byte.
-std::vector<std::string> words_of_findings(const char* verb, const VerbOptions& options) {
+std::vector<std::string> arguments_of_findings_command(const char* verb,
+                                                       const VerbOptions& options) {
   std::vector<std::string> words = {verb, options.checkpoint, "--data", "--json"};
   const auto add = [&](const char* option, const std::string& value) {
     if (!value.empty()) words.insert(words.end(), {option, value});
@@ -68,7 +69,7 @@ bool are_hashes(std::string_view text) {
 }
 
 // The error for remote output that is not an answer: the program could not run or was killed.
-tl::unexpected<Error> without_answer(const RemotePlace& place, const RemoteAnswer& answer) {
+tl::unexpected<Error> no_answer_error(const RemotePlace& place, const RemoteAnswer& answer) {
   return fail(ErrorKind::kIo,
               "shardwright over there ended with exit code " + std::to_string(answer.code) +
                   (answer.message.empty() ? "" : ": " + answer.message),
@@ -112,7 +113,7 @@ struct NumbersFilter {
 };
 
 template <class T>
-Result<T> named_after(Result<T> read, const std::string& path) {
+Result<T> with_path_in_error(Result<T> read, const std::string& path) {
   if (!read && read.error().place.file.empty()) read.error().place.file = without_secrets(path);
   return read;
 }
@@ -147,8 +148,8 @@ Result<CheckpointNumbers> numbers_over_ssh(const Checkpoint& checkpoint, const V
   SHW_TRY(const RemotePlace place, parse_remote(options.checkpoint));
   const std::vector<std::string> words = {"stats", options.checkpoint, "--json"};
   SHW_TRY(const RemoteAnswer answer, run_shardwright(words, place, progress));
-  if (answer.out.empty()) return without_answer(place, answer);
-  SHW_CHECK(named_after(check_answer(answer.out, "stats"), options.checkpoint));
+  if (answer.out.empty()) return no_answer_error(place, answer);
+  SHW_CHECK(with_path_in_error(check_answer(answer.out, "stats"), options.checkpoint));
   NumbersFilter filter{checkpoint.tensor_count() * kMostValuesOfTensor + kMostOtherValues};
   const auto json = parse_json<nlohmann::json>(answer.out, std::ref(filter)).tree;
   if (filter.count > filter.most)
@@ -156,7 +157,7 @@ Result<CheckpointNumbers> numbers_over_ssh(const Checkpoint& checkpoint, const V
                 {place.shown});
   if (answer.code > kWorstAnswer || !json.is_object() || !json.contains("tensors") ||
       !json["tensors"].is_object())
-    return without_answer(place, answer);
+    return no_answer_error(place, answer);
   CheckpointNumbers numbers;
   numbers.tensors.resize(checkpoint.tensor_count());
   std::unordered_map<std::string, std::size_t> tensors_of_name;
@@ -199,8 +200,8 @@ Result<CheckReport> check_over_ssh(const VerbOptions& options, const CheckReport
                                    Progress* progress) {
   SHW_TRY(const RemotePlace place, parse_remote(options.checkpoint));
   SHW_TRY(const RemoteAnswer answer,
-          run_shardwright(words_of_findings("check", options), place, progress));
-  if (answer.out.empty()) return without_answer(place, answer);
+          run_shardwright(arguments_of_findings_command("check", options), place, progress));
+  if (answer.out.empty()) return no_answer_error(place, answer);
   auto report = check_from_json(answer.out);
   if (!report && report.error().place.file.empty()) report.error().place.file = place.shown;
   if (report && before != nullptr) adopt_plan_inputs(*before, *report);
@@ -214,7 +215,7 @@ Result<std::string> json_over_ssh(std::span<const std::string> words, const std:
                                   Progress* progress) {
   SHW_TRY(const RemotePlace place, parse_remote(path));
   SHW_TRY(RemoteAnswer answer, run_shardwright(words, place, progress));
-  if (answer.out.empty()) return without_answer(place, answer);
+  if (answer.out.empty()) return no_answer_error(place, answer);
   return std::move(answer.out);
 }
 
@@ -225,30 +226,30 @@ Result<Plan> plan_over_ssh(const Opened& opened, const VerbOptions& options, Pro
     return fail(ErrorKind::kUsage, "a plan that fills from a checkpoint is not made over there",
                 {without_secrets(options.checkpoint)},
                 "Plan it here, or run `shardwright plan` over there.");
-  SHW_TRY(const std::string text,
-          json_over_ssh(words_of_findings("plan", options), options.checkpoint, progress));
-  SHW_CHECK(named_after(check_answer(text, "plan"), options.checkpoint));
-  return named_after(read_plan_text(opened, text), options.checkpoint);
+  SHW_TRY(const std::string text, json_over_ssh(arguments_of_findings_command("plan", options),
+                                                options.checkpoint, progress));
+  SHW_CHECK(with_path_in_error(check_answer(text, "plan"), options.checkpoint));
+  return with_path_in_error(read_plan_text(opened, text), options.checkpoint);
 }
 
 Result<VerifyReport> verify_over_ssh(const std::string& path, Progress* progress) {
   const std::vector<std::string> words = {"verify", path, "--json"};
   SHW_TRY(const std::string text, json_over_ssh(words, path, progress));
-  return named_after(verify_from_json(text), path);
+  return with_path_in_error(verify_from_json(text), path);
 }
 
 Result<CheckpointDifference> diff_over_ssh(const std::string& a, const std::string& b,
                                            Progress* progress) {
   const std::vector<std::string> words = {"diff", a, b, "--data", "--json"};
   SHW_TRY(const std::string text, json_over_ssh(words, a, progress));
-  return named_after(difference_from_json(text), a);
+  return with_path_in_error(difference_from_json(text), a);
 }
 
 Result<std::string> hash_over_ssh(const VerbOptions& options, Progress* progress) {
   SHW_TRY(const RemotePlace place, parse_remote(options.checkpoint));
   const std::vector<std::string> words = {"hash", options.checkpoint};
   SHW_TRY(RemoteAnswer answer, run_shardwright(words, place, progress));
-  if (answer.out.empty() || answer.code > kWorstAnswer) return without_answer(place, answer);
+  if (answer.out.empty() || answer.code > kWorstAnswer) return no_answer_error(place, answer);
   if (!are_hashes(answer.out))
     return fail(ErrorKind::kUnsupported, "is not an answer of `hash`", {place.shown});
   return std::move(answer.out);

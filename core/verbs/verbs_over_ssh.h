@@ -34,7 +34,7 @@ Result<VerifyReport> verify_over_ssh(const std::string& path, Progress* progress
 // The difference of every value of two checkpoints of one machine.
 Result<CheckpointDifference> diff_over_ssh(const std::string& a, const std::string& b,
                                            Progress* progress = nullptr);
-// numbers_of_tensors() of the open checkpoint.
+// compute_tensor_numbers() of the open checkpoint.
 Result<CheckpointNumbers> numbers_over_ssh(const Checkpoint& checkpoint, const VerbOptions& options,
                                            Progress* progress = nullptr);
 // The text of hash().

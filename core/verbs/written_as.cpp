@@ -49,7 +49,7 @@ std::string suffix_of_result(const std::string& opened_as, const std::string& to
   return "-" + to;
 }
 
-Result<std::vector<std::string>> warnings_of_inputs(const std::string& opened_as,
+Result<std::vector<std::string>> check_other_inputs(const std::string& opened_as,
                                                     std::optional<Depth> depth,
                                                     Progress* progress) {
   std::vector<std::string> warnings;
@@ -99,7 +99,7 @@ Result<WriteAsPlan> plan_to_write_as(const Opened& opened, const std::string& op
   }
   SHW_TRY(const auto wrong, findings_to_repair_first(opened, depth, progress));
   SHW_CHECK(refuse_broken(wrong, opened_as));
-  SHW_TRY(out.notes, warnings_of_inputs(opened_as, depth, progress));
+  SHW_TRY(out.notes, check_other_inputs(opened_as, depth, progress));
   SHW_TRY(ConvertPlan made, needs_map(said, {}) ? plan_mapped(opened, said, {})
                                                 : plan_of_convert(opened, said, progress));
   std::ranges::move(made.notes, std::back_inserter(out.notes));

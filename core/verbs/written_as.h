@@ -25,7 +25,7 @@ Status refuse_broken(const std::vector<Finding>& findings, const std::string& ch
 
 // Findings above info in the further inputs of a computed checkpoint, as "RULE  PATH: CAUSE".
 // Findings that are errors are refused. Adapters are checked at every byte unless `depth` is given.
-Result<std::vector<std::string>> warnings_of_inputs(const std::string& opened_as,
+Result<std::vector<std::string>> check_other_inputs(const std::string& opened_as,
                                                     std::optional<Depth> depth, Progress* progress);
 
 struct OutputForm {

@@ -18,10 +18,10 @@ class FaultyFile final : public OutputFile {
     SHW_CHECK(ask(decide_, "write", path_));
     return inner_->write_at(offset, bytes);
   }
-  Result<bool> share_at(std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
-                        std::uint64_t length) override {
+  Result<bool> reflink_at(std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
+                          std::uint64_t length) override {
     SHW_CHECK(ask(decide_, "share", path_));
-    return inner_->share_at(offset, source, begin, length);
+    return inner_->reflink_at(offset, source, begin, length);
   }
   Status sync() override {
     SHW_CHECK(ask(decide_, "sync", path_));
@@ -86,10 +86,10 @@ class FaultyFolder final : public WritableDirectory {
     SHW_TRY(auto file, inner_->create_scratch());
     return std::make_shared<FaultyScratch>(std::move(file), path, decide_, reads_);
   }
-  Result<bool> copy_past(const std::string& source_path, const std::string& relative,
-                         const ExtentVisitor* passing, Progress* progress) override {
+  Result<bool> copy_file_durably(const std::string& source_path, const std::string& relative,
+                                 const ExtentVisitor* passing, Progress* progress) override {
     SHW_CHECK(ask(decide_, "copy", relative));
-    return inner_->copy_past(source_path, relative, passing, progress);
+    return inner_->copy_file_durably(source_path, relative, passing, progress);
   }
   Status rename(const std::string& from, const std::string& to) override {
     SHW_CHECK(ask(decide_, "rename", to));
@@ -122,8 +122,8 @@ Result<std::string> ForwardingStore::resolved(const std::string& path) const {
 Result<std::uint64_t> ForwardingStore::free_bytes(const std::string& path) const {
   return inner_.free_bytes(path);
 }
-bool ForwardingStore::can_share(const std::string& folder, const ByteSource& source) const {
-  return inner_.can_share(folder, source);
+bool ForwardingStore::can_reflink(const std::string& folder, const ByteSource& source) const {
+  return inner_.can_reflink(folder, source);
 }
 std::vector<std::string> ForwardingStore::names(const std::string& folder) const {
   return inner_.names(folder);

@@ -37,7 +37,7 @@ class MemoryFile final : public OutputFile {
     written += part.size();
     return {};
   }
-  Result<bool> share_at(std::uint64_t, const ByteSource&, std::uint64_t, std::uint64_t) override {
+  Result<bool> reflink_at(std::uint64_t, const ByteSource&, std::uint64_t, std::uint64_t) override {
     return false;
   }
   Status sync() override { return {}; }

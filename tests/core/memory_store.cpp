@@ -159,8 +159,8 @@ class StoredFile final : public OutputFile {
     node_->changed = ++tree_->changes;
     return {};
   }
-  Result<bool> share_at(std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
-                        std::uint64_t length) override {
+  Result<bool> reflink_at(std::uint64_t offset, const ByteSource& source, std::uint64_t begin,
+                          std::uint64_t length) override {
     {
       std::lock_guard lock(tree_->guard);
       // The constraints of real file systems.
@@ -249,8 +249,8 @@ class StoredWritable final : public WritableDirectory {
   Result<std::shared_ptr<ScratchFile>> create_scratch() override {
     return std::make_shared<StoredScratch>(tree_, path_ + "/(decoded)");
   }
-  Result<bool> copy_past(const std::string& source_path, const std::string& relative,
-                         const ExtentVisitor* passing, Progress* progress) override {
+  Result<bool> copy_file_durably(const std::string& source_path, const std::string& relative,
+                                 const ExtentVisitor* passing, Progress* progress) override {
     if (is_cancelled(progress)) return cancelled_error();
     std::lock_guard lock(tree_->guard);
     NodePtr source = below(tree_->root, source_path);
@@ -390,7 +390,7 @@ Result<std::uint64_t> MemoryStore::free_bytes(const std::string&) const {
   return std::uint64_t{1} << 40;
 }
 
-bool MemoryStore::can_share(const std::string&, const ByteSource& source) const {
+bool MemoryStore::can_reflink(const std::string&, const ByteSource& source) const {
   std::lock_guard lock(tree_->guard);
   return tree_->shares && source.size() >= kShareBlock;
 }

@@ -38,7 +38,7 @@ class MemoryStore final : public Store {
   bool exists(const std::string& path) const override;
   Result<std::string> resolved(const std::string& path) const override;
   Result<std::uint64_t> free_bytes(const std::string& path) const override;
-  bool can_share(const std::string& folder, const ByteSource& source) const override;
+  bool can_reflink(const std::string& folder, const ByteSource& source) const override;
   std::vector<std::string> names(const std::string& folder) const override;
   Result<std::shared_ptr<const Directory>> read_folder(const std::string& path) const override;
   Result<std::unique_ptr<WritableDirectory>> make_folder(const std::string& path) override;

@@ -22,8 +22,9 @@ void check_cast(Dtype from, Dtype to, const std::vector<std::byte>& codes,
     job.op = ElementOp::kScale;
     job.factor = *factor;
   }
-  each_canonical_pair(pair_of(Extents{count}, Extents{size_of(from)}, 0, Extents{size_of(to)}, 0),
-                      [&](const LayoutPair& pair) { job.layouts = pair; });
+  for_each_canonical_pair(
+      pair_of(Extents{count}, Extents{size_of(from)}, 0, Extents{size_of(to)}, 0),
+      [&](const LayoutPair& pair) { job.layouts = pair; });
   std::vector<std::byte> wanted(static_cast<std::size_t>(count) * size_of(to)), made = wanted;
   REQUIRE(cpu_executor()->run({codes, std::span(&job, 1), {}, wanted}).has_value());
   REQUIRE(RigExecutor().run({codes, std::span(&job, 1), {}, made}).has_value());

@@ -145,17 +145,19 @@ inline void add_job(SlabCase& slab, SlabDice& dice, std::int64_t most) {
   if (job.op != ElementOp::kConstant)
     slab.in.resize(static_cast<std::size_t>(in_at + source.reach));
   slab.out.resize(static_cast<std::size_t>(out_at + target.reach));
-  each_canonical_pair(pair_of(sizes, source.strides, in_at + source.first, target.strides, out_at),
-                      [&](const LayoutPair& pair) {
-                        job.layouts = pair;
-                        slab.tiles.push_back(job);
-                      });
+  for_each_canonical_pair(
+      pair_of(sizes, source.strides, in_at + source.first, target.strides, out_at),
+      [&](const LayoutPair& pair) {
+        job.layouts = pair;
+        slab.tiles.push_back(job);
+      });
   const std::int64_t first = dice.one_in(2) ? dice.pick(0, 1 << 20) * 64 : dice.pick(0, 1 << 30);
-  each_canonical_pair(pair_of(sizes, source.strides, in_at + source.first, index.strides, first),
-                      [&](const LayoutPair& pair) {
-                        job.layouts = pair;
-                        slab.elements.push_back(job);
-                      });
+  for_each_canonical_pair(
+      pair_of(sizes, source.strides, in_at + source.first, index.strides, first),
+      [&](const LayoutPair& pair) {
+        job.layouts = pair;
+        slab.elements.push_back(job);
+      });
 }
 
 // Random bits are rarely special values, so some words consist of values that are hard to cast.

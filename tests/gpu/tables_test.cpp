@@ -29,8 +29,8 @@ TEST_CASE("fifty thousand small tiles are one launch") {
   for (std::int64_t i = 0; i < 50000; ++i) {
     TileJob job;
     job.from = job.to = Dtype::kFloat32;
-    each_canonical_pair(pair_of(Extents{64}, Extents{4}, i * 256, Extents{4}, i * 256),
-                        [&](const LayoutPair& pair) { job.layouts = pair; });
+    for_each_canonical_pair(pair_of(Extents{64}, Extents{4}, i * 256, Extents{4}, i * 256),
+                            [&](const LayoutPair& pair) { job.layouts = pair; });
     jobs.push_back(job);
   }
   SlabTables tables;
@@ -46,8 +46,8 @@ TEST_CASE("what is too long for an index is several jobs, and no narrow dimensio
   const std::int64_t count = std::int64_t{1} << 31;
   TileJob job;
   job.from = job.to = Dtype::kBfloat16;
-  each_canonical_pair(pair_of(Extents{2, count}, Extents{2, 4}, 0, Extents{2 * count, 2}, 0),
-                      [&](const LayoutPair& pair) { job.layouts = pair; });
+  for_each_canonical_pair(pair_of(Extents{2, count}, Extents{2, 4}, 0, Extents{2 * count, 2}, 0),
+                          [&](const LayoutPair& pair) { job.layouts = pair; });
   SlabTables tables;
   add_tiles(tables, std::span(&job, 1));
   CHECK(tables.jobs.size() == 32);

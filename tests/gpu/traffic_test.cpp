@@ -36,7 +36,7 @@ Counted counted(TileJob job, const Sizes& sizes, const Sizes& source, const Size
   if (!scan) slab.out.resize(static_cast<std::size_t>(out) + size_of(job.to));
   SlabDice dice(7);
   fill_slab(slab.in, dice);
-  each_canonical_pair(pair_of(sizes, source, 0, target, 0), [&](const LayoutPair& pair) {
+  for_each_canonical_pair(pair_of(sizes, source, 0, target, 0), [&](const LayoutPair& pair) {
     job.layouts = pair;
     (scan ? slab.elements : slab.tiles).push_back(job);
   });

@@ -56,7 +56,7 @@ std::optional<UndersizedTensor> short_tensor(const CheckInput& input, TensorId t
     found.chunks_in_bounds =
         found.chunks_in_bounds && is_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor));
     auto writer = c.writer(chunk);
-    auto rank = writer ? rank_on(input, *entry->mesh, *writer) : std::nullopt;
+    auto rank = writer ? rank_in_mesh(input, *entry->mesh, *writer) : std::nullopt;
     if (volume(c.sizes(chunk)) == 0) {
       if (rank) found.empty.push_back(chunk);
       if (rank) found.empty_ranks.push_back(*rank);
@@ -73,7 +73,7 @@ std::optional<UndersizedTensor> short_tensor(const CheckInput& input, TensorId t
 
 bool cuts_short_dim(const UndersizedTensor& tensor, std::size_t axis) {
   return tensor.entry->mesh.value().axes[axis].size > 1 &&
-         cut_dim(tensor.entry->placements[axis], tensor.entry->shape.size()) == tensor.dim;
+         sharded_dim_of(tensor.entry->placements[axis], tensor.entry->shape.size()) == tensor.dim;
 }
 
 // True if no other axis splits the same dimension earlier: the axis' part is one interval.
@@ -114,7 +114,8 @@ bool reproduces_all_chunks(const Checkpoint& c, const UndersizedTensor& tensor, 
 }
 
 // True if the recorded size equals the part of one coordinate on the axis.
-bool is_a_part(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis) {
+bool is_part_at_some_coordinate(const Checkpoint& c, const UndersizedTensor& tensor,
+                                std::size_t axis) {
   std::int64_t saved = c.shape(tensor.tensor)[tensor.dim];
   for (std::int64_t at = 0; at < tensor.entry->mesh->axes[axis].size; ++at) {
     if (part_at_coordinate(tensor, axis, at).size == saved) return true;
@@ -125,7 +126,7 @@ bool is_a_part(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t 
 // True if removing `axis` from the layout reproduces every chunk box.
 bool explains(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis,
               LayoutInterpretation reading) {
-  if (reading.by_part && !is_a_part(c, tensor, axis)) return false;
+  if (reading.by_part && !is_part_at_some_coordinate(c, tensor, axis)) return false;
   const Mesh& mesh = *tensor.entry->mesh;
   MeshLayout reduced = without_axis(mesh, tensor.entry->placements, axis);
   if (reading.plain) reduced.placements = as_plain_placements(reduced.placements);
@@ -146,7 +147,8 @@ std::vector<std::int64_t> coordinates_without_axis(const UndersizedTensor& tenso
                                                    std::int64_t rank) {
   std::vector<std::int64_t> coordinates = tensor.entry->mesh->coordinates(rank);
   for (std::size_t other = 0; other < coordinates.size(); ++other) {
-    bool cuts = cut_dim(tensor.entry->placements[other], tensor.entry->shape.size()).has_value();
+    bool cuts =
+        sharded_dim_of(tensor.entry->placements[other], tensor.entry->shape.size()).has_value();
     if (other == axis || !cuts) coordinates[other] = 0;
   }
   return coordinates;
@@ -293,7 +295,8 @@ DroppedAxis dropped(const CheckInput& input, const UndersizedTensor& tensor, std
 
 // Tries several axes at once, because FSDP2's own mesh has neither expert nor expert-tensor ranks.
 // A single chunk says little about its grid: then the spec must mark the tensor as an expert's.
-bool explains_without(const Checkpoint& c, const UndersizedTensor& tensor, const AxisSet& axes) {
+bool explains_without_axes(const Checkpoint& c, const UndersizedTensor& tensor,
+                           const AxisSet& axes) {
   const Mesh& mesh = *tensor.entry->mesh;
   return reproduces_all_chunks(c, tensor, [&](std::int64_t rank) {
     MeshLayout reduced{mesh, tensor.entry->placements};
@@ -309,12 +312,13 @@ bool explains_without(const Checkpoint& c, const UndersizedTensor& tensor, const
 }
 
 // The smallest sets of axes whose removal gives every chunk to its writer.
-std::vector<AxisSet> sets_that_explain(const Checkpoint& c, const UndersizedTensor& tensor) {
+std::vector<AxisSet> find_explaining_axis_sets(const Checkpoint& c,
+                                               const UndersizedTensor& tensor) {
   constexpr std::size_t kMostAxes = 6;
   AxisSet cutting;
   for (std::size_t axis = 0; axis < tensor.entry->mesh->axes.size(); ++axis) {
     if (tensor.entry->mesh->axes[axis].size > 1 &&
-        cut_dim(tensor.entry->placements[axis], tensor.entry->shape.size()))
+        sharded_dim_of(tensor.entry->placements[axis], tensor.entry->shape.size()))
       cutting.push_back(axis);
   }
   bool says_little = tensor.chunks.size() < 2 && !is_expert(*tensor.entry);
@@ -326,7 +330,7 @@ std::vector<AxisSet> sets_that_explain(const Checkpoint& c, const UndersizedTens
       if ((mask >> i & 1U) != 0) set.push_back(cutting[i]);
     }
     if (set.size() < 2 || (!found.empty() && set.size() > found.front().size())) continue;
-    if (!explains_without(c, tensor, set)) continue;
+    if (!explains_without_axes(c, tensor, set)) continue;
     if (!found.empty() && set.size() < found.front().size()) found.clear();
     found.push_back(std::move(set));
   }
@@ -340,8 +344,8 @@ struct DroppedAxisCandidate {
   std::vector<AxisSet> sets;  // if no single axis does: sets of axes
 };
 
-std::optional<DroppedAxisCandidate> axes_that_explain(const CheckInput& input,
-                                                      const UndersizedTensor& tensor) {
+std::optional<DroppedAxisCandidate> find_explaining_axes(const CheckInput& input,
+                                                         const UndersizedTensor& tensor) {
   const Checkpoint& c = input.checkpoint;
   const Mesh& mesh = *tensor.entry->mesh;
   DroppedAxisCandidate out{tensor, {}, true, {}};
@@ -374,7 +378,7 @@ std::optional<DroppedAxisCandidate> axes_that_explain(const CheckInput& input,
   }
   if (out.axes.empty()) {
     out.grid = true;
-    out.sets = sets_that_explain(c, tensor);
+    out.sets = find_explaining_axis_sets(c, tensor);
   }
   if (out.axes.empty() && out.sets.empty()) return std::nullopt;
   return out;
@@ -451,7 +455,7 @@ std::vector<DroppedAxis> dropped_axes(const CheckInput& input) {
   for (TensorId id : each_tensor(input)) {
     auto tensor = short_tensor(input, id);
     auto item =
-        tensor && !tensor->chunks.empty() ? axes_that_explain(input, *tensor) : std::nullopt;
+        tensor && !tensor->chunks.empty() ? find_explaining_axes(input, *tensor) : std::nullopt;
     if (item) suspects.push_back(std::move(*item));
   }
   if (suspects.empty()) return {};

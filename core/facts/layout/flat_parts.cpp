@@ -36,7 +36,7 @@ std::string dims_product_text(const Extents& shape) {
 
 // The number of ranks if each tensor is one rank's part of the model's: ceil(expected / ranks)
 // elements.
-std::optional<std::int64_t> ranks_of_each(const Shapes& shapes) {
+std::optional<std::int64_t> infer_ranks_of_separate_parts(const Shapes& shapes) {
   std::int64_t least = 2, most = kMostRanks;
   for (const MismatchedShape* shape : shapes) {
     const std::int64_t part = shape->saved[0], whole = elements(shape->expected);
@@ -48,7 +48,7 @@ std::optional<std::int64_t> ranks_of_each(const Shapes& shapes) {
 }
 
 // The number of ranks if several tensors are concatenated and split into equal, padded parts.
-std::optional<std::int64_t> ranks_of_row(std::int64_t whole, std::int64_t part) {
+std::optional<std::int64_t> infer_ranks_of_flat_part(std::int64_t whole, std::int64_t part) {
   const std::int64_t ranks = ceil_divide(whole, part);
   const bool is_sure = ranks >= 2 && ranks <= part / kSurePart;
   return is_sure && ceil_divide(whole, ranks) == part ? std::optional(ranks) : std::nullopt;
@@ -111,7 +111,7 @@ std::string flat_parameter_text(const Shapes& flat, const Shapes& absent) {
   for (const Shapes& row : possible_rows(sure, absent)) {
     std::int64_t whole = 0;
     for (const MismatchedShape* shape : row) whole += elements(shape->expected);
-    const auto ranks = ranks_of_row(whole, holder->saved[0]);
+    const auto ranks = infer_ranks_of_flat_part(whole, holder->saved[0]);
     if (!ranks) continue;
     const bool is_exact = *ranks * holder->saved[0] == whole;
     if (is_exact) return concatenation_text(*holder, row, *ranks);
@@ -142,7 +142,7 @@ std::string flat_part_text(std::span<const MismatchedShape> shapes) {
         "that was not gathered, and FSDP on a rank that owns no part of it. The values are not "
         "here.",
         flat.size() == 1 ? "It was" : "All of them were");
-  if (auto ranks = ranks_of_each(flat))
+  if (auto ranks = infer_ranks_of_separate_parts(flat))
     return fmt::format(
         " {} flat, with 1/{} of the elements: one of {} ranks saved its own part (FSDP, DeepSpeed "
         "ZeRO-3) as if it were the whole. The parts of the others are not here.",
@@ -150,7 +150,8 @@ std::string flat_part_text(std::span<const MismatchedShape> shapes) {
   Shapes held;  // shapes that the rank holds
   std::copy_if(flat.begin(), flat.end(), std::back_inserter(held),
                [](const MismatchedShape* shape) { return shape->saved[0] != 0; });
-  const std::int64_t ranks = held.size() == flat.size() ? 0 : ranks_of_each(held).value_or(0);
+  const std::int64_t ranks =
+      held.size() == flat.size() ? 0 : infer_ranks_of_separate_parts(held).value_or(0);
   std::string found = flat_parameter_text(flat, absent);
   if (!found.empty() || ranks == 0) return found;
   return fmt::format(

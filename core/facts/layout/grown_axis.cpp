@@ -25,7 +25,7 @@ std::optional<AxisRelation> relate_axes(ExtentsView saved, ExtentsView expected)
   return AxisRelation{*grown, *shrunk, factor};
 }
 
-bool is_also_transposed(ExtentsView expected, const AxisRelation& relation) {
+bool fits_plain_transpose(ExtentsView expected, const AxisRelation& relation) {
   return checked_mul(expected[relation.grown], relation.factor) == expected[relation.shrunk];
 }
 

@@ -19,7 +19,7 @@ struct AxisRelation {
 std::optional<AxisRelation> relate_axes(ExtentsView saved, ExtentsView expected);
 
 // True if a plain transpose gives the same shapes: [E, n, kn] and [E, kn, n].
-bool is_also_transposed(ExtentsView expected, const AxisRelation& relation);
+bool fits_plain_transpose(ExtentsView expected, const AxisRelation& relation);
 
 // True if new offsets alone repair the tensor: every non-empty chunk spans exactly one correct
 // extent along the grown axis, at a multiple of it, and all of the shrunk axis.

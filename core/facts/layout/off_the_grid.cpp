@@ -33,7 +33,7 @@ void OffGridChunks::find_off_grid_chunks() {
 void OffGridChunks::add_chunk(const SpecEntry& entry, ChunkId chunk) {
   const Checkpoint& c = input_.checkpoint;
   auto writer = c.writer(chunk);
-  auto rank = writer ? rank_on(input_, *entry.mesh, *writer) : std::nullopt;
+  auto rank = writer ? rank_in_mesh(input_, *entry.mesh, *writer) : std::nullopt;
   ExtentsView offsets = c.offsets(chunk), sizes = c.sizes(chunk);
   if (!rank || offsets.size() != entry.shape.size() || volume(sizes) == 0) return;
   for (auto box : {box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, *rank),
@@ -42,7 +42,7 @@ void OffGridChunks::add_chunk(const SpecEntry& entry, ChunkId chunk) {
   }
   std::vector<std::int64_t> at = entry.mesh->coordinates(*rank);
   for (std::size_t axis = 0; axis < at.size(); ++axis) {
-    auto dim = cut_dim(entry.placements[axis], entry.shape.size());
+    auto dim = sharded_dim_of(entry.placements[axis], entry.shape.size());
     if (!dim) continue;
     Cut part = chunk_of(entry.shape[*dim], entry.mesh->axes[axis].size, at[axis]);
     if (offsets[*dim] < part.offset || offsets[*dim] + sizes[*dim] > part.offset + part.size)

@@ -59,7 +59,7 @@ std::optional<bool> ends_in_padding(const Checkpoint& checkpoint, TensorId tenso
   return seen.zeros || seen.alike;
 }
 
-bool is_of_vocabulary(std::string_view role, std::string_view fqn) {
+bool has_vocabulary_rows(std::string_view role, std::string_view fqn) {
   constexpr std::array<std::string_view, 6> kWords = {"embed", "lm_head", "output_layer",
                                                       "wte",   "vocab",   "tok_"};
   return role.find("vocab") != std::string_view::npos ||

@@ -12,7 +12,7 @@
 namespace shw {
 
 // Decided by the spec's role, or by the name.
-bool is_of_vocabulary(std::string_view role, std::string_view fqn);
+bool has_vocabulary_rows(std::string_view role, std::string_view fqn);
 
 // True if the rows from `begin` on are all zeros, or (with `or_identical`) at least two equal
 // rows. Reads only these rows. nullopt if the tensor is not tiled exactly or the rows cannot be

@@ -16,7 +16,7 @@ std::vector<const OptimizerState*> states_shorter_than_parameter(const CheckInpu
   std::vector<const OptimizerState*> out;
   for (const OptimizerState& state : each_state(input)) {
     if (input.spec != nullptr && input.spec->find(c.fqn(state.state)) != nullptr) continue;
-    if (is_short_of_parameter(c, state)) out.push_back(&state);
+    if (is_smaller_than_parameter(c, state)) out.push_back(&state);
   }
   if (out.empty()) return out;
   const std::set<TensorId> split = states_split_locally(input);

@@ -68,7 +68,8 @@ OrderQuestion make_question(const Mesh& of_spec, Mesh saved, const Mesh& believe
     if (std::find(out.orders.begin(), out.orders.end(), order) == out.orders.end())
       out.orders.push_back(order);
   } while (std::next_permutation(order.axes.begin(), order.axes.end(), by_name));
-  for (const Mesh& each : out.orders) out.maps.push_back(RankMap::counted_over(each, out.saved));
+  for (const Mesh& each : out.orders)
+    out.maps.push_back(RankMap::from_saving_mesh(each, out.saved));
   out.found = {of_spec, believed, {}, {}, false};
   return out;
 }
@@ -129,7 +130,7 @@ std::optional<CutTensor> cut_tensor(const Checkpoint& c, TensorId tensor, const 
   out.entry.mesh = saved;
   std::set<std::size_t> dims;
   for (std::size_t axis : *order) {
-    auto dim = cut_dim(entry.placements[axis], entry.shape.size());
+    auto dim = sharded_dim_of(entry.placements[axis], entry.shape.size());
     if (!dim || saved.axes[axis].size < 2) continue;
     out.cuts.push_back(axis);
     out.competing = !dims.insert(*dim).second || out.competing;

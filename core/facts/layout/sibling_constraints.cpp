@@ -43,7 +43,7 @@ std::vector<SiblingMatrix> matrices_of(const CheckInput& input) {
   return out;
 }
 
-std::size_t filled_chunks(const Checkpoint& c, TensorId tensor) {
+std::size_t count_non_empty_chunks(const Checkpoint& c, TensorId tensor) {
   std::size_t count = 0;
   for (ChunkId chunk : c.chunks(tensor)) {
     if (volume(c.sizes(chunk)) != 0) ++count;
@@ -87,7 +87,9 @@ std::int64_t missing_split_factor(const Checkpoint& c, const SiblingMatrix& firs
   ExtentsView a = c.shape(first.tensor), b = c.shape(second.tensor);
   bool two = fused && !first.name.is_half();
   bool comparable = a[1] == b[0] && a[0] > 0 && a[0] < b[1] && b[1] <= kRows;
-  if (!comparable || filled_chunks(c, first.tensor) >= filled_chunks(c, second.tensor)) return 1;
+  if (!comparable ||
+      count_non_empty_chunks(c, first.tensor) >= count_non_empty_chunks(c, second.tensor))
+    return 1;
   std::int64_t parts = parts_along(c, second.tensor, 1);
   auto whole = checked_mul(a[0], parts);
   bool fits = whole && (*whole == b[1] || (two && *whole == 2 * b[1]));
@@ -170,7 +172,7 @@ bool may_be_split_by_axis(const CheckInput& input, const Mesh& mesh, std::size_t
   std::size_t looked = 0;
   for (TensorId tensor : each_tensor(input)) {
     if (looked == kLooked) break;
-    if (filled_chunks(c, tensor) < 2) continue;
+    if (count_non_empty_chunks(c, tensor) < 2) continue;
     ++looked;
     auto placements = infer_placements(c, mesh, tensor);
     if (!placements || (*placements)[axis].kind != Placement::Kind::kReplicate) return true;
@@ -188,7 +190,7 @@ SuspectTensors unknown_axis(const CheckInput& input, const std::vector<SiblingMa
     bool is_row = matrix.name.kind == ParallelKind::kRow;
     if (is_row && matrix.name.is_bias()) continue;
     // Gives up: with a single chunk the repaired tensor would look unchanged.
-    if (filled_chunks(input.checkpoint, matrix.tensor) < 2) return {};
+    if (count_non_empty_chunks(input.checkpoint, matrix.tensor) < 2) return {};
     columns = columns || !is_row;
     rows = rows || is_row;
     out.tensors.push_back(matrix.tensor);
@@ -215,7 +217,7 @@ std::optional<SpecEntry> entry_of(const CheckInput& input, TensorId tensor, std:
   entry.mesh = mesh;
   entry.placements.assign(mesh.axes.size(), Placement{});
   entry.role = dim == 1 ? "row" : "column";
-  if (filled_chunks(c, tensor) > 1) {
+  if (count_non_empty_chunks(c, tensor) > 1) {
     auto placements = infer_placements(c, mesh, tensor);
     if (!placements) {
       // A flat bucket is split anywhere, by the only other axis.

@@ -37,7 +37,7 @@ std::optional<std::size_t> single_split_dim(const Checkpoint& checkpoint, Tensor
   return dim;
 }
 
-std::optional<std::size_t> cut_dim(const Placement& placement, std::size_t ndim) {
+std::optional<std::size_t> sharded_dim_of(const Placement& placement, std::size_t ndim) {
   if (placement.kind != Placement::Kind::kShard && placement.kind != Placement::Kind::kStridedShard)
     return std::nullopt;
   std::int64_t dim =
@@ -57,7 +57,7 @@ const SpecEntry* layout_of(const CheckInput& input, std::string_view fqn) {
   for (const Placement& placement : entry->placements) {
     bool cuts = placement.kind == Placement::Kind::kShard ||
                 placement.kind == Placement::Kind::kStridedShard;
-    if (cuts && !cut_dim(placement, entry->shape.size())) return nullptr;
+    if (cuts && !sharded_dim_of(placement, entry->shape.size())) return nullptr;
   }
   return entry;
 }
@@ -68,7 +68,7 @@ RankMap::RankMap(const CheckInput& input, const Mesh& mesh) {
   if (order != nullptr) set_rank_order(*order, mesh);
 }
 
-RankMap RankMap::counted_over(const Mesh& order, const Mesh& mesh) {
+RankMap RankMap::from_saving_mesh(const Mesh& order, const Mesh& mesh) {
   RankMap out;
   out.set_rank_order(order, mesh);
   return out;
@@ -97,8 +97,8 @@ std::optional<std::int64_t> RankMap::rank_of_writer(std::uint32_t writer) const 
   return writer;
 }
 
-std::optional<std::int64_t> rank_on(const CheckInput& input, const Mesh& mesh,
-                                    std::uint32_t writer) {
+std::optional<std::int64_t> rank_in_mesh(const CheckInput& input, const Mesh& mesh,
+                                         std::uint32_t writer) {
   return RankMap(input, mesh).rank_of_writer(writer);
 }
 
@@ -112,7 +112,7 @@ SplitLayout::SplitLayout(const SpecEntry& entry, std::span<const std::size_t> or
     : shape_(entry.shape) {
   std::vector<std::int64_t> strides = strides_of(*entry.mesh);
   for (std::size_t axis : order) {
-    auto d = cut_dim(entry.placements[axis], entry.shape.size());
+    auto d = sharded_dim_of(entry.placements[axis], entry.shape.size());
     if (d) steps_.push_back({*d, entry.mesh->axes[axis].size, strides[axis]});
   }
 }
@@ -168,7 +168,7 @@ std::optional<std::vector<std::int64_t>> place_of(const RankMap& ranks, const Sp
   if (!rank) return std::nullopt;
   std::vector<std::int64_t> place = entry.mesh->coordinates(*rank);
   for (std::size_t axis = 0; axis < place.size(); ++axis) {
-    if (!cut_dim(entry.placements[axis], entry.shape.size())) place[axis] = 0;
+    if (!sharded_dim_of(entry.placements[axis], entry.shape.size())) place[axis] = 0;
   }
   return place;
 }
@@ -191,7 +191,7 @@ Agreement layout_agreement(const CheckInput& input, const std::set<TensorId>& sk
     for (std::uint32_t i = 0; i < std::min(c.chunks(tensor).size(), kChunks) && agrees; ++i) {
       ChunkId chunk = c.chunks(tensor)[i];
       auto writer = c.writer(chunk);
-      auto rank = writer ? rank_on(input, *entry->mesh, *writer) : std::nullopt;
+      auto rank = writer ? rank_in_mesh(input, *entry->mesh, *writer) : std::nullopt;
       if (!rank || volume(c.sizes(chunk)) == 0) continue;
       auto box = local_box(entry->shape, *entry->mesh, entry->placements, *rank);
       agrees = box && *box == box_of(c, chunk);

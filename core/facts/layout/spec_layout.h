@@ -24,16 +24,16 @@ const SpecEntry* layout_of(const CheckInput& input, std::string_view fqn);
 // CheckInput::proved_mesh, if that has all axes of `mesh`. Otherwise `mesh` must hold all
 // writing ranks, row-major, and no tensor may contradict its order (rank_orders.h). nullopt if
 // neither applies.
-std::optional<std::int64_t> rank_on(const CheckInput& input, const Mesh& mesh,
-                                    std::uint32_t writer);
+std::optional<std::int64_t> rank_in_mesh(const CheckInput& input, const Mesh& mesh,
+                                         std::uint32_t writer);
 
-// rank_on() for many writers with shared lookups.
+// rank_in_mesh() for many writers with shared lookups.
 class RankMap {
  public:
   RankMap(const CheckInput& input, const Mesh& mesh);
   // Assumes that `order` is the mesh that saved: nullopt for all writers if it lacks an axis of
   // `mesh`.
-  static RankMap counted_over(const Mesh& order, const Mesh& mesh);
+  static RankMap from_saving_mesh(const Mesh& order, const Mesh& mesh);
   std::optional<std::int64_t> rank_of_writer(std::uint32_t writer) const;
 
  private:
@@ -72,7 +72,7 @@ class SplitLayout {
 // several, or if a chunk has another rank.
 std::optional<std::size_t> single_split_dim(const Checkpoint& checkpoint, TensorId tensor);
 // The dimension that a placement splits; nullopt for Replicate and Partial.
-std::optional<std::size_t> cut_dim(const Placement& placement, std::size_t ndim);
+std::optional<std::size_t> sharded_dim_of(const Placement& placement, std::size_t ndim);
 
 // Coordinates of a writer on the splitting axes: ranks with equal coordinates hold replicas.
 std::optional<std::vector<std::int64_t>> place_of(const RankMap& ranks, const SpecEntry& entry,

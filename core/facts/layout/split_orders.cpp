@@ -17,7 +17,7 @@ std::vector<std::size_t> axes_sharing_a_dim(const SpecEntry& entry) {
   std::vector<std::size_t> axes;
   std::map<std::size_t, int> cuts;
   for (std::size_t axis : *order) {
-    auto d = cut_dim(entry.placements[axis], entry.shape.size());
+    auto d = sharded_dim_of(entry.placements[axis], entry.shape.size());
     if (!d || entry.mesh->axes[axis].size < 2) continue;
     axes.push_back(axis);
     ++cuts[*d];

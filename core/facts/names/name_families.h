@@ -53,7 +53,7 @@ std::vector<Member> find_members(std::string_view fqn, IsMember is_member) {
 
 // True if a number behind this counts layers or experts, or tensors called "weight" or "bias".
 // Other numbers need not be contiguous: modules without parameters leave gaps.
-inline bool is_contiguous_row(std::string_view before) {
+inline bool is_counted_without_gaps(std::string_view before) {
   for (std::string_view word :
        {"layers.", "layer.", ".h.", "blocks.", "experts.", ".weight", ".bias"}) {
     if (before.ends_with(word)) return true;
@@ -62,7 +62,7 @@ inline bool is_contiguous_row(std::string_view before) {
 }
 
 // A number that is a part of its own, or that ends the name behind "weight" or "bias".
-inline bool is_row_member(std::string_view before, std::string_view after) {
+inline bool is_counted_number(std::string_view before, std::string_view after) {
   if (after.empty()) return before.ends_with(".weight") || before.ends_with(".bias");
   return after.starts_with('.') && (before.empty() || before.ends_with('.'));
 }
@@ -70,7 +70,7 @@ inline bool is_row_member(std::string_view before, std::string_view after) {
 // The members of rows that are contiguous.
 inline std::vector<Member> members_in(std::string_view fqn) {
   return find_members(fqn, [](std::string_view before, std::string_view after) {
-    return is_row_member(before, after) && is_contiguous_row(before);
+    return is_counted_number(before, after) && is_counted_without_gaps(before);
   });
 }
 

@@ -13,12 +13,12 @@
 namespace shw {
 namespace {
 
-bool is_of_method(const QuantScheme& scheme, std::string_view method) {
+bool is_scheme_of_method(const QuantScheme& scheme, std::string_view method) {
   return is_one_of(method, split_at(scheme.methods, '|'));
 }
 
 bool is_declared_method(const QuantScheme& scheme, const std::optional<QuantConfig>& config) {
-  return config && is_of_method(scheme, config->method);
+  return config && is_scheme_of_method(scheme, config->method);
 }
 
 bool is_companion_ending(const QuantScheme& scheme, std::string_view fqn) {
@@ -115,7 +115,7 @@ QuantFamily family_of(const CheckInput& input, const QuantScheme& scheme, bool i
 }
 
 // True for name suffixes that only quantised checkpoints have.
-bool is_of_quantised_alone(std::string_view ending) {
+bool is_quantised_only_suffix(std::string_view ending) {
   constexpr auto kEndings = std::to_array<std::string_view>(
       {".weight_scale_inv", ".qzeros", ".weight.quant_map", ".SCB", ".weight_scale_2"});
   return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
@@ -134,7 +134,7 @@ void add_orphans(const CheckInput& input, const std::set<TensorId>& taken, Quant
       if (companion.need != CompanionNeed::kAlways) continue;
       for (std::string_view ending : split_at(companion.endings, '|')) {
         const bool can_tell =
-            !family.pairs.empty() || family.is_said || is_of_quantised_alone(ending);
+            !family.pairs.empty() || family.is_said || is_quantised_only_suffix(ending);
         if (!can_tell || is_common_ending(ending) || !fqn.ends_with(ending) ||
             fqn.size() == ending.size())
           continue;
@@ -151,17 +151,17 @@ void add_orphans(const CheckInput& input, const std::set<TensorId>& taken, Quant
 
 }  // namespace
 
-bool is_of_other_method(const QuantFamily& family, std::string_view method) {
+bool is_named_for_other_method(const QuantFamily& family, std::string_view method) {
   constexpr auto kForms = std::to_array<QuantForm>(
       {QuantForm::kGrouped, QuantForm::kNf, QuantForm::kInt8Rows, QuantForm::kMlx});
   const bool is_unmistakable = std::ranges::find(kForms, family.scheme->form) != kForms.end();
-  return is_unmistakable && !is_of_method(*family.scheme, method) &&
+  return is_unmistakable && !is_scheme_of_method(*family.scheme, method) &&
          std::ranges::any_of(quant_schemes(), [&](const QuantScheme& scheme) {
-           return is_of_method(scheme, method);
+           return is_scheme_of_method(scheme, method);
          });
 }
 
-bool has_codes_in_floats(const Checkpoint& checkpoint, TensorId tensor) {
+bool stores_codes_as_floats(const Checkpoint& checkpoint, TensorId tensor) {
   const ExtentsView shape = checkpoint.shape(tensor);
   if (shape.size() != 2 || shape[1] != 1 ||
       !is_among(checkpoint.dtype(tensor), CompanionDtypes::kFloats))

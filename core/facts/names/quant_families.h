@@ -36,10 +36,10 @@ struct QuantFamily {
 
 // True if the config names the method of other schemes, although names and dtypes tell how the
 // family is packed: no loader of that method finds these tensors.
-bool is_of_other_method(const QuantFamily& family, std::string_view method);
+bool is_named_for_other_method(const QuantFamily& family, std::string_view method);
 
 // True for codes in the bytes of floats (bnb_4bit_quant_storage), which are not numbers.
-bool has_codes_in_floats(const Checkpoint& checkpoint, TensorId tensor);
+bool stores_codes_as_floats(const Checkpoint& checkpoint, TensorId tensor);
 
 std::vector<QuantFamily> quant_families(const CheckInput& input,
                                         const std::optional<QuantConfig>& config);

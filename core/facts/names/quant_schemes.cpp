@@ -88,59 +88,59 @@ using enum CompanionDtypes;
 constexpr CompanionDtypes kScaleDtypes = kFloats | kExponents, kIndices = kInt32s | kInt64s,
                           kPoints = kInt8s | kInt32s | kInt64s | kFloats;
 constexpr QuantCompanion kScaled[] = {
-    {".weight_scale_inv|.weight_scale|.scale_weight|.scale", kAlways, true, scale_of_bytes,
+    {".weight_scale_inv|.weight_scale|.scale_weight|.scale", kAlways, true, byte_scale_shape,
      kScaleDtypes},
     {".input_scale|.activation_scale", kAsOthers, true, nullptr, kFloats},
 };
 // Names for fused experts, which are parameters and not modules.
 constexpr QuantCompanion kScaledParameter[] = {
-    {"_scale_inv|_scale", kAlways, true, scale_of_bytes, kScaleDtypes},
+    {"_scale_inv|_scale", kAlways, true, byte_scale_shape, kScaleDtypes},
 };
 constexpr QuantCompanion kPacked[] = {
-    {".weight_scale", kAlways, true, scale_of_packed, kFloats},
-    {".weight_shape", kAlways, false, two_numbers, kIndices},
+    {".weight_scale", kAlways, true, packed_scale_shape, kFloats},
+    {".weight_shape", kAlways, false, two_numbers_shape, kIndices},
     {".weight_zero_point", kAsOthers, false, nullptr, kInt8s | kInt32s},
     {".weight_g_idx", kAsOthers, false, nullptr, kInt32s},
 };
 constexpr QuantCompanion kPackedBytes[] = {
-    {".weight_scale", kAlways, true, scale_of_nvfp4, kFloat8s},
-    {".weight_global_scale", kAlways, true, single_number, kFloats},
+    {".weight_scale", kAlways, true, nvfp4_scale_shape, kFloat8s},
+    {".weight_global_scale", kAlways, true, single_number_shape, kFloats},
     {".input_global_scale", kAsOthers, true, nullptr, kFloats},
 };
 constexpr QuantCompanion kGrouped[] = {
-    {".scales", kAlways, true, scales_of_groups, kFloats},
-    {".qzeros", kAlways, false, zeros_of_groups, kInt32s},
-    {".g_idx", kAsOthers, false, one_per_row_of_gptq, kInt32s},
+    {".scales", kAlways, true, group_scales_shape, kFloats},
+    {".qzeros", kAlways, false, group_zeros_shape, kInt32s},
+    {".g_idx", kAsOthers, false, gptq_row_index_shape, kInt32s},
 };
 constexpr QuantCompanion kNf4[] = {
-    {".weight.absmax", kAlways, false, absmax_of_blocks, kFloats | kBytes},
-    {".weight.quant_map", kAlways, false, table_of_nf4, kFloats},
+    {".weight.absmax", kAlways, false, block_absmax_shape, kFloats | kBytes},
+    {".weight.quant_map", kAlways, false, nf4_table_shape, kFloats},
     {".weight.quant_state.bitsandbytes__nf4|.weight.quant_state.bitsandbytes__fp4", kAlways, false,
      nullptr, kBytes},
     {".weight.nested_absmax", kOfBytes, true, nullptr, kFloats},
-    {".weight.nested_quant_map", kOfBytes, false, table_of_bytes, kFloats},
+    {".weight.nested_quant_map", kOfBytes, false, byte_table_shape, kFloats},
 };
 constexpr QuantCompanion kInt8Rows[] = {
-    {".SCB", kAlways, true, one_per_row, kFloats},
+    {".SCB", kAlways, true, per_row_shape, kFloats},
     {".weight_format", kAsOthers, false, nullptr, kAny},
 };
 constexpr QuantCompanion kMxBlocks[] = {
-    {"_scales", kAlways, false, scale_of_mx_blocks, kExponents},
+    {"_scales", kAlways, false, mx_block_scale_shape, kExponents},
 };
 constexpr QuantCompanion kMxFp8[] = {
-    {".weight_scale|.weight_scale_inv", kAlways, false, scale_of_mxfp8, kExponents},
+    {".weight_scale|.weight_scale_inv", kAlways, false, mxfp8_scale_shape, kExponents},
 };
 constexpr QuantCompanion kMxFp4[] = {
-    {".weight_scale", kAlways, false, scale_of_mxfp4, kExponents},
+    {".weight_scale", kAlways, false, mxfp4_scale_shape, kExponents},
 };
 constexpr QuantCompanion kTwoLevels[] = {
-    {".weight_scale", kAlways, true, scale_of_nvfp4, kFloat8s},
-    {".weight_scale_2", kAlways, true, single_number, kFloats},
+    {".weight_scale", kAlways, true, nvfp4_scale_shape, kFloat8s},
+    {".weight_scale_2", kAlways, true, single_number_shape, kFloats},
     {".input_scale", kAsOthers, true, nullptr, kFloats},
 };
 constexpr QuantCompanion kTwoLevelsParameter[] = {
-    {"_weight_scale", kAlways, true, scale_of_nvfp4, kFloat8s},
-    {"_weight_scale_2", kAlways, true, single_number, kFloats},
+    {"_weight_scale", kAlways, true, nvfp4_scale_shape, kFloat8s},
+    {"_weight_scale_2", kAlways, true, single_number_shape, kFloats},
     {"_input_scale", kAsOthers, true, nullptr, kFloats},
 };
 // torchao's names for the parts of a parameter W: _W_qdata, _W_scale in safetensors; W.qdata and
@@ -152,24 +152,24 @@ constexpr QuantCompanion kTorchao[] = {
     {"_act_pre_scale|.act_pre_scale", kOptional, true, nullptr, kFloats},
 };
 constexpr QuantCompanion kTorchaoMxFp8[] = {
-    {"_scale|.scale", kAlways, false, scale_of_mxfp8, kExponents},
+    {"_scale|.scale", kAlways, false, mxfp8_scale_shape, kExponents},
 };
 constexpr QuantCompanion kTorchaoMxFp4[] = {
-    {"_scale|.scale", kAlways, false, scale_of_mxfp4, kExponents},
+    {"_scale|.scale", kAlways, false, mxfp4_scale_shape, kExponents},
 };
 // No factor of elements: scales in the order of a GPU kernel are padded with zeros.
 constexpr QuantCompanion kTorchaoNvFp4[] = {
-    {"_scale|.scale", kAlways, false, scale_of_nvfp4, kFloat8s},
+    {"_scale|.scale", kAlways, false, nvfp4_scale_shape, kFloat8s},
     {"_per_tensor_scale|.per_tensor_scale", kAsOthers, true, nullptr, kFloats},
     {"_act_per_tensor_scale|.act_per_tensor_scale", kAsOthers, true, nullptr, kFloats},
 };
 constexpr QuantCompanion kTorchaoInt4[] = {
-    {"_scale|.scale", kAlways, true, one_per_group_and_row, kFloats},
-    {"_zero_point|.zero_point", kAlways, false, one_per_group_and_row, kInt8s | kFloats},
+    {"_scale|.scale", kAlways, true, per_group_and_row_shape, kFloats},
+    {"_zero_point|.zero_point", kAlways, false, per_group_and_row_shape, kInt8s | kFloats},
     {"_act_pre_scale|.act_pre_scale", kOptional, true, nullptr, kFloats},
 };
 constexpr QuantCompanion kTorchaoTiles[] = {
-    {"_scale_and_zero|.scale_and_zero", kAlways, false, scale_and_zero_of_tiles, kFloats},
+    {"_scale_and_zero|.scale_and_zero", kAlways, false, tile_scale_and_zero_shape, kFloats},
     {"_act_pre_scale|.act_pre_scale", kOptional, true, nullptr, kFloats},
 };
 // quanto splits NAME.weight into NAME.weight._data and companions; input_scale and output_scale are
@@ -179,8 +179,8 @@ constexpr QuantCompanion kQuanto[] = {
     {"._shift", kAsOthers, false, nullptr, kPoints | kBytes},
 };
 constexpr QuantCompanion kMlx[] = {
-    {".scales", kAlways, true, scales_of_mlx, kFloats | kExponents | kFloat8s},
-    {".biases", kOfFloats, false, scales_of_mlx, kFloats},
+    {".scales", kAlways, true, mlx_scales_shape, kFloats | kExponents | kFloat8s},
+    {".biases", kOfFloats, false, mlx_scales_shape, kFloats},
 };
 
 // llama.cpp multiplies the products of an NVFP4 weight by the number next to it, or by one number

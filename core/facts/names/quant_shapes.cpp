@@ -36,16 +36,16 @@ bool is_padded(ExtentsView companion, ExtentsView exact) {
   return same(companion, padded);
 }
 
-CompanionShape exact_or_padded(ExtentsView elements, std::int64_t group, ExtentsView companion) {
+CompanionShape exact_scale_shape(ExtentsView elements, std::int64_t group, ExtentsView companion) {
   Extents exact = shape_of_groups(elements, group);
-  return is_kernel_order(companion, elements, group) ? std::nullopt
-                                                     : CompanionShape(std::move(exact));
+  return has_kernel_scale_layout(companion, elements, group) ? std::nullopt
+                                                             : CompanionShape(std::move(exact));
 }
 
 }  // namespace
 
 // One scale per block of the last two axes; any shape is accepted if the config has no block size.
-CompanionShape scale_of_blocks(const QuantSettings& config, ExtentsView weight, ExtentsView) {
+CompanionShape block_scale_shape(const QuantSettings& config, ExtentsView weight, ExtentsView) {
   if (!config.block || weight.size() < 2) return std::nullopt;
   Extents shape(weight.begin(), weight.end());
   for (std::size_t i = 0; i < 2; ++i) {
@@ -57,47 +57,47 @@ CompanionShape scale_of_blocks(const QuantSettings& config, ExtentsView weight, 
 
 // One exponent per 32 elements of a row: one byte per element (MXFP8) or per two (FP4 as int8). A
 // checkpoint may have such weights besides block-scaled ones.
-CompanionShape scale_of_bytes(const QuantSettings& config, ExtentsView weight,
-                              ExtentsView companion) {
+CompanionShape byte_scale_shape(const QuantSettings& config, ExtentsView weight,
+                                ExtentsView companion) {
   const bool are_rows = !weight.empty() && companion.size() == weight.size() &&
                         std::equal(companion.begin(), companion.end() - 1, weight.begin());
   for (const std::int64_t bytes : {32, 16}) {
     if (are_rows && weight.back() % bytes == 0 && weight.back() / bytes == companion.back())
       return std::nullopt;
   }
-  return scale_of_blocks(config, weight, companion);
+  return block_scale_shape(config, weight, companion);
 }
 
 // Drops the last axis: one scale per group of 32 elements.
-CompanionShape scale_of_mx_blocks(const QuantSettings&, ExtentsView weight, ExtentsView) {
+CompanionShape mx_block_scale_shape(const QuantSettings&, ExtentsView weight, ExtentsView) {
   return Extents(weight.begin(), weight.end() - 1);
 }
 
-CompanionShape single_number(const QuantSettings&, ExtentsView, ExtentsView companion) {
+CompanionShape single_number_shape(const QuantSettings&, ExtentsView, ExtentsView companion) {
   return volume(companion) == 1 ? std::nullopt : CompanionShape(Extents{});
 }
 
-CompanionShape two_numbers(const QuantSettings&, ExtentsView, ExtentsView) {
+CompanionShape two_numbers_shape(const QuantSettings&, ExtentsView, ExtentsView) {
   return Extents{2};
 }
 
-CompanionShape table_of_nf4(const QuantSettings&, ExtentsView, ExtentsView) {
+CompanionShape nf4_table_shape(const QuantSettings&, ExtentsView, ExtentsView) {
   return Extents{16};
 }
 
-CompanionShape table_of_bytes(const QuantSettings&, ExtentsView, ExtentsView) {
+CompanionShape byte_table_shape(const QuantSettings&, ExtentsView, ExtentsView) {
   return Extents{256};
 }
 
 // One number per unpacked row: GPTQ packs 32 / bits rows into one.
-CompanionShape one_per_row_of_gptq(const QuantSettings& config, ExtentsView weight, ExtentsView) {
+CompanionShape gptq_row_index_shape(const QuantSettings& config, ExtentsView weight, ExtentsView) {
   if (!config.bits || config.has_overrides || config.has_other_layout || weight.size() != 2)
     return std::nullopt;
   auto bits = checked_mul(weight[0], std::int64_t{32});
   return bits ? CompanionShape(Extents{*bits / *config.bits}) : std::nullopt;
 }
 
-CompanionShape scales_of_groups(const QuantSettings& config, ExtentsView weight, ExtentsView) {
+CompanionShape group_scales_shape(const QuantSettings& config, ExtentsView weight, ExtentsView) {
   if (!has_group_size(config, weight)) return std::nullopt;
   const std::int64_t bits = *config.bits;
   auto unpacked = checked_mul(is_awq(config) ? weight[1] : weight[0], std::int64_t{32});
@@ -106,7 +106,7 @@ CompanionShape scales_of_groups(const QuantSettings& config, ExtentsView weight,
                         : grouped(*unpacked / bits, weight[1], config);
 }
 
-CompanionShape zeros_of_groups(const QuantSettings& config, ExtentsView weight, ExtentsView) {
+CompanionShape group_zeros_shape(const QuantSettings& config, ExtentsView weight, ExtentsView) {
   if (!has_group_size(config, weight)) return std::nullopt;
   const std::int64_t bits = *config.bits;
   auto unpacked = checked_mul(weight[0], std::int64_t{32});
@@ -117,7 +117,7 @@ CompanionShape zeros_of_groups(const QuantSettings& config, ExtentsView weight, 
 }
 
 // compressed-tensors packs columns. Columns that do not fill the last number are not checked.
-CompanionShape scale_of_packed(const QuantSettings& config, ExtentsView weight, ExtentsView) {
+CompanionShape packed_scale_shape(const QuantSettings& config, ExtentsView weight, ExtentsView) {
   if (!config.weight_bits || !config.weight_group || *config.weight_group < 1 ||
       *config.weight_bits < 1 || 32 % *config.weight_bits != 0 || weight.size() != 2)
     return std::nullopt;
@@ -128,8 +128,8 @@ CompanionShape scale_of_packed(const QuantSettings& config, ExtentsView weight, 
 
 // MLX packs columns. Modules may override bits and group size: without both in the config only the
 // rows are checked, and the rest is compared with other weights.
-CompanionShape scales_of_mlx(const QuantSettings& config, ExtentsView weight,
-                             ExtentsView companion) {
+CompanionShape mlx_scales_shape(const QuantSettings& config, ExtentsView weight,
+                                ExtentsView companion) {
   Extents shape(weight.begin(), weight.end());
   const bool says =
       config.bits && config.group && *config.bits > 0 && *config.group > 0 && !config.has_overrides;
@@ -143,7 +143,7 @@ CompanionShape scales_of_mlx(const QuantSettings& config, ExtentsView weight,
 
 // One number per block of elements; two elements share a byte, and block sizes are powers of two.
 // Codes in the bytes of floats (bnb_4bit_quant_storage) make up to four times as many elements.
-CompanionShape absmax_of_blocks(const QuantSettings&, ExtentsView weight, ExtentsView companion) {
+CompanionShape block_absmax_shape(const QuantSettings&, ExtentsView weight, ExtentsView companion) {
   const auto elements = checked_mul(weight[0], std::int64_t{2});
   if (!elements) return std::nullopt;
   for (std::int64_t block = 8; block <= 4096; block *= 2)
@@ -151,21 +151,21 @@ CompanionShape absmax_of_blocks(const QuantSettings&, ExtentsView weight, Extent
   return Extents{ceil_divide(*elements, std::int64_t{64})};
 }
 
-CompanionShape one_per_row(const QuantSettings&, ExtentsView weight, ExtentsView companion) {
+CompanionShape per_row_shape(const QuantSettings&, ExtentsView weight, ExtentsView companion) {
   return volume(companion) == weight[0] ? std::nullopt : CompanionShape(Extents{weight[0]});
 }
 
 // torchao's int4: [..., groups, rows] for a weight of [..., rows, packed columns].
-CompanionShape one_per_group_and_row(const QuantSettings&, ExtentsView weight,
-                                     ExtentsView companion) {
+CompanionShape per_group_and_row_shape(const QuantSettings&, ExtentsView weight,
+                                       ExtentsView companion) {
   Extents shape(weight.begin(), weight.end());
   shape.back() = weight[weight.size() - 2];
   shape[shape.size() - 2] = companion.size() == weight.size() ? companion[weight.size() - 2] : 1;
   return shape;
 }
 
-CompanionShape scale_and_zero_of_tiles(const QuantSettings&, ExtentsView weight,
-                                       ExtentsView companion) {
+CompanionShape tile_scale_and_zero_shape(const QuantSettings&, ExtentsView weight,
+                                         ExtentsView companion) {
   const auto tiles = int4_tiles(weight);
   if (!tiles) return std::nullopt;
   Extents shape = tiles->elements;
@@ -186,17 +186,17 @@ Extents elements_of_fp4(ExtentsView weight) {
   return elements;
 }
 
-CompanionShape scale_of_mxfp8(const QuantSettings&, ExtentsView weight, ExtentsView companion) {
-  return exact_or_padded(weight, kMxGroup, companion);
+CompanionShape mxfp8_scale_shape(const QuantSettings&, ExtentsView weight, ExtentsView companion) {
+  return exact_scale_shape(weight, kMxGroup, companion);
 }
 
-CompanionShape scale_of_mxfp4(const QuantSettings&, ExtentsView weight, ExtentsView companion) {
-  return exact_or_padded(elements_of_fp4(weight), kMxGroup, companion);
+CompanionShape mxfp4_scale_shape(const QuantSettings&, ExtentsView weight, ExtentsView companion) {
+  return exact_scale_shape(elements_of_fp4(weight), kMxGroup, companion);
 }
 
-CompanionShape scale_of_nvfp4(const QuantSettings&, ExtentsView weight, ExtentsView companion) {
+CompanionShape nvfp4_scale_shape(const QuantSettings&, ExtentsView weight, ExtentsView companion) {
   if (has_groups_of_inputs(weight, companion)) return std::nullopt;
-  return exact_or_padded(elements_of_fp4(weight), kNvGroup, companion);
+  return exact_scale_shape(elements_of_fp4(weight), kNvGroup, companion);
 }
 
 Extents shape_of_groups(ExtentsView elements, std::int64_t group) {
@@ -216,7 +216,7 @@ bool is_swizzled(ExtentsView scale, ExtentsView exact) {
   return same(scale, tiles) || (scale.size() == 1 && volume(tiles) == scale[0]);
 }
 
-bool is_kernel_order(ExtentsView scale, ExtentsView elements, std::int64_t group) {
+bool has_kernel_scale_layout(ExtentsView scale, ExtentsView elements, std::int64_t group) {
   const Extents exact = shape_of_groups(elements, group);
   return is_padded(scale, exact) || is_swizzled(scale, exact);
 }

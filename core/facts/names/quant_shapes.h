@@ -28,7 +28,7 @@ inline constexpr std::int64_t kSwizzledRows = 128, kSwizzledGroups = 4;
 bool is_swizzled(ExtentsView scale, ExtentsView exact);
 
 // True if a scale of groups of `elements` is padded or swizzled as kernels take it.
-bool is_kernel_order(ExtentsView scale, ExtentsView elements, std::int64_t group);
+bool has_kernel_scale_layout(ExtentsView scale, ExtentsView elements, std::int64_t group);
 
 // True if a scale [..., groups, rows] fits a weight [..., rows, columns], and cannot be one of
 // [..., rows, groups].
@@ -51,40 +51,43 @@ Extents elements_of_fp4(ExtentsView weight);
 // The shape that a companion should have; nullopt if the config and the weight do not tell, or if
 // the companion fits.
 using CompanionShape = std::optional<Extents>;
-CompanionShape scale_of_blocks(const QuantSettings& config, ExtentsView weight,
-                               ExtentsView companion);
-CompanionShape scale_of_bytes(const QuantSettings& config, ExtentsView weight,
-                              ExtentsView companion);
-CompanionShape scale_of_mx_blocks(const QuantSettings& config, ExtentsView weight,
-                                  ExtentsView companion);
-CompanionShape single_number(const QuantSettings& config, ExtentsView weight,
-                             ExtentsView companion);
-CompanionShape two_numbers(const QuantSettings& config, ExtentsView weight, ExtentsView companion);
-CompanionShape table_of_nf4(const QuantSettings& config, ExtentsView weight, ExtentsView companion);
-CompanionShape table_of_bytes(const QuantSettings& config, ExtentsView weight,
-                              ExtentsView companion);
-CompanionShape one_per_row_of_gptq(const QuantSettings& config, ExtentsView weight,
+CompanionShape block_scale_shape(const QuantSettings& config, ExtentsView weight,
+                                 ExtentsView companion);
+CompanionShape byte_scale_shape(const QuantSettings& config, ExtentsView weight,
+                                ExtentsView companion);
+CompanionShape mx_block_scale_shape(const QuantSettings& config, ExtentsView weight,
+                                    ExtentsView companion);
+CompanionShape single_number_shape(const QuantSettings& config, ExtentsView weight,
                                    ExtentsView companion);
-CompanionShape scales_of_groups(const QuantSettings& config, ExtentsView weight,
+CompanionShape two_numbers_shape(const QuantSettings& config, ExtentsView weight,
+                                 ExtentsView companion);
+CompanionShape nf4_table_shape(const QuantSettings& config, ExtentsView weight,
+                               ExtentsView companion);
+CompanionShape byte_table_shape(const QuantSettings& config, ExtentsView weight,
                                 ExtentsView companion);
-CompanionShape zeros_of_groups(const QuantSettings& config, ExtentsView weight,
-                               ExtentsView companion);
-CompanionShape scale_of_packed(const QuantSettings& config, ExtentsView weight,
-                               ExtentsView companion);
-CompanionShape scales_of_mlx(const QuantSettings& config, ExtentsView weight,
+CompanionShape gptq_row_index_shape(const QuantSettings& config, ExtentsView weight,
+                                    ExtentsView companion);
+CompanionShape group_scales_shape(const QuantSettings& config, ExtentsView weight,
+                                  ExtentsView companion);
+CompanionShape group_zeros_shape(const QuantSettings& config, ExtentsView weight,
+                                 ExtentsView companion);
+CompanionShape packed_scale_shape(const QuantSettings& config, ExtentsView weight,
+                                  ExtentsView companion);
+CompanionShape mlx_scales_shape(const QuantSettings& config, ExtentsView weight,
+                                ExtentsView companion);
+CompanionShape block_absmax_shape(const QuantSettings& config, ExtentsView weight,
+                                  ExtentsView companion);
+CompanionShape per_row_shape(const QuantSettings& config, ExtentsView weight,
                              ExtentsView companion);
-CompanionShape absmax_of_blocks(const QuantSettings& config, ExtentsView weight,
-                                ExtentsView companion);
-CompanionShape one_per_row(const QuantSettings& config, ExtentsView weight, ExtentsView companion);
-CompanionShape one_per_group_and_row(const QuantSettings& config, ExtentsView weight,
-                                     ExtentsView companion);
-CompanionShape scale_and_zero_of_tiles(const QuantSettings& config, ExtentsView weight,
+CompanionShape per_group_and_row_shape(const QuantSettings& config, ExtentsView weight,
                                        ExtentsView companion);
-CompanionShape scale_of_mxfp8(const QuantSettings& config, ExtentsView weight,
-                              ExtentsView companion);
-CompanionShape scale_of_mxfp4(const QuantSettings& config, ExtentsView weight,
-                              ExtentsView companion);
-CompanionShape scale_of_nvfp4(const QuantSettings& config, ExtentsView weight,
-                              ExtentsView companion);
+CompanionShape tile_scale_and_zero_shape(const QuantSettings& config, ExtentsView weight,
+                                         ExtentsView companion);
+CompanionShape mxfp8_scale_shape(const QuantSettings& config, ExtentsView weight,
+                                 ExtentsView companion);
+CompanionShape mxfp4_scale_shape(const QuantSettings& config, ExtentsView weight,
+                                 ExtentsView companion);
+CompanionShape nvfp4_scale_shape(const QuantSettings& config, ExtentsView weight,
+                                 ExtentsView companion);
 
 }  // namespace shw

@@ -147,16 +147,16 @@ Result<EqualPartsOfEach> parts_of_each(const CheckInput& input,
 
 }  // namespace
 
-Result<EqualPartsOfEach> equal_slices_of(const CheckInput& input,
-                                         const std::vector<TensorId>& tensors) {
+Result<EqualPartsOfEach> find_equal_slices(const CheckInput& input,
+                                           const std::vector<TensorId>& tensors) {
   std::vector<std::uint64_t> slices;
   for (TensorId tensor : tensors)
     slices.push_back(static_cast<std::uint64_t>(input.checkpoint.shape(tensor)[0]));
   return parts_of_each(input, tensors, "look for copies of slices", slices, equal_slices);
 }
 
-Result<EqualPartsOfEach> equal_tiles_of(const CheckInput& input,
-                                        const std::vector<TensorId>& tensors) {
+Result<EqualPartsOfEach> find_equal_tiles(const CheckInput& input,
+                                          const std::vector<TensorId>& tensors) {
   std::vector<std::uint64_t> tiles;
   for (TensorId tensor : tensors) tiles.push_back(input.checkpoint.chunks(tensor).size());
   return parts_of_each(input, tensors, "look for copies of tiles", tiles, equal_tiles);
@@ -166,7 +166,7 @@ Result<std::map<TensorId, std::string>> hash_similar_tensors(const CheckInput& i
                                                              const std::vector<TensorId>& tensors) {
   std::map<TensorId, std::string> contents;
   if (tensors.empty()) return contents;
-  SHW_TRY(auto begins, leading_hashes_of(input, input.checkpoint, tensors, "look for copies"));
+  SHW_TRY(auto begins, hash_leading_elements(input, input.checkpoint, tensors, "look for copies"));
   std::map<std::string, std::vector<TensorId>> by_begin;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!begins[i].empty()) by_begin[begins[i]].push_back(tensors[i]);

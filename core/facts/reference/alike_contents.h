@@ -25,11 +25,11 @@ using EqualPartsOfEach = std::vector<std::vector<EqualParts>>;
 // For each of `tensors`: slices along dim 0 that equal an earlier slice and hold at least
 // kMaxValues distinct values. Of all others 4 KiB are read. Slices that cannot be read are skipped.
 // The ranks of a team share the reads.
-Result<EqualPartsOfEach> equal_slices_of(const CheckInput& input,
-                                         const std::vector<TensorId>& tensors);
+Result<EqualPartsOfEach> find_equal_slices(const CheckInput& input,
+                                           const std::vector<TensorId>& tensors);
 // For each of `tensors`: chunks that equal an adjacent chunk, by index in the tensor; chunks that
 // repeat one row are skipped.
-Result<EqualPartsOfEach> equal_tiles_of(const CheckInput& input,
-                                        const std::vector<TensorId>& tensors);
+Result<EqualPartsOfEach> find_equal_tiles(const CheckInput& input,
+                                          const std::vector<TensorId>& tensors);
 
 }  // namespace shw

@@ -173,7 +173,7 @@ std::optional<std::vector<std::int64_t>> unique_order(const SliceHashes& image,
     if (!place) return std::nullopt;
     order.push_back(*place);
   }
-  return names_each_once(order) ? std::optional(std::move(order)) : std::nullopt;
+  return is_permutation_of_indices(order) ? std::optional(std::move(order)) : std::nullopt;
 }
 
 // Fingerprint of the tensor with its blocks in the reference's order. Slice hashes only propose.
@@ -191,7 +191,7 @@ std::optional<Fingerprint> fingerprint_in(const PiecedTensor& image, const Block
       part.sizes[dim] = std::min(order.block - in_block, box.sizes[dim] - done);
       part.offsets[dim] =
           belongs[static_cast<std::size_t>(at / order.block)] * order.block + in_block;
-      each_canonical_pair(
+      for_each_canonical_pair(
           pair_of(part.sizes, inside, done * inside[dim], strides, index_at(part.offsets, strides)),
           [&](const LayoutPair& pair) { add_strided(sum, elements.data(), pair, element); });
       done += part.sizes[dim];

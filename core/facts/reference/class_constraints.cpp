@@ -76,7 +76,8 @@ std::optional<ClassSizes> sizes_of_body(Words name) {
 std::unique_ptr<ClassConstraints> ClassConstraints::of(const ModelConfig& config) {
   if (config.architectures.size() != 1 || config.has_own_code) return nullptr;
   // Under another model type the class may read other keys: "exaone" for Llama's classes.
-  if (!is_own_class(config.architectures.front(), config.parts.front().model_type)) return nullptr;
+  if (!is_transformers_class(config.architectures.front(), config.parts.front().model_type))
+    return nullptr;
   auto table = sizes_of_class(config.architectures.front());
   if (!table) table = sizes_of_body(config.architectures.front());
   const std::string& type = config.parts.front().model_type;

@@ -107,14 +107,14 @@ bool is_of_several_parts(const ModelConfig& config) {
          config.architectures.front().ends_with("ForConditionalGeneration");
 }
 
-void find_absent_parts(const Checkpoint& c, const ModelConfig& config, ConfigAnnounced& out) {
+void find_absent_parts(const Checkpoint& c, const ModelConfig& config, UnmetAnnouncements& out) {
   if (!is_of_several_parts(config)) return;
   bool sees = false, hears = false, reads = false, thinks = false;
   for (TensorId tensor : c.tensors()) {
     const Words fqn = c.fqn(tensor);
     sees = sees || has_any(fqn, kSight);
     hears = hears || has_any(fqn, kHearing);
-    reads = reads || !follows_text_model(fqn);
+    reads = reads || !is_outside_text_model(fqn);
     // Qwen's Omni models name all of this part's tensors after it.
     thinks = thinks || fqn.starts_with("thinker.");
   }
@@ -129,7 +129,8 @@ void find_absent_parts(const Checkpoint& c, const ModelConfig& config, ConfigAnn
   if (!reads && is_announced("text_config")) out.absent_parts.emplace_back("text_config");
 }
 
-void find_absent_predictors(const Checkpoint& c, const ModelConfig& config, ConfigAnnounced& out) {
+void find_absent_predictors(const Checkpoint& c, const ModelConfig& config,
+                            UnmetAnnouncements& out) {
   const ConfigPart& text = text_part_of(config);
   for (Words key : {Words("num_nextn_predict_layers"), Words("num_mtp_layers"),
                     Words("mtp_num_hidden_layers")}) {
@@ -150,7 +151,7 @@ void find_absent_predictors(const Checkpoint& c, const ModelConfig& config, Conf
 }
 
 void find_quantised(const Checkpoint& c, const ModelConfig& config, bool is_whole,
-                    Progress* progress, ConfigAnnounced& out) {
+                    Progress* progress, UnmetAnnouncements& out) {
   bool any = false, has_scales = false;
   for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
     any = any || is_quantised(c, tensor);
@@ -187,7 +188,7 @@ std::optional<TensorId> only_one_ending(const Checkpoint& c, std::span<const Wor
     const bool ends = std::any_of(endings.begin(), endings.end(), [&](Words ending) {
       return fqn == ending || (fqn.ends_with(ending) && fqn[fqn.size() - ending.size() - 1] == '.');
     });
-    if (!ends || follows_text_model(fqn) || fqn.find("coder.") != Words::npos) continue;
+    if (!ends || is_outside_text_model(fqn) || fqn.find("coder.") != Words::npos) continue;
     if (found) return std::nullopt;
     found = tensor;
   }
@@ -207,7 +208,7 @@ bool is_never_tied(const ModelConfig& config, std::string_view head) {
              });
 }
 
-void find_tied(const Checkpoint& c, const ModelConfig& config, ConfigAnnounced& out) {
+void find_tied(const Checkpoint& c, const ModelConfig& config, UnmetAnnouncements& out) {
   constexpr auto kHeads = std::to_array<Words>({"lm_head.weight", "embed_out.weight"});
   constexpr auto kEmbeddings = std::to_array<Words>(
       {"embed_tokens.weight", "wte.weight", "word_embeddings.weight", "embeddings.weight",
@@ -231,7 +232,7 @@ void find_tied(const Checkpoint& c, const ModelConfig& config, ConfigAnnounced& 
 }
 
 // transformers refuses a config whose list does not fit, where a class has such a list.
-void find_layer_types_mismatch(const ModelConfig& config, ConfigAnnounced& out) {
+void find_layer_types_mismatch(const ModelConfig& config, UnmetAnnouncements& out) {
   if (config.has_own_code) return;
   for (const ConfigPart& part : config.parts) {
     const auto layers = part.sizes.find("num_hidden_layers");
@@ -244,9 +245,9 @@ void find_layer_types_mismatch(const ModelConfig& config, ConfigAnnounced& out) 
 
 }  // namespace
 
-ConfigAnnounced find_announced(const Checkpoint& checkpoint, const ModelConfig& config,
-                               bool is_whole, Progress* progress) {
-  ConfigAnnounced out;
+UnmetAnnouncements find_unmet_announcements(const Checkpoint& checkpoint, const ModelConfig& config,
+                                            bool is_whole, Progress* progress) {
+  UnmetAnnouncements out;
   find_quantised(checkpoint, config, is_whole, progress, out);
   find_tied(checkpoint, config, out);
   find_layer_types_mismatch(config, out);

@@ -14,7 +14,7 @@
 
 namespace shw {
 
-struct ConfigAnnounced {
+struct UnmetAnnouncements {
   std::vector<std::string> absent_parts;  // "vision_config"
   // "num_nextn_predict_layers" and its value, if these layers are missing.
   std::optional<std::pair<std::string, std::int64_t>> absent_predictors;
@@ -39,7 +39,7 @@ struct ConfigAnnounced {
 };
 
 // `is_whole`: all files of the model were read, so absent tensors do not exist.
-ConfigAnnounced find_announced(const Checkpoint& checkpoint, const ModelConfig& config,
-                               bool is_whole, Progress* progress);
+UnmetAnnouncements find_unmet_announcements(const Checkpoint& checkpoint, const ModelConfig& config,
+                                            bool is_whole, Progress* progress);
 
 }  // namespace shw

@@ -350,7 +350,7 @@ std::string as_class(std::string_view name) {
 
 }  // namespace
 
-bool is_own_class(std::string_view name, std::string_view model_type) {
+bool is_transformers_class(std::string_view name, std::string_view model_type) {
   constexpr auto kEndings = std::to_array<Words>(
       {"model", "forcausallm", "lmheadmodel", "formaskedlm", "forconditionalgeneration",
        "classification", "forquestionanswering", "forpretraining", "formultiplechoice",
@@ -366,7 +366,7 @@ std::vector<ModelPart> known_parts(const ModelConfig& config) {
   std::vector<ModelPart> parts;
   const ConfigPart& whole = config.parts.front();
   for (const std::string& name : config.architectures) {
-    if (!is_own_class(name, whole.model_type)) return {};
+    if (!is_transformers_class(name, whole.model_type)) return {};
   }
   bool has_text = false;
   for (const PartRow& row : kPartRows) {
@@ -397,7 +397,8 @@ std::optional<ModelPart> classifying_part(const ModelConfig& config) {
   // A class per frame or pair of speakers is not a class per label.
   const bool classifies =
       name.ends_with("Classification") && !name.ends_with("FrameClassification");
-  if (!classifies || !is_own_class(name, config.parts.front().model_type)) return std::nullopt;
+  if (!classifies || !is_transformers_class(name, config.parts.front().model_type))
+    return std::nullopt;
   ModelPart part{&config.parts.front(), &kNone, {}, {}};
   part.classifies = true;
   return part;

@@ -66,7 +66,7 @@ ConstraintsByName constraints_by_name(const std::vector<ModelPart>& parts);
 
 // True for transformers' own class of `model_type`, checked by its suffix. Draft models for
 // speculation (LlamaForCausalLMEagle3) share the model_type but have other heads and layers.
-bool is_own_class(std::string_view name, std::string_view model_type);
+bool is_transformers_class(std::string_view name, std::string_view model_type);
 
 struct ConfiguredSize {
   std::int64_t value = 0;

@@ -13,7 +13,7 @@
 namespace shw {
 namespace {
 
-bool is_any_of(const ModelConfig& config, std::span<const std::string_view> types) {
+bool has_any_model_type(const ModelConfig& config, std::span<const std::string_view> types) {
   return std::any_of(config.parts.begin(), config.parts.end(), [&](const ConfigPart& part) {
     return std::find(types.begin(), types.end(), part.model_type) != types.end();
   });
@@ -24,7 +24,7 @@ bool is_any_of(const ModelConfig& config, std::span<const std::string_view> type
 bool stores_in_by_out(const ModelConfig& config) {
   constexpr auto kTypes = std::to_array<std::string_view>(
       {"gpt_oss", "llama4", "llama4_text", "aria", "aria_text", "openai_privacy_filter"});
-  return is_any_of(config, kTypes);
+  return has_any_model_type(config, kTypes);
 }
 
 // True for models published in both orders: transformers 5 writes another one than version 4 and
@@ -32,7 +32,7 @@ bool stores_in_by_out(const ModelConfig& config) {
 bool stores_either_way(const ModelConfig& config) {
   constexpr auto kTypes = std::to_array<std::string_view>(
       {"qwen3_vl_moe", "qwen3_vl_moe_text", "qwen3_omni_moe", "dbrx"});
-  return is_any_of(config, kTypes);
+  return has_any_model_type(config, kTypes);
 }
 
 struct StackedExperts {

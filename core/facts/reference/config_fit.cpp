@@ -61,7 +61,7 @@ class SizeChecks {
     for (std::size_t axis = 0; axis < said; ++axis) check_size(tensor, axis, constraint);
   }
   std::vector<ExchangedAxes> exchanged() const { return exchanged_; }
-  std::vector<SizeContradiction> take_contradictions() && {
+  std::vector<SizeContradiction> release_contradictions() && {
     std::vector<SizeContradiction> found;
     for (auto& [key, check] : checks_) {
       // Without a table written by hand a key may mean something else for some layers. The table of
@@ -144,7 +144,7 @@ std::optional<std::int64_t> consume_member_number(std::string_view& rest) {
 }
 
 // Additional prediction layers follow the model's own and are read by other loaders only.
-bool is_of_prediction(std::string_view rest) {
+bool is_prediction_layer_name(std::string_view rest) {
   return rest.starts_with("eh_proj") || rest.starts_with("enorm") || rest.starts_with("hnorm") ||
          rest.starts_with("shared_head");
 }
@@ -176,7 +176,7 @@ void record_stack_member(StacksByName& stacks, std::string_view fqn) {
     const auto layer = consume_member_number(rest);
     if (!layer) continue;
     stack.layers.insert(*layer);
-    if (is_of_prediction(rest)) stack.predicting.insert(*layer);
+    if (is_prediction_layer_name(rest)) stack.predicting.insert(*layer);
     for (std::string_view inner : split_at(stack.constraint->inner, '|')) {
       if (inner.empty() || !rest.starts_with(inner)) continue;
       std::string_view after = rest.substr(inner.size());
@@ -346,7 +346,7 @@ void compare_parts(const Checkpoint& c, const ModelConfig& config, std::vector<M
     if (!config.packs_weights) sizes.check_size(tensor, constraint->second);
   }
   if (!is_any_known) return;
-  fit.sizes = std::move(sizes).take_contradictions();
+  fit.sizes = std::move(sizes).release_contradictions();
   if (!is_complete_folder(c)) return;
   for (const auto& [name, stack] : stacks) {
     if (!has_two_roots(stacks, stack)) add_counts(stack, name, fit.counts);
@@ -476,10 +476,10 @@ std::vector<ExchangedAxes> exchanged_axes(const Checkpoint& checkpoint, Progress
   return found;
 }
 
-ConfigAnnounced announced_by_config(const Checkpoint& checkpoint, Progress* progress) {
+UnmetAnnouncements unmet_announcements_of_folder(const Checkpoint& checkpoint, Progress* progress) {
   const auto config = config_in_folder(checkpoint);
   if (!config) return {};
-  return find_announced(checkpoint, *config, is_complete_folder(checkpoint), progress);
+  return find_unmet_announcements(checkpoint, *config, is_complete_folder(checkpoint), progress);
 }
 
 std::optional<ConfigNames> names_of_config(const Checkpoint& checkpoint, Progress* progress) {

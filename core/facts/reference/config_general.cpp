@@ -73,7 +73,7 @@ std::set<std::string> text_roots(const Checkpoint& c, Progress* progress) {
   std::set<std::string> roots;
   for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
     const std::string_view fqn = c.fqn(tensor);
-    const auto root = follows_text_model(fqn) ? std::nullopt : root_in(fqn);
+    const auto root = is_outside_text_model(fqn) ? std::nullopt : root_in(fqn);
     if (root) roots.emplace(*root);
     if (roots.size() > 1) break;
   }
@@ -92,13 +92,13 @@ bool has_own_classes(const ModelConfig& config) {
   return !config.architectures.empty() &&
          std::all_of(config.architectures.begin(), config.architectures.end(),
                      [&](const std::string& name) {
-                       return is_own_class(name, config.parts.front().model_type);
+                       return is_transformers_class(name, config.parts.front().model_type);
                      });
 }
 
 }  // namespace
 
-bool follows_text_model(std::string_view fqn) {
+bool is_outside_text_model(std::string_view fqn) {
   constexpr auto kConcurrent = std::to_array<Words>(
       {"vision", "visual",  "image",   "img_",    "vit.",      "audio",          "speech",
        "video",  "wav2vec", "whisper", "talker",  "token2wav", "code_predictor", "codec",

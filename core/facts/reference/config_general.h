@@ -13,7 +13,7 @@ namespace shw {
 
 // True for tensors outside of the text model ("vision_tower.", "audio_tower.") and for additional
 // prediction layers ("mtp.").
-bool follows_text_model(std::string_view fqn);
+bool is_outside_text_model(std::string_view fqn);
 
 // True if a tensor is there, or the parts of a quantised one: "lm_head.qweight" or
 // "lm_head.weight.qdata" for "lm_head.weight".

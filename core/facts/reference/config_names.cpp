@@ -320,7 +320,7 @@ std::string layer_or_module_of(std::string_view fqn) {
 // False for a class under another model type, for which transformers may rename what it reads:
 // "exaone" for Llama's classes, "shieldgemma2" for Gemma 3's.
 bool is_of_own_type(const ModelConfig& config) {
-  return is_own_class(config.architectures.front(), config.parts.front().model_type);
+  return is_transformers_class(config.architectures.front(), config.parts.front().model_type);
 }
 
 // Names that occur once in each layer, with * for its number: "model.layers.*.self_attn.q_norm".

@@ -255,8 +255,8 @@ Result<std::vector<ContentFound>> find_contents(const CheckInput& input,
                                                 const std::vector<TensorId>& tensors) {
   const Checkpoint &c = input.checkpoint, &reference = *input.reference;
   const std::vector<TensorId> others = reference_tensors_of_forms(reference, c, tensors);
-  SHW_TRY(const auto here, leading_hashes_of(input, c, tensors, "look for contents"));
-  SHW_TRY(const auto there, leading_hashes_of(input, reference, others, "look for contents"));
+  SHW_TRY(const auto here, hash_leading_elements(input, c, tensors, "look for contents"));
+  SHW_TRY(const auto there, hash_leading_elements(input, reference, others, "look for contents"));
   std::map<std::string, std::vector<TensorId>> by_start;
   for (std::size_t i = 0; i < others.size(); ++i) {
     if (!there[i].empty()) by_start[there[i]].push_back(others[i]);
@@ -337,7 +337,8 @@ bool has_rows_of_reference(const CheckInput& input, const RowsFound& bias) {
 
 }  // namespace
 
-std::vector<RowsFound> biases_of_rows(const CheckInput& input, const std::vector<RowsFound>& rows) {
+std::vector<RowsFound> find_moved_biases(const CheckInput& input,
+                                         const std::vector<RowsFound>& rows) {
   std::vector<RowsFound> found;
   for (const RowsFound& weight : rows) {
     const auto bias = bias_of(input.checkpoint, weight.tensor);

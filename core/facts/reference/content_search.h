@@ -41,7 +41,8 @@ Result<std::vector<std::vector<RowsFound>>> find_rows(
 
 // The biases of these matrices, if their elements moved as the rows did, byte for byte as in the
 // reference. Empty if one differs or is missing.
-std::vector<RowsFound> biases_of_rows(const CheckInput& input, const std::vector<RowsFound>& rows);
+std::vector<RowsFound> find_moved_biases(const CheckInput& input,
+                                         const std::vector<RowsFound>& rows);
 
 // The repair that gives `target` the contents of `source`, which has the same form. For formats
 // that store names in the data files, where entries cannot be renamed.

@@ -15,7 +15,7 @@ bool standardise(std::span<float> row) {
   return true;
 }
 
-double product_of(std::span<const float> a, std::span<const float> b) {
+double dot_product(std::span<const float> a, std::span<const float> b) {
   std::array<float, 8> sums{};
   std::size_t i = 0;
   for (; i + sums.size() <= a.size(); i += sums.size()) {
@@ -50,7 +50,7 @@ bool correlates_in_parts(ExtentsView sizes, const ReadPart& here, const ReadPart
     const Box inside = part_inside(sizes, elements, which);
     auto own = here(inside), other = there(inside);
     if (!own || !other || own->size() != other->size() || !standardise(*own) ||
-        !standardise(*other) || product_of(*own, *other) < kLikeInParts)
+        !standardise(*other) || dot_product(*own, *other) < kLikeInParts)
       return false;
   }
   return true;

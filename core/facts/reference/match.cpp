@@ -28,7 +28,7 @@ std::optional<Matching> match_by_correlation(std::vector<std::vector<float>> row
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (of_kind[kinds[i]] == 1) continue;
     if (rows[i].empty() || places[i].size() != rows[i].size()) return std::nullopt;
-    is_any_unlike = is_any_unlike || product_of(rows[i], places[i]) < kLikeItsPlace;
+    is_any_unlike = is_any_unlike || dot_product(rows[i], places[i]) < kLikeItsPlace;
   }
   if (!is_any_unlike) return std::nullopt;
   Matching out;
@@ -38,7 +38,7 @@ std::optional<Matching> match_by_correlation(std::vector<std::vector<float>> row
       continue;
     }
     const BestMatch best = best_match(places.size(), [&](std::size_t place) {
-      return kinds[place] == kinds[i] ? product_of(rows[i], places[place]) : kNoPlaceOfThis;
+      return kinds[place] == kinds[i] ? dot_product(rows[i], places[place]) : kNoPlaceOfThis;
     });
     if (best.margin < required_margin(rows[i].size())) return std::nullopt;
     out.add(best);

@@ -55,7 +55,7 @@ struct Matching {
   }
   // True if each place has one piece and some pieces are out of place.
   bool is_permuted_matching() const {
-    if (!names_each_once(place_of)) return false;
+    if (!is_permutation_of_indices(place_of)) return false;
     for (std::size_t i = 0; i < place_of.size(); ++i) {
       if (place_of[i] != i) return true;
     }

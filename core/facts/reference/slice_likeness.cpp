@@ -89,14 +89,14 @@ class SliceMatcher {
 
   // The place of each slice; nullopt if one has no unique place or all are in place.
   std::optional<Matching> match() {
-    if (!is_any_elsewhere() || !follow() || !found_.is_permuted_matching() || !is_sure())
+    if (!sample_has_moved_slices() || !follow() || !found_.is_permuted_matching() || !is_sure())
       return std::nullopt;
     return std::move(found_);
   }
 
  private:
   double likeness(std::size_t slice, std::size_t place) const {
-    return product_of(here_[slice], there_[place]);
+    return dot_product(here_[slice], there_[place]);
   }
 
   // The unique best place, from a full search.
@@ -111,7 +111,7 @@ class SliceMatcher {
   }
 
   // Tests a sample of slices that differ from their own place: each must match another one.
-  bool is_any_elsewhere() {
+  bool sample_has_moved_slices() {
     std::vector<std::size_t> unlike;
     for (std::size_t i = 0; i < here_.size(); ++i) {
       if (likeness(i, i) < kLikeItsPlace) unlike.push_back(i);
@@ -134,7 +134,7 @@ class SliceMatcher {
     return {slice, one + 1, two + 1, one + (one - two)};
   }
 
-  std::optional<std::size_t> place_by_guess(std::size_t slice) const {
+  std::optional<std::size_t> best_guessed_place(std::size_t slice) const {
     std::optional<std::size_t> best;
     double first = kLikeItsPlace;
     const auto all = guesses(slice);
@@ -156,7 +156,7 @@ class SliceMatcher {
 
   bool follow() {
     for (std::size_t i = 0; i < here_.size(); ++i) {
-      auto place = place_by_guess(i);
+      auto place = best_guessed_place(i);
       if (!place) place = searched(i);
       if (!place) return false;
       found_.place_of.push_back(*place);
@@ -190,7 +190,7 @@ bool correlate_in_parts(const PiecedTensor& image, const PiecedTensor& truth, st
     Slices here(part, dim), there(part, dim);
     if (!here.read(image) || !there.read(truth)) return false;
     for (std::size_t i = 0; i < places.size(); ++i) {
-      if (product_of(here[i], there[places[i]]) < kLikeInParts) return false;
+      if (dot_product(here[i], there[places[i]]) < kLikeInParts) return false;
     }
   }
   return true;
@@ -203,7 +203,7 @@ bool has_slice_unlike_its_place(const PiecedTensor& image, const PiecedTensor& t
   Slices here(few, dim), there(few, dim);
   if (!here.read(image) || !there.read(truth)) return false;
   for (std::size_t i = 0; i < here.size(); ++i) {
-    if (product_of(here[i], there[i]) < kLikeItsPlace) return true;
+    if (dot_product(here[i], there[i]) < kLikeItsPlace) return true;
   }
   return false;
 }

@@ -13,10 +13,10 @@ std::string dtype_and_shape_text(const Checkpoint& checkpoint, TensorId tensor) 
   return std::string(name(checkpoint.dtype(tensor))) + to_text(checkpoint.shape(tensor));
 }
 
-Result<std::vector<std::string>> leading_hashes_of(const CheckInput& input,
-                                                   const Checkpoint& checkpoint,
-                                                   const std::vector<TensorId>& tensors,
-                                                   const std::string& step) {
+Result<std::vector<std::string>> hash_leading_elements(const CheckInput& input,
+                                                       const Checkpoint& checkpoint,
+                                                       const std::vector<TensorId>& tensors,
+                                                       const std::string& step) {
   constexpr std::uint64_t kBeginBytes = 4096;
   const std::vector<ComparisonCost> costs(tensors.size(), {kBeginBytes, kBeginBytes});
   auto begin_of = [&](std::size_t i) -> Result<std::string> {

@@ -13,10 +13,10 @@ namespace shw {
 std::string dtype_and_shape_text(const Checkpoint& checkpoint, TensorId tensor);
 // By tensor: its form and a hash of its first 4 KiB; empty if they cannot be read. `step` names the
 // work for the ranks of a team, which share the reads.
-Result<std::vector<std::string>> leading_hashes_of(const CheckInput& input,
-                                                   const Checkpoint& checkpoint,
-                                                   const std::vector<TensorId>& tensors,
-                                                   const std::string& step);
+Result<std::vector<std::string>> hash_leading_elements(const CheckInput& input,
+                                                       const Checkpoint& checkpoint,
+                                                       const std::vector<TensorId>& tensors,
+                                                       const std::string& step);
 
 // Each tensor is read once, by one rank of a team.
 class TensorContents {

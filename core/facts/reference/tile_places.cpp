@@ -53,7 +53,7 @@ class TilePlaceSolver {
         std::all_of(tiles_.begin(), tiles_.end(), [](const Tile& tile) { return tile.in_place; });
     out_.sampled = !every_byte && all_start_right;
     if (out_.sampled) return result_with(PlacesAnswer::kInPlace);
-    bool worth_reading = all_start_right || is_small() || any_may_be_elsewhere();
+    bool worth_reading = all_start_right || is_small() || may_contain_moved_tiles();
     if (!worth_reading) return result_with(PlacesAnswer::kStrange);
     if (!compare_contents()) return std::move(out_);
     if (moved_.empty()) return result_with(PlacesAnswer::kInPlace);
@@ -132,7 +132,7 @@ class TilePlaceSolver {
       if (!correlates_in_all_parts(tiles_[i], place)) return;
       places[tiles_[i].index] = place;
     }
-    if (accept_if_it_tiles(places)) out_.likeness = order->margin;
+    if (accept_exact_tiling(places)) out_.likeness = order->margin;
   }
 
   // Collects tiles with their items' sizes; false if unreadable or if the total differs from the
@@ -173,7 +173,7 @@ class TilePlaceSolver {
   // True if a tile begins like another place of the reference: that of another tile or, for tiles
   // of different sizes, the first gap. If no begin matches, training has continued, and nothing
   // more is read.
-  bool any_may_be_elsewhere() {
+  bool may_contain_moved_tiles() {
     std::set<Contents> starts;
     std::vector<Box> right;
     for (const Tile& tile : tiles_) {
@@ -230,7 +230,7 @@ class TilePlaceSolver {
       if (!place) return false;
       places[tile->index] = std::move(*place);
     }
-    return accept_if_it_tiles(places);
+    return accept_exact_tiling(places);
   }
 
   // Tiles of different sizes do not fit in each other's places.
@@ -255,11 +255,11 @@ class TilePlaceSolver {
     auto found = put_together(
         shape_, fixed, std::move(kinds),
         [&](std::size_t kind, const Box& box) { return has_content_of(*first[kind], box); });
-    return found && accept_if_it_tiles({found->begin(), found->end()});
+    return found && accept_exact_tiling({found->begin(), found->end()});
   }
 
   // Accepts the assignment if all boxes fill the shape exactly.
-  bool accept_if_it_tiles(const std::map<std::size_t, Box>& places) {
+  bool accept_exact_tiling(const std::map<std::size_t, Box>& places) {
     std::vector<Box> boxes = chunk_boxes(input_.checkpoint, tensor_);  // empty ones keep theirs
     FlatBoxes flat;
     flat.ndim = shape_.size();
@@ -320,7 +320,8 @@ std::uint64_t decode_budget_per_side(const CheckInput& input) {
   return std::min(kDecodedForBoxes, input.memory / (4 * worker_count()));
 }
 
-TilePlaces find_places(const CheckInput& input, TensorId tensor, TensorId other, bool every_byte) {
+TilePlaces find_tile_places(const CheckInput& input, TensorId tensor, TensorId other,
+                            bool every_byte) {
   const Checkpoint& reference = *input.reference;
   auto dtype = common_dtype(input.checkpoint.dtype(tensor), reference.dtype(other));
   bool readable = dtype && input.checkpoint.directory() != nullptr &&

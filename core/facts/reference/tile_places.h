@@ -53,7 +53,8 @@ struct TilePlaces {
 
 // `every_byte`: chunks whose first 4 KiB are in place are compared to the end. Chunks of equal
 // contents stay in place or fill any place that needs them.
-TilePlaces find_places(const CheckInput& input, TensorId tensor, TensorId other, bool every_byte);
+TilePlaces find_tile_places(const CheckInput& input, TensorId tensor, TensorId other,
+                            bool every_byte);
 
 // Memory for decoded items per side of a search: half of the limit, divided by threads.
 std::uint64_t decode_budget_per_side(const CheckInput& input);

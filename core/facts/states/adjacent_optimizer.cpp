@@ -220,7 +220,8 @@ std::optional<AdjacentShapes> shapes_of(const AdjacentOptimizer& optimizer) {
   return out;
 }
 
-std::optional<CutStates> cut_states(const Checkpoint& checkpoint, const AdjacentShapes& shapes) {
+std::optional<CutStates> infer_sharded_states(const Checkpoint& checkpoint,
+                                              const AdjacentShapes& shapes) {
   const Counts weights = weights_of(checkpoint);
   Counts states;
   std::size_t all = 0;
@@ -244,7 +245,8 @@ std::optional<CutStates> cut_states(const Checkpoint& checkpoint, const Adjacent
   return std::nullopt;
 }
 
-std::optional<FlatStates> flat_states(const Checkpoint& checkpoint, const AdjacentShapes& shapes) {
+std::optional<FlatStates> infer_flat_states(const Checkpoint& checkpoint,
+                                            const AdjacentShapes& shapes) {
   // Rows are padded to a multiple of the ranks (FSDP) or a few times that (DeepSpeed).
   constexpr std::int64_t kMostPadding = 4;
   FlatStates out;

@@ -45,7 +45,8 @@ struct CutStates {
   Extents whole;            // a weight that it may belong to
 };
 // nullopt if the states fit whole weights, or if no number of ranks explains all.
-std::optional<CutStates> cut_states(const Checkpoint& checkpoint, const AdjacentShapes& shapes);
+std::optional<CutStates> infer_sharded_states(const Checkpoint& checkpoint,
+                                              const AdjacentShapes& shapes);
 
 // Flat states of FSDP or DeepSpeed with the number of elements that one of several ranks
 // holds.
@@ -54,6 +55,7 @@ struct FlatStates {
   std::int64_t elements = 0, weights = 0;  // elements per kind of state, and of all weights
   std::size_t rows = 0;
 };
-std::optional<FlatStates> flat_states(const Checkpoint& checkpoint, const AdjacentShapes& shapes);
+std::optional<FlatStates> infer_flat_states(const Checkpoint& checkpoint,
+                                            const AdjacentShapes& shapes);
 
 }  // namespace shw

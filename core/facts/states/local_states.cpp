@@ -127,7 +127,7 @@ class WriterRows {
   // The box by the spec; nullopt if unknown or if the spec has another size.
   std::optional<Box> by_spec(const SpecEntry* entry, const LocalState& local) const {
     if (entry == nullptr || !same(entry->shape, local.expected)) return std::nullopt;
-    auto rank = rank_on(input_, *entry->mesh, local.writer);
+    auto rank = rank_in_mesh(input_, *entry->mesh, local.writer);
     if (!rank) return std::nullopt;
     auto box = box_of_nested_splits(entry->shape, *entry->mesh, entry->placements, *rank);
     bool fits = box && same(box->sizes, input_.checkpoint.sizes(local.chunk));
@@ -208,7 +208,7 @@ void place_by_mesh(const CheckInput& input, TensorId parameter, const std::vecto
 // is of another model.
 bool is_of_another_model(const Checkpoint& c, TensorId parameter, const SpecEntry& entry) {
   ExtentsView saved = c.shape(parameter), expected = entry.shape;
-  if (saved.size() != expected.size() || is_of_vocabulary(entry.role, c.fqn(parameter)) ||
+  if (saved.size() != expected.size() || has_vocabulary_rows(entry.role, c.fqn(parameter)) ||
       volume(saved) == volume(expected))
     return false;
   for (std::size_t d = 0; d < saved.size(); ++d) {

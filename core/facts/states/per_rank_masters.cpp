@@ -73,7 +73,7 @@ std::optional<std::vector<Part>> master_parts(const CheckInput& input,
   std::set<Extents> seen;
   std::int64_t covered = 0;
   for (const auto& [writer, file] : masters.ranks) {
-    auto rank = rank_on(input, *entry.mesh, static_cast<std::uint32_t>(writer));
+    auto rank = rank_in_mesh(input, *entry.mesh, static_cast<std::uint32_t>(writer));
     if (!rank) return std::nullopt;
     auto box = box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, *rank);
     if (!box) return std::nullopt;

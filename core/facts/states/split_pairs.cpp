@@ -89,7 +89,7 @@ bool has_all_ranks(const CheckInput& input, const SplitPair& pair) {
   if (entry == nullptr) return true;
   const std::size_t ndim = entry->shape.size();
   return std::all_of(entry->placements.begin(), entry->placements.end(), [&](const Placement& p) {
-    return p.kind != Placement::Kind::kStridedShard || cut_dim(p, ndim) != 0 ||
+    return p.kind != Placement::Kind::kStridedShard || sharded_dim_of(p, ndim) != 0 ||
            p.split_factor == pair.chunks;
   });
 }

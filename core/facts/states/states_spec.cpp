@@ -57,7 +57,7 @@ bool is_shorter(ExtentsView a, ExtentsView b) {
 
 }  // namespace
 
-bool is_short_of_parameter(const Checkpoint& c, const OptimizerState& state) {
+bool is_smaller_than_parameter(const Checkpoint& c, const OptimizerState& state) {
   if (!state.parameter || !state.parameter_is_sure || state.role == StateRole::kOther) return false;
   if (!is_shorter(c.shape(state.state), c.shape(*state.parameter))) return false;
   const auto known = tile_sizes(c, *state.parameter);
@@ -79,7 +79,7 @@ namespace {
 // True if the spec applies to the state: equal chunks, or one of state and parameter lost an axis.
 bool must_follow_spec(const Checkpoint& c, const OptimizerState& state, const SpecEntry& entry) {
   if (has_equal_chunks(c, state.state, *state.parameter)) return true;
-  if (same(c.shape(*state.parameter), entry.shape)) return is_short_of_parameter(c, state);
+  if (same(c.shape(*state.parameter), entry.shape)) return is_smaller_than_parameter(c, state);
   return same(c.shape(state.state), entry.shape) && c.chunks(state.state).size() > 1;
 }
 

@@ -16,7 +16,7 @@ namespace shw {
 // True for a moment or master whose chunks equal those of its parameter, rank by rank, but cover
 // less: the ranks of an axis that the saver lost all claimed one chunk. Factored or projected
 // states have chunks of other sizes.
-bool is_short_of_parameter(const Checkpoint& checkpoint, const OptimizerState& state);
+bool is_smaller_than_parameter(const Checkpoint& checkpoint, const OptimizerState& state);
 
 // Returns `spec` itself if there is nothing to add. Added entries have no dtype, because states
 // have their own.

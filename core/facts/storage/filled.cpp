@@ -84,7 +84,7 @@ void merge_filled_boxes(FilledTensor& into, const FilledTensor& other, std::size
   for (const Box& box : into.boxes) in_boxes += volume(box.sizes).value_or(0);
   into.lost = std::min(into.total(), std::max({into.lost, other.lost, in_boxes}));
   into.all_boxes = into.all_boxes && in_boxes == into.lost;
-  if (!other.fill.empty()) join_fill(into, other, into.fill.empty());
+  if (!other.fill.empty()) merge_fill_source(into, other, into.fill.empty());
 }
 
 using FilledByTensor = std::map<TensorId, FilledTensor>;

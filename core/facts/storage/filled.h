@@ -96,7 +96,7 @@ bool add_all_disjoint(std::vector<Box>& boxes, std::span<const Box> more, std::s
 
 // Merges the fills of lost elements from two records. `first`: there was none before.
 template <class Into, class From>
-void join_fill(Into& into, const From& from, bool first) {
+void merge_fill_source(Into& into, const From& from, bool first) {
   bool alike = into.fill == from.fill && into.fill_from == from.fill_from &&
                into.fill_checkpoint == from.fill_checkpoint;
   if (alike) return;

@@ -175,8 +175,8 @@ Result<std::optional<Integrity>> read_integrity(const Checkpoint& checkpoint, De
   return out;
 }
 
-Result<std::string> integrity_of(const Directory& folder, const std::vector<std::string>& files,
-                                 Progress* progress) {
+Result<std::string> make_integrity_list(const Directory& folder,
+                                        const std::vector<std::string>& files, Progress* progress) {
   std::vector<ListedHash> listed;
   for (const std::string& name : files) {
     if (!is_utf8(name))

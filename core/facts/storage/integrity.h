@@ -43,7 +43,7 @@ Result<std::optional<Integrity>> read_integrity(const Checkpoint& checkpoint, De
                                                 Progress* progress, Team* team = nullptr);
 
 // Creates such a list for files of a folder, as Megatron-LM writes it.
-Result<std::string> integrity_of(const Directory& folder, const std::vector<std::string>& files,
-                                 Progress* progress);
+Result<std::string> make_integrity_list(const Directory& folder,
+                                        const std::vector<std::string>& files, Progress* progress);
 
 }  // namespace shw

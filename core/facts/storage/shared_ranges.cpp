@@ -86,8 +86,8 @@ std::string_view fqn_of(const Checkpoint& checkpoint, const Claim& claim) {
   return checkpoint.objects()[static_cast<std::size_t>(claim.object)].fqn;
 }
 
-std::vector<SharedRange> find_shared(const Checkpoint& checkpoint, const Progress* progress,
-                                     const std::vector<FileId>& real) {
+std::vector<SharedRange> find_shared_ranges(const Checkpoint& checkpoint, const Progress* progress,
+                                            const std::vector<FileId>& real) {
   std::vector<SharedRange> found;
   std::vector<bool> sort = files_to_sort(checkpoint, progress, real);
   if (std::find(sort.begin(), sort.end(), true) == sort.end()) return found;

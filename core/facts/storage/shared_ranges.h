@@ -30,8 +30,8 @@ inline constexpr std::size_t kMostShared = 4096;
 // For torch checkpoints. Not reported: chunks that torch cannot distinguish (one tensor, equal
 // offsets) and entries with identical records, which repairs create. `real`: for each file the file
 // that its bytes are read from (linked_files.h); empty: itself.
-std::vector<SharedRange> find_shared(const Checkpoint& checkpoint, const Progress* progress,
-                                     const std::vector<FileId>& real = {});
+std::vector<SharedRange> find_shared_ranges(const Checkpoint& checkpoint, const Progress* progress,
+                                            const std::vector<FileId>& real = {});
 // True for two tensors that share all chunks: tied weights, stored once.
 bool is_tied(const Checkpoint& checkpoint, const SharedRange& range);
 

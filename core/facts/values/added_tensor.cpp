@@ -57,8 +57,9 @@ ComputedTensor added_tensor(std::shared_ptr<const Checkpoint> checkpoint, Tensor
                       .is_rounded = true};
   made.make = [checkpoint = std::move(checkpoint), tensor, value, dtype](
                   std::int64_t first, std::int64_t count) -> Result<Bytes> {
-    SHW_TRY(std::vector<float> elements,
-            floats_in_box(*checkpoint, tensor, rows_box(checkpoint->shape(tensor), first, count)));
+    SHW_TRY(
+        std::vector<float> elements,
+        read_box_floats(*checkpoint, tensor, rows_box(checkpoint->shape(tensor), first, count)));
     return add_to_elements(std::move(elements), value, dtype);
   };
   return made;
@@ -66,7 +67,7 @@ ComputedTensor added_tensor(std::shared_ptr<const Checkpoint> checkpoint, Tensor
 
 bool is_added_exactly(const Checkpoint& checkpoint, TensorId tensor, const Box& box, float value,
                       Dtype dtype) {
-  const auto elements = floats_in_box(checkpoint, tensor, box);
+  const auto elements = read_box_floats(checkpoint, tensor, box);
   return elements && round_trips(*elements, value, checkpoint.dtype(tensor), dtype);
 }
 

@@ -87,7 +87,7 @@ std::optional<Located> locate_rows(const TensorValues& part, const TensorValues&
                  informative * row_elements(part.shape, *dim)};
 }
 
-std::vector<RowRun> moved_rows(const TensorValues& part, const TensorValues& whole) {
+std::vector<RowRun> locate_moved_rows(const TensorValues& part, const TensorValues& whole) {
   std::vector<RowRun> runs;
   if (part.shape.empty() || part.shape != whole.shape) return runs;
   auto cast = cast_elements(part.dtype, part.bytes, whole.dtype);

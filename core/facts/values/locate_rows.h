@@ -29,7 +29,7 @@ std::optional<Located> locate_rows(const TensorValues& part, const TensorValues&
 
 // Runs of rows (first axis) of `part` that equal other rows of `whole`, for tensors of one shape.
 // Rows in place and repeated rows are omitted.
-std::vector<RowRun> moved_rows(const TensorValues& part, const TensorValues& whole);
+std::vector<RowRun> locate_moved_rows(const TensorValues& part, const TensorValues& whole);
 
 // Formats as "[6, 8)".
 std::string rows_text(std::int64_t at, std::int64_t count);

@@ -39,7 +39,8 @@ std::vector<std::uint64_t> words_of(const MomentCount& c, const LogCorrelation& 
           to_message_word(l.xy)};
 }
 
-bool join_words(std::span<const std::uint64_t> w, MomentCount& count, LogCorrelation& correlation) {
+bool merge_encoded_moments(std::span<const std::uint64_t> w, MomentCount& count,
+                           LogCorrelation& correlation) {
   if (w.size() != 13) return false;
   count.join({count_in(w[0]), count_in(w[1]), count_in(w[2]), count_in(w[3]),
               double_from_bits(w[4]), double_from_bits(w[5]), double_from_bits(w[6])});
@@ -211,7 +212,8 @@ Result<OptimizerValues> read_optimizer_values(const CheckInput& input,
   };
   work.receive = [&](std::size_t i, std::span<const std::uint64_t> numbers) -> Status {
     MomentValues& look = out.moments[i];
-    return join_words(numbers, look.count, look.correlation) ? Status{} : malformed_message_error();
+    return merge_encoded_moments(numbers, look.count, look.correlation) ? Status{}
+                                                                        : malformed_message_error();
   };
   SHW_TRY(PairResults seen, compare_pairs(input, work));
   for (std::size_t i = 0; i < moments.size(); ++i) out.moments[i].is_read = seen.is_read[i];

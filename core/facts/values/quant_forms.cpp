@@ -16,14 +16,14 @@ namespace shw {
 namespace {
 
 // Weights with 8-bit elements; int8 with exponents as scales is FP4, two numbers per byte.
-Result<DecodedWeight> byte_form(const QuantSource& from) {
+Result<DecodedWeight> byte_decoder(const QuantSource& from) {
   const bool is_fp4 = from.c().dtype(from.pair.weight) == Dtype::kInt8 && has_exponents(from);
-  return is_fp4 ? mx_rows_form(from, std::string(from.c().fqn(from.pair.weight)))
-                : scaled_codes_form(from);
+  return is_fp4 ? mx_rows_decoder(from, std::string(from.c().fqn(from.pair.weight)))
+                : scaled_codes_decoder(from);
 }
 
 // Stacked experts of NVFP4 whose groups and pairs of numbers are along the inputs.
-Result<DecodedWeight> nvfp4_experts_form(const QuantSource& from) {
+Result<DecodedWeight> nvfp4_experts_decoder(const QuantSource& from) {
   const Extents shape = copy_of(from.weight());
   const TensorId scale = *from.companion(0), one = *from.companion(1);
   if (volume(from.c().shape(one)) != 1 || !from.is_float(one))
@@ -33,10 +33,10 @@ Result<DecodedWeight> nvfp4_experts_form(const QuantSource& from) {
   decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale, one, shape,
                     as_bytes](std::int64_t first, std::int64_t count) -> QuantFloats {
     const Checkpoint& c = *checkpoint;
-    SHW_TRY(Bytes bytes, bytes_in_box(c, weight, rows_box(shape, first, count)));
+    SHW_TRY(Bytes bytes, read_box_bytes(c, weight, rows_box(shape, first, count)));
     SHW_TRY(std::vector<float> scales,
-            float8_in_box(c, scale, rows_box(c.shape(scale), first, count), as_bytes));
-    SHW_TRY(std::vector<float> global, all_floats(c, one));
+            read_box_float8(c, scale, rows_box(c.shape(scale), first, count), as_bytes));
+    SHW_TRY(std::vector<float> global, read_all_floats(c, one));
     const auto outputs = static_cast<std::size_t>(shape[2]);
     std::vector<float> out(bytes.size() * 2);
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -53,11 +53,11 @@ Result<DecodedWeight> nvfp4_experts_form(const QuantSource& from) {
 // NVFP4: two elements per byte, a float8 scale per group of a row, and one global scale per tensor.
 // `companion`: index of the global scale for QuantSource::companion(). `divides`: group scales are
 // divided by the global scale (compressed-tensors).
-Result<DecodedWeight> nvfp4_form(const QuantSource& from, std::size_t companion, bool divides) {
+Result<DecodedWeight> nvfp4_decoder(const QuantSource& from, std::size_t companion, bool divides) {
   const ExtentsView shape = from.weight();
   const auto scale = from.companion(0), one = from.companion(companion);
   if (scale && one && !divides && has_groups_of_inputs(shape, from.c().shape(*scale)))
-    return nvfp4_experts_form(from);
+    return nvfp4_experts_decoder(from);
   if (!scale || !one) return from.unfit("has no scales of two levels next to it");
   if (shape.size() != 2)
     return from.unreadable_error("is not a matrix of FP4 with scales of two levels");
@@ -67,7 +67,7 @@ Result<DecodedWeight> nvfp4_form(const QuantSource& from, std::size_t companion,
   const std::int64_t columns = shape[1] * 2;
   if (scale_shape.size() != 2 || scale_shape[0] != shape[0] ||
       scale_shape[1] != columns / kNvGroup || columns % kNvGroup != 0)
-    return is_kernel_order(scale_shape, elements_of_fp4(shape), kNvGroup)
+    return has_kernel_scale_layout(scale_shape, elements_of_fp4(shape), kNvGroup)
                ? from.unreadable_error("has scales in the order of a kernel")
                : from.unfit("has scales that do not fit its rows");
   const bool as_bytes = from.c().dtype(*scale) == Dtype::kUint8;
@@ -78,10 +78,10 @@ Result<DecodedWeight> nvfp4_form(const QuantSource& from, std::size_t companion,
                     one = *one, columns, divides,
                     as_bytes](std::int64_t first, std::int64_t count) -> QuantFloats {
     const Checkpoint& c = *checkpoint;
-    SHW_TRY(Bytes bytes, bytes_in_box(c, weight, rows_box(c.shape(weight), first, count)));
+    SHW_TRY(Bytes bytes, read_box_bytes(c, weight, rows_box(c.shape(weight), first, count)));
     SHW_TRY(std::vector<float> scales,
-            float8_in_box(c, scale, rows_box(c.shape(scale), first, count), as_bytes));
-    SHW_TRY(std::vector<float> global, all_floats(c, one));
+            read_box_float8(c, scale, rows_box(c.shape(scale), first, count), as_bytes));
+    SHW_TRY(std::vector<float> global, read_all_floats(c, one));
     const auto group = static_cast<std::size_t>(columns / c.shape(scale)[1]);
     std::vector<float> out(bytes.size() * 2);
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -98,7 +98,7 @@ Result<DecodedWeight> nvfp4_form(const QuantSource& from, std::size_t companion,
 // Compares the companions with what the scheme and the other weights of the family have.
 Status check_companions(const QuantSource& from, const QuantFamily& family) {
   const Checkpoint& c = from.c();
-  if (is_of_other_method(family, from.config.method))
+  if (is_named_for_other_method(family, from.config.method))
     return from.unfit(fmt::format("is packed as by {}, and its config says {}",
                                   family.scheme->title, from.config.method));
   for (std::size_t k = 0; k < family.scheme->companions.size(); ++k) {
@@ -153,37 +153,37 @@ Result<DecodedWeight> decoded_weight(std::shared_ptr<const Checkpoint> checkpoin
   SHW_CHECK(check_companions(from, family));
   switch (family.scheme->form) {
     case QuantForm::kScaled:
-      return byte_form(from);
+      return byte_decoder(from);
     case QuantForm::kInt8Rows:
       if (pair.beside[0] && volume(from.c().shape(*pair.beside[0])) != from.weight()[0])
         return from.unfit("has scales that are not one per row");
-      return scaled_form(from, std::nullopt, 127.0f);
+      return scaled_decoder(from, std::nullopt, 127.0f);
     case QuantForm::kMx:
-      return mx_form(from);
+      return mx_decoder(from);
     case QuantForm::kTwoLevels:
-      return nvfp4_form(from, 1, false);
+      return nvfp4_decoder(from, 1, false);
     case QuantForm::kTwoLevelsDivided:
-      return nvfp4_form(from, 1, true);
+      return nvfp4_decoder(from, 1, true);
     case QuantForm::kMxRows:
-      return mx_rows_form(from, from.pair.stem + ".weight");
+      return mx_rows_decoder(from, from.pair.stem + ".weight");
     case QuantForm::kMx8:
-      return mx8_form(from);
+      return mx8_decoder(from);
     case QuantForm::kScaledBytes:
-      return scaled_bytes_form(from);
+      return scaled_bytes_decoder(from);
     case QuantForm::kGrouped:
-      return grouped_form(from);
+      return grouped_decoder(from);
     case QuantForm::kNf:
-      return nf_form(from);
+      return nf_decoder(from);
     case QuantForm::kMlx:
-      return mlx_form(from);
+      return mlx_decoder(from);
     case QuantForm::kPacked:
-      return packed_form(from);
+      return packed_decoder(from);
     case QuantForm::kAffine:
     case QuantForm::kInt4:
     case QuantForm::kInt4Tiles:
     case QuantForm::kMxOfTorchao:
     case QuantForm::kNvOfTorchao:
-      return torchao_form(from, family.scheme->form);
+      return torchao_decoder(from, family.scheme->form);
   }
   return from.unreadable_error("is of a form that is not decoded");
 }

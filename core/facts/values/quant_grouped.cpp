@@ -101,7 +101,7 @@ Result<std::vector<std::size_t>> groups_of_inputs(const Checkpoint& c, const Gro
   std::vector<std::size_t> groups(static_cast<std::size_t>(from.inputs));
   Bytes order;
   if (from.order) {
-    SHW_TRY(order, bytes_in_box(c, *from.order, whole(copy_of(c.shape(*from.order)))));
+    SHW_TRY(order, read_box_bytes(c, *from.order, whole(copy_of(c.shape(*from.order)))));
   }
   for (std::size_t k = 0; k < groups.size(); ++k) {
     const std::size_t in_order = from.group > 0 ? k / static_cast<std::size_t>(from.group) : 0;
@@ -128,7 +128,7 @@ std::size_t place_in_row(const GroupedWeight& from, std::size_t column) {
 
 // Zero points [groups, outputs].
 Result<std::vector<std::uint32_t>> zero_points(const Checkpoint& c, const GroupedWeight& from) {
-  SHW_TRY(Bytes packed, bytes_in_box(c, from.zero, whole(copy_of(c.shape(from.zero)))));
+  SHW_TRY(Bytes packed, read_box_bytes(c, from.zero, whole(copy_of(c.shape(from.zero)))));
   for (std::size_t at = 0; at + sizeof(std::uint32_t) <= packed.size();
        at += sizeof(std::uint32_t)) {
     std::uint32_t word = 0;
@@ -152,9 +152,9 @@ Result<std::vector<std::uint32_t>> zero_points(const Checkpoint& c, const Groupe
 }
 
 QuantFloats decode_grouped(const Checkpoint& c, const GroupedWeight& from) {
-  SHW_TRY(const Bytes packed, bytes_in_box(c, from.weight, whole(copy_of(c.shape(from.weight)))));
+  SHW_TRY(const Bytes packed, read_box_bytes(c, from.weight, whole(copy_of(c.shape(from.weight)))));
   SHW_TRY(const std::vector<std::uint32_t> zeros, zero_points(c, from));
-  SHW_TRY(const std::vector<float> factors, all_floats(c, from.scale));
+  SHW_TRY(const std::vector<float> factors, read_all_floats(c, from.scale));
   SHW_TRY(const std::vector<std::size_t> groups, groups_of_inputs(c, from));
   const auto width = static_cast<unsigned>(from.bits);
   const std::size_t per_word = 32 / width, outputs = static_cast<std::size_t>(from.outputs),
@@ -178,7 +178,7 @@ QuantFloats decode_grouped(const Checkpoint& c, const GroupedWeight& from) {
 
 }  // namespace
 
-Result<DecodedWeight> grouped_form(const QuantSource& from) {
+Result<DecodedWeight> grouped_decoder(const QuantSource& from) {
   SHW_TRY(const GroupedWeight weight, grouped_weight(from));
   DecodedWeight decoded = from.result(from.pair.stem + ".weight", {weight.outputs, weight.inputs});
   decoded.rows_at_once = weight.outputs;

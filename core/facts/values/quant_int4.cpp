@@ -27,9 +27,9 @@ QuantFloats int4_rows(const Checkpoint& c, const Int4Rows& from, std::int64_t fi
   const bool is_matrix = c.shape(from.weight).size() == 2;
   const Box box = groups_box(c.shape(from.scale), first, count);
   SHW_TRY(const Bytes codes,
-          bytes_in_box(c, from.weight, rows_box(c.shape(from.weight), first, count)));
-  SHW_TRY(const std::vector<float> scales, floats_in_box(c, from.scale, box));
-  SHW_TRY(const std::vector<float> zeros, floats_in_box(c, from.zero, box));
+          read_box_bytes(c, from.weight, rows_box(c.shape(from.weight), first, count)));
+  SHW_TRY(const std::vector<float> scales, read_box_floats(c, from.scale, box));
+  SHW_TRY(const std::vector<float> zeros, read_box_floats(c, from.zero, box));
   const std::size_t rows = is_matrix ? static_cast<std::size_t>(count) : from.rows;
   const std::size_t row_bytes = from.columns / 2, group = from.columns / from.groups;
   std::vector<float> out(codes.size() * 2);
@@ -102,14 +102,14 @@ QuantFloats tiled_rows(const Checkpoint& c, const TiledInt4& from, std::int64_t 
   const std::int64_t first_tile = first / Int4Tiles::kRows;
   const std::int64_t tiles =
       count == 0 ? 0 : (first + count - 1) / Int4Tiles::kRows - first_tile + 1;
-  SHW_TRY(const Bytes words, bytes_in_box(c, from.weight,
-                                          is_matrix ? rows_box(stored, first_tile, tiles)
-                                                    : rows_box(stored, first, count)));
+  SHW_TRY(const Bytes words, read_box_bytes(c, from.weight,
+                                            is_matrix ? rows_box(stored, first_tile, tiles)
+                                                      : rows_box(stored, first, count)));
   const ExtentsView shape = c.shape(from.scale_and_zero);
   SHW_TRY(const std::vector<float> scales,
-          floats_in_box(c, from.scale_and_zero,
-                        is_matrix ? Box{{0, first, 0}, {shape[0], count, 2}}
-                                  : rows_box(shape, first, count)));
+          read_box_floats(c, from.scale_and_zero,
+                          is_matrix ? Box{{0, first, 0}, {shape[0], count, 2}}
+                                    : rows_box(shape, first, count)));
   const std::int64_t rows = is_matrix ? count : from.rows;
   const std::int64_t stored_rows = from.tiles.elements[from.tiles.elements.size() - 2];
   const std::int64_t matrices = is_matrix ? 1 : count;
@@ -126,7 +126,7 @@ QuantFloats tiled_rows(const Checkpoint& c, const TiledInt4& from, std::int64_t 
 
 }  // namespace
 
-Result<DecodedWeight> int4_form(const QuantSource& from) {
+Result<DecodedWeight> int4_decoder(const QuantSource& from) {
   const Checkpoint& c = from.c();
   const ExtentsView shape = from.weight();
   const auto scale = from.companion(0), zero = from.companion(1);
@@ -163,7 +163,7 @@ Result<DecodedWeight> int4_form(const QuantSource& from) {
   return decoded;
 }
 
-Result<DecodedWeight> int4_tiles_form(const QuantSource& from) {
+Result<DecodedWeight> int4_tiles_decoder(const QuantSource& from) {
   const Checkpoint& c = from.c();
   const auto tiles = int4_tiles(from.weight());
   const auto both = from.companion(0);

@@ -37,7 +37,7 @@ bool has_scale_of_groups(ExtentsView scales, ExtentsView numbers,
          (!group || numbers.back() / scales.back() == *group);
 }
 
-Result<DecodedWeight> affine_mode(const QuantSource& from) {
+Result<DecodedWeight> mlx_affine_decoder(const QuantSource& from) {
   const auto scale = from.companion(0), bias = from.companion(1);
   constexpr std::int64_t kLeastBits = 2, kMostBits = 8;
   if (!from.config.bits || *from.config.bits < kLeastBits || *from.config.bits > kMostBits)
@@ -56,11 +56,11 @@ Result<DecodedWeight> affine_mode(const QuantSource& from) {
   decoded.decode = [=, checkpoint = from.checkpoint, weight = from.pair.weight](
                        std::int64_t first, std::int64_t count) -> QuantFloats {
     const Checkpoint& c = *checkpoint;
-    SHW_TRY(const Bytes words, bytes_in_box(c, weight, rows_box(c.shape(weight), first, count)));
+    SHW_TRY(const Bytes words, read_box_bytes(c, weight, rows_box(c.shape(weight), first, count)));
     SHW_TRY(const std::vector<float> factors,
-            floats_in_box(c, *scale, rows_box(c.shape(*scale), first, count)));
+            read_box_floats(c, *scale, rows_box(c.shape(*scale), first, count)));
     SHW_TRY(const std::vector<float> biases,
-            floats_in_box(c, *bias, rows_box(c.shape(*bias), first, count)));
+            read_box_floats(c, *bias, rows_box(c.shape(*bias), first, count)));
     const std::size_t row_bytes = row_length * bits / 8;
     std::vector<float> out(words.size() / row_bytes * row_length);
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -83,7 +83,7 @@ constexpr FloatMode kFloatModes[] = {
     {"mxfp4", 4, 32, false}, {"mxfp8", 8, 32, false}, {"nvfp4", 4, 16, true}};
 
 // Numbers of FP4 or FP8 (E4M3), each times the scale of its group.
-Result<DecodedWeight> float_mode(const QuantSource& from, const FloatMode& mode) {
+Result<DecodedWeight> mlx_float_decoder(const QuantSource& from, const FloatMode& mode) {
   const auto scale = from.companion(0);
   const auto numbers = shape_of_numbers(from.weight(), mode.bits);
   const CompanionDtypes dtypes =
@@ -97,11 +97,11 @@ Result<DecodedWeight> float_mode(const QuantSource& from, const FloatMode& mode)
   decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale = *scale, mode](
                        std::int64_t first, std::int64_t count) -> QuantFloats {
     const Checkpoint& c = *checkpoint;
-    SHW_TRY(const Bytes bytes, bytes_in_box(c, weight, rows_box(c.shape(weight), first, count)));
+    SHW_TRY(const Bytes bytes, read_box_bytes(c, weight, rows_box(c.shape(weight), first, count)));
     const Box box = rows_box(c.shape(scale), first, count);
     SHW_TRY(const std::vector<float> factors, mode.has_float8_scales
-                                                  ? float8_in_box(c, scale, box, true)
-                                                  : scales_in_box(c, scale, box));
+                                                  ? read_box_float8(c, scale, box, true)
+                                                  : read_box_scales(c, scale, box));
     const std::size_t each = mode.bits == 4 ? 2 : 1, group = static_cast<std::size_t>(mode.group);
     std::vector<float> out(bytes.size() * each);
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -117,16 +117,16 @@ Result<DecodedWeight> float_mode(const QuantSource& from, const FloatMode& mode)
 
 }  // namespace
 
-Result<DecodedWeight> mlx_form(const QuantSource& from) {
+Result<DecodedWeight> mlx_decoder(const QuantSource& from) {
   const bool is_old_mxfp4 = from.config.mode.empty() && !from.companion(1) &&
                             from.config.bits == 4 && from.config.group == 32 && has_exponents(from);
   const std::string_view said = from.config.mode;
   const std::string_view mode = is_old_mxfp4 ? "mxfp4" : said;
-  if (mode.empty() || mode == "affine") return affine_mode(from);
+  if (mode.empty() || mode == "affine") return mlx_affine_decoder(from);
   const auto* known = std::ranges::find(kFloatModes, mode, &FloatMode::name);
   if (known == std::end(kFloatModes))
     return from.unreadable_error("is of a mode that is not decoded");
-  return float_mode(from, *known);
+  return mlx_float_decoder(from, *known);
 }
 
 }  // namespace shw

@@ -24,7 +24,7 @@ bool has_exponents(const QuantSource& from) {
                    from.c().dtype(*scale) == Dtype::kFloat8E8m0fnu);
 }
 
-Result<DecodedWeight> mx_form(const QuantSource& from) {
+Result<DecodedWeight> mx_decoder(const QuantSource& from) {
   const ExtentsView shape = from.weight();
   const auto scale = from.companion(0);
   if (!scale || shape.size() != 4 || from.c().dtype(*scale) != Dtype::kUint8 ||
@@ -35,8 +35,8 @@ Result<DecodedWeight> mx_form(const QuantSource& from) {
   decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale = *scale, rows,
                     bytes](std::int64_t first, std::int64_t count) -> QuantFloats {
     const Checkpoint& c = *checkpoint;
-    SHW_TRY(Bytes blocks, bytes_in_box(c, weight, rows_box(c.shape(weight), first, count)));
-    SHW_TRY(Bytes scales, bytes_in_box(c, scale, rows_box(c.shape(scale), first, count)));
+    SHW_TRY(Bytes blocks, read_box_bytes(c, weight, rows_box(c.shape(weight), first, count)));
+    SHW_TRY(Bytes scales, read_box_bytes(c, scale, rows_box(c.shape(scale), first, count)));
     const auto group = c.shape(weight)[3];
     std::vector<float> out(blocks.size() * 2);
     for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -52,7 +52,7 @@ Result<DecodedWeight> mx_form(const QuantSource& from) {
   return decoded;
 }
 
-Result<DecodedWeight> mx_rows_form(const QuantSource& from, std::string fqn) {
+Result<DecodedWeight> mx_rows_decoder(const QuantSource& from, std::string fqn) {
   const ExtentsView shape = from.weight();
   const auto scale = from.companion(0);
   const auto wide = static_cast<std::int64_t>(size_of(from.c().dtype(from.pair.weight)));
@@ -60,7 +60,7 @@ Result<DecodedWeight> mx_rows_form(const QuantSource& from, std::string fqn) {
   if (!has_exponents(from) || shape.size() < 2 || scales.size() != shape.size() ||
       !same(scales.first(scales.size() - 1), shape.first(shape.size() - 1)) || scales.back() < 1 ||
       shape.back() * wide != scales.back() * kMxGroup / 2)
-    return is_kernel_order(scales, elements_of_fp4(shape), kMxGroup)
+    return has_kernel_scale_layout(scales, elements_of_fp4(shape), kMxGroup)
                ? from.unreadable_error("has scales in the order of a kernel")
                : from.unfit("is not of rows of FP4 with an exponent for each group");
   Extents decoded_shape = copy_of(shape);
@@ -70,8 +70,9 @@ Result<DecodedWeight> mx_rows_form(const QuantSource& from, std::string fqn) {
   decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale = *scale, group](
                        std::int64_t first, std::int64_t count) -> QuantFloats {
     const Checkpoint& c = *checkpoint;
-    SHW_TRY(const Bytes bytes, bytes_in_box(c, weight, rows_box(c.shape(weight), first, count)));
-    SHW_TRY(const Bytes exponents, bytes_in_box(c, scale, rows_box(c.shape(scale), first, count)));
+    SHW_TRY(const Bytes bytes, read_box_bytes(c, weight, rows_box(c.shape(weight), first, count)));
+    SHW_TRY(const Bytes exponents,
+            read_box_bytes(c, scale, rows_box(c.shape(scale), first, count)));
     std::vector<float> out;
     out.reserve(bytes.size() * 2);
     for (std::size_t i = 0; i < bytes.size(); ++i) {

@@ -35,13 +35,14 @@ std::optional<NfState> nf_state(BytesView bytes) {
   return state;
 }
 
-QuantFloats largest_of_blocks(const Checkpoint& c, const QuantPair& pair, const NfState& state) {
-  if (c.dtype(*pair.beside[0]) != Dtype::kUint8) return all_floats(c, *pair.beside[0]);
+QuantFloats read_block_absmax(const Checkpoint& c, const QuantPair& pair, const NfState& state) {
+  if (c.dtype(*pair.beside[0]) != Dtype::kUint8) return read_all_floats(c, *pair.beside[0]);
   if (!pair.beside[3] || !pair.beside[4] || state.nested_block < 1)
     return fail(ErrorKind::kUnsupported, "has quantised scales without what decodes them");
-  SHW_TRY(Bytes codes, bytes_in_box(c, *pair.beside[0], whole(copy_of(c.shape(*pair.beside[0])))));
-  SHW_TRY(std::vector<float> outer, all_floats(c, *pair.beside[3]));
-  SHW_TRY(std::vector<float> table, all_floats(c, *pair.beside[4]));
+  SHW_TRY(Bytes codes,
+          read_box_bytes(c, *pair.beside[0], whole(copy_of(c.shape(*pair.beside[0])))));
+  SHW_TRY(std::vector<float> outer, read_all_floats(c, *pair.beside[3]));
+  SHW_TRY(std::vector<float> table, read_all_floats(c, *pair.beside[4]));
   std::vector<float> out(codes.size());
   for (std::size_t i = 0; i < out.size(); ++i) {
     const std::size_t block = i / static_cast<std::size_t>(state.nested_block);
@@ -53,7 +54,7 @@ QuantFloats largest_of_blocks(const Checkpoint& c, const QuantPair& pair, const 
   return out;
 }
 
-bool has_fitting_maxima(const QuantSource& from, const NfState& state, std::int64_t elements) {
+bool has_matching_absmax(const QuantSource& from, const NfState& state, std::int64_t elements) {
   const Checkpoint& c = from.c();
   const auto count = volume(c.shape(*from.companion(0)));
   if (count != ceil_divide(elements, state.block)) return false;
@@ -66,7 +67,7 @@ bool has_fitting_maxima(const QuantSource& from, const NfState& state, std::int6
 
 }  // namespace
 
-Result<DecodedWeight> nf_form(const QuantSource& from) {
+Result<DecodedWeight> nf_decoder(const QuantSource& from) {
   const Checkpoint& c = from.c();
   if (!from.companion(0) || !from.companion(1) || !from.companion(2))
     return from.unfit("has no table or no state next to it");
@@ -74,7 +75,7 @@ Result<DecodedWeight> nf_form(const QuantSource& from) {
   if (volume(c.shape(*from.companion(2))).value_or(kMostState + 1) > kMostState)
     return from.unfit("has a state that is too large");
   SHW_TRY(Bytes json,
-          bytes_in_box(c, *from.companion(2), whole(copy_of(c.shape(*from.companion(2))))));
+          read_box_bytes(c, *from.companion(2), whole(copy_of(c.shape(*from.companion(2))))));
   const auto state = nf_state(json);
   const std::int64_t elements = state ? checked_volume(state->shape).value_or(0) : 0;
   const auto stored = checked_mul(volume(from.weight()).value_or(0),
@@ -84,7 +85,7 @@ Result<DecodedWeight> nf_form(const QuantSource& from) {
       stored != ceil_divide(elements, 2) || volume(c.shape(*from.companion(1))) != 16 ||
       !from.is_float(from.companion(1)))
     return from.unfit("has a state or a table that does not fit its shape and blocks");
-  if (!has_fitting_maxima(from, *state, elements))
+  if (!has_matching_absmax(from, *state, elements))
     return from.unfit("has scales that do not fit its blocks");
   DecodedWeight decoded = from.result(std::string(c.fqn(from.pair.weight)), state->shape);
   decoded.rows_at_once = state->shape[0];
@@ -92,9 +93,9 @@ Result<DecodedWeight> nf_form(const QuantSource& from) {
                        std::int64_t, std::int64_t) -> QuantFloats {
     const Checkpoint& source = *checkpoint;
     SHW_TRY(Bytes codes,
-            bytes_in_box(source, pair.weight, whole(copy_of(source.shape(pair.weight)))));
-    SHW_TRY(std::vector<float> table, all_floats(source, *pair.beside[1]));
-    SHW_TRY(std::vector<float> largest, largest_of_blocks(source, pair, state));
+            read_box_bytes(source, pair.weight, whole(copy_of(source.shape(pair.weight)))));
+    SHW_TRY(std::vector<float> table, read_all_floats(source, *pair.beside[1]));
+    SHW_TRY(std::vector<float> largest, read_block_absmax(source, pair, state));
     std::vector<float> out(static_cast<std::size_t>(elements));
     for (std::size_t i = 0; i < out.size(); ++i) {
       const std::size_t block = i / static_cast<std::size_t>(state.block);

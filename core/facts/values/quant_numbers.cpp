@@ -42,12 +42,12 @@ Result<std::vector<float>> whole_numbers(const Checkpoint& checkpoint, TensorId 
 
 }  // namespace
 
-Result<Bytes> bytes_in_box(const Checkpoint& checkpoint, TensorId tensor, const Box& box) {
+Result<Bytes> read_box_bytes(const Checkpoint& checkpoint, TensorId tensor, const Box& box) {
   return read_box_as_dtype(checkpoint, tensor, box, Dtype::kUnknown);
 }
 
-Result<std::vector<float>> floats_in_box(const Checkpoint& checkpoint, TensorId tensor,
-                                         const Box& box) {
+Result<std::vector<float>> read_box_floats(const Checkpoint& checkpoint, TensorId tensor,
+                                           const Box& box) {
   switch (checkpoint.dtype(tensor)) {
     case Dtype::kInt8:
       return whole_numbers<std::int8_t>(checkpoint, tensor, box);

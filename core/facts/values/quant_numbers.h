@@ -13,9 +13,9 @@ namespace shw {
 
 // Elements of a box, row-major, as stored or cast to float32. kDamaged if they cannot all be read
 // or exceed 4 GiB.
-Result<Bytes> bytes_in_box(const Checkpoint& checkpoint, TensorId tensor, const Box& box);
-Result<std::vector<float>> floats_in_box(const Checkpoint& checkpoint, TensorId tensor,
-                                         const Box& box);
+Result<Bytes> read_box_bytes(const Checkpoint& checkpoint, TensorId tensor, const Box& box);
+Result<std::vector<float>> read_box_floats(const Checkpoint& checkpoint, TensorId tensor,
+                                           const Box& box);
 
 // The box of rows [first, first + count) of the first dimension; the whole box of a 0-d tensor.
 Box rows_box(ExtentsView shape, std::int64_t first, std::int64_t count);

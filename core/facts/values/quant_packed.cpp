@@ -31,7 +31,7 @@ bool has_fitting_zeros(const Checkpoint& c, const PackedWeight& from) {
 Result<std::int64_t> columns_of_shape(const QuantSource& from) {
   const auto said = from.companion(1);
   if (!said || volume(from.c().shape(*said)) != 2) return from.unfit("has no shape next to it");
-  SHW_TRY(const std::vector<float> shape, all_floats(from.c(), *said));
+  SHW_TRY(const std::vector<float> shape, read_all_floats(from.c(), *said));
   constexpr float kMostColumns = 1e9f;
   if (static_cast<float>(from.weight()[0]) != shape[0] ||
       !(shape[1] >= 1 && shape[1] <= kMostColumns))
@@ -92,7 +92,7 @@ Result<std::vector<int>> codes_of_zero(const Checkpoint& c, const PackedWeight& 
   const std::int64_t each = is_packed ? kPackedWordBits / from.bits : 1;
   const std::int64_t begin = first / each, end = ceil_divide(first + count, each);
   SHW_TRY(const Bytes stored,
-          bytes_in_box(c, *from.zero, rows_box(c.shape(*from.zero), begin, end - begin)));
+          read_box_bytes(c, *from.zero, rows_box(c.shape(*from.zero), begin, end - begin)));
   for (std::size_t i = 0; i < zeros.size(); ++i) {
     const std::int64_t row = first + static_cast<std::int64_t>(i / groups);
     const std::size_t cell = static_cast<std::size_t>(row / each - begin) * groups + i % groups;
@@ -109,7 +109,7 @@ Result<std::vector<std::size_t>> groups_of_columns(const Checkpoint& c, const Pa
   const auto in_group = static_cast<std::size_t>(from.columns / from.groups);
   for (std::size_t k = 0; k < groups.size(); ++k) groups[k] = k / in_group;
   if (!from.order) return groups;
-  SHW_TRY(const Bytes order, bytes_in_box(c, *from.order, whole(copy_of(c.shape(*from.order)))));
+  SHW_TRY(const Bytes order, read_box_bytes(c, *from.order, whole(copy_of(c.shape(*from.order)))));
   for (std::size_t k = 0; k < groups.size(); ++k) {
     std::int32_t own = 0;
     std::memcpy(&own, order.data() + k * sizeof own, sizeof own);
@@ -125,9 +125,9 @@ Result<std::vector<std::size_t>> groups_of_columns(const Checkpoint& c, const Pa
 QuantFloats decode_packed(const Checkpoint& c, const PackedWeight& from, std::int64_t first,
                           std::int64_t count) {
   SHW_TRY(const Bytes words,
-          bytes_in_box(c, from.weight, rows_box(c.shape(from.weight), first, count)));
+          read_box_bytes(c, from.weight, rows_box(c.shape(from.weight), first, count)));
   SHW_TRY(const std::vector<float> factors,
-          floats_in_box(c, from.scale, rows_box(c.shape(from.scale), first, count)));
+          read_box_floats(c, from.scale, rows_box(c.shape(from.scale), first, count)));
   SHW_TRY(const std::vector<int> zeros, codes_of_zero(c, from, first, count));
   SHW_TRY(const std::vector<std::size_t> groups, groups_of_columns(c, from));
   const auto columns = static_cast<std::size_t>(from.columns);
@@ -145,7 +145,7 @@ QuantFloats decode_packed(const Checkpoint& c, const PackedWeight& from, std::in
 
 }  // namespace
 
-Result<DecodedWeight> packed_form(const QuantSource& from) {
+Result<DecodedWeight> packed_decoder(const QuantSource& from) {
   SHW_TRY(const PackedWeight weight, packed_weight(from));
   DecodedWeight decoded = from.result(from.pair.stem + ".weight", {weight.rows, weight.columns});
   decoded.decode = [checkpoint = from.checkpoint, weight](std::int64_t first, std::int64_t count) {

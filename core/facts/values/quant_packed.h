@@ -7,14 +7,14 @@ namespace shw {
 
 // GPTQ packs 32 / bits rows into one; AWQ packs as many columns, in its own order. Both store the
 // matrix with inputs as rows, and zero points packed along columns.
-Result<DecodedWeight> grouped_form(const QuantSource& from);
+Result<DecodedWeight> grouped_decoder(const QuantSource& from);
 // bitsandbytes: blocks of 4-bit codes into a table of 16 numbers, high halves first. The maxima of
 // the blocks may be quantised themselves.
-Result<DecodedWeight> nf_form(const QuantSource& from);
+Result<DecodedWeight> nf_decoder(const QuantSource& from);
 // MLX: codes along a row, lowest bits first; code * scale of the group + bias. Its floating-point
 // modes have no biases.
-Result<DecodedWeight> mlx_form(const QuantSource& from);
+Result<DecodedWeight> mlx_decoder(const QuantSource& from);
 // compressed-tensors, pack-quantized: codes of 4 or 8 bits along a row; the middle code is 0.
-Result<DecodedWeight> packed_form(const QuantSource& from);
+Result<DecodedWeight> packed_decoder(const QuantSource& from);
 
 }  // namespace shw

@@ -28,7 +28,7 @@ std::optional<std::int64_t> elements_per_scale(std::int64_t extent, std::int64_t
   return std::nullopt;
 }
 
-// MX scales of rows, which a checkpoint may have besides block-scaled weights (scale_of_bytes).
+// MX scales of rows, which a checkpoint may have besides block-scaled weights (byte_scale_shape).
 bool is_of_rows(ExtentsView weight, ExtentsView scale) {
   return same(weight.first(weight.size() - 1), scale.first(scale.size() - 1)) &&
          (scale.back() * kMxGroup == weight.back() || scale.back() * kMxGroup / 2 == weight.back());
@@ -74,16 +74,16 @@ QuantFloats scaled_rows(const Checkpoint& c, const ScaledWeight& from, std::int6
                         std::int64_t count) {
   const ExtentsView shape = c.shape(from.weight);
   SHW_TRY(std::vector<float> out,
-          float8_in_box(c, from.weight, rows_box(shape, first, count), from.as_bytes));
+          read_box_float8(c, from.weight, rows_box(shape, first, count), from.as_bytes));
   // Reads only the scales of these rows, because MXFP8's scales are 1/32 of the weight.
   const std::int64_t first_cell = first / from.steps[0];
   const std::int64_t cell_rows =
       count == 0 ? 0 : (first + count - 1) / from.steps[0] - first_cell + 1;
   const Box box = rows_box(c.shape(from.scale), first_cell, cell_rows);
-  SHW_TRY(const std::vector<float> scales, scales_in_box(c, from.scale, box));
+  SHW_TRY(const std::vector<float> scales, read_box_scales(c, from.scale, box));
   std::vector<float> zeros;
   if (from.zero) {
-    SHW_TRY(zeros, floats_in_box(c, *from.zero, box));
+    SHW_TRY(zeros, read_box_floats(c, *from.zero, box));
   }
   Extents cells;
   for (std::size_t d = 0; d < shape.size(); ++d)
@@ -160,10 +160,10 @@ std::string decoded_name(const QuantSource& from) {
   return from.pair.stem.substr(0, dot) + from.pair.stem.substr(dot + 1);
 }
 
-QuantFloats float8_in_box(const Checkpoint& checkpoint, TensorId tensor, const Box& box,
-                          bool as_bytes) {
-  if (!as_bytes) return floats_in_box(checkpoint, tensor, box);
-  SHW_TRY(const Bytes codes, bytes_in_box(checkpoint, tensor, box));
+QuantFloats read_box_float8(const Checkpoint& checkpoint, TensorId tensor, const Box& box,
+                            bool as_bytes) {
+  if (!as_bytes) return read_box_floats(checkpoint, tensor, box);
+  SHW_TRY(const Bytes codes, read_box_bytes(checkpoint, tensor, box));
   std::vector<float> out(codes.size());
   std::ranges::transform(codes, out.begin(), [](std::byte code) {
     return from_narrow<kE4m3fnForm>(std::to_integer<std::uint32_t>(code));
@@ -171,12 +171,12 @@ QuantFloats float8_in_box(const Checkpoint& checkpoint, TensorId tensor, const B
   return out;
 }
 
-Result<std::vector<float>> scales_in_box(const Checkpoint& checkpoint, TensorId scale,
-                                         const Box& box) {
+Result<std::vector<float>> read_box_scales(const Checkpoint& checkpoint, TensorId scale,
+                                           const Box& box) {
   const Dtype dtype = checkpoint.dtype(scale);
   if (dtype != Dtype::kUint8 && dtype != Dtype::kFloat8E8m0fnu)
-    return floats_in_box(checkpoint, scale, box);
-  SHW_TRY(const Bytes codes, bytes_in_box(checkpoint, scale, box));
+    return read_box_floats(checkpoint, scale, box);
+  SHW_TRY(const Bytes codes, read_box_bytes(checkpoint, scale, box));
   std::vector<float> out(codes.size());
   std::ranges::transform(codes, out.begin(), [](std::byte code) {
     return from_narrow<kE8m0Form>(std::to_integer<std::uint32_t>(code));
@@ -184,8 +184,8 @@ Result<std::vector<float>> scales_in_box(const Checkpoint& checkpoint, TensorId 
   return out;
 }
 
-Result<DecodedWeight> scaled_form(const QuantSource& from, std::optional<TensorId> zero,
-                                  float divided_by) {
+Result<DecodedWeight> scaled_decoder(const QuantSource& from, std::optional<TensorId> zero,
+                                     float divided_by) {
   SHW_TRY(ScaledWeight scaled, find_scale_steps(from));
   if (zero && !same(from.c().shape(*zero), from.c().shape(scaled.scale)))
     return from.unfit("has zero points that do not fit its scales");
@@ -194,7 +194,7 @@ Result<DecodedWeight> scaled_form(const QuantSource& from, std::optional<TensorI
   return scaled_weight(from, std::move(scaled));
 }
 
-Result<DecodedWeight> scaled_codes_form(const QuantSource& from) {
+Result<DecodedWeight> scaled_codes_decoder(const QuantSource& from) {
   const Dtype dtype = from.c().dtype(from.pair.weight);
   const bool is_int = dtype == Dtype::kInt8;
   const bool is_of_fp8 = from.config.method == "fp8" || from.config.method == "fbgemm_fp8";
@@ -205,10 +205,10 @@ Result<DecodedWeight> scaled_codes_form(const QuantSource& from) {
   if (from.is_said && !is_int && dtype != Dtype::kFloat8E4m3fn)
     return from.unfit(fmt::format("is {}, and {} has {}", name(dtype), from.config.method,
                                   name(Dtype::kFloat8E4m3fn)));
-  return scaled_form(from, std::nullopt, 1.0f);
+  return scaled_decoder(from, std::nullopt, 1.0f);
 }
 
-Result<DecodedWeight> scaled_bytes_form(const QuantSource& from) {
+Result<DecodedWeight> scaled_bytes_decoder(const QuantSource& from) {
   if (!from.is_said)
     return from.unreadable_error(
         "is uint8 with a scale as FP8 has it, and no config.json says that its bytes are FP8");
@@ -219,7 +219,7 @@ Result<DecodedWeight> scaled_bytes_form(const QuantSource& from) {
   return scaled_weight(from, std::move(scaled));
 }
 
-Result<DecodedWeight> mx8_form(const QuantSource& from) {
+Result<DecodedWeight> mx8_decoder(const QuantSource& from) {
   const ExtentsView weight = from.weight();
   if (from.c().dtype(from.pair.weight) != Dtype::kFloat8E4m3fn)
     return from.unfit(fmt::format("is {}, and MXFP8 has {}", name(from.c().dtype(from.pair.weight)),
@@ -227,7 +227,7 @@ Result<DecodedWeight> mx8_form(const QuantSource& from) {
   const auto scale = from.companion(0);
   if (!scale) return from.unreadable_error("has no scale next to it");
   const Extents expected = shape_of_groups(weight, kMxGroup);
-  if (is_kernel_order(from.c().shape(*scale), weight, kMxGroup) &&
+  if (has_kernel_scale_layout(from.c().shape(*scale), weight, kMxGroup) &&
       !same(from.c().shape(*scale), expected))
     return from.unreadable_error("has scales in the order of a kernel");
   if (!same(from.c().shape(*scale), expected))

@@ -51,8 +51,8 @@ struct QuantSource {
   }
 };
 
-inline QuantFloats all_floats(const Checkpoint& c, TensorId tensor) {
-  return floats_in_box(c, tensor, whole(copy_of(c.shape(tensor))));
+inline QuantFloats read_all_floats(const Checkpoint& c, TensorId tensor) {
+  return read_box_floats(c, tensor, whole(copy_of(c.shape(tensor))));
 }
 
 }  // namespace shw

@@ -38,7 +38,7 @@ Box tiles_box(ExtentsView shape, std::int64_t first, std::int64_t tiles, std::in
 // The scales of rows [first, first + count) of the first dimension, in order.
 QuantFloats ordered_scales(const Checkpoint& c, const GroupScales& from, std::int64_t first,
                            std::int64_t count) {
-  if (!from.is_swizzled) return scales_in_box(c, from.scale, rows_box(from.exact, first, count));
+  if (!from.is_swizzled) return read_box_scales(c, from.scale, rows_box(from.exact, first, count));
   const bool is_matrix = from.exact.size() == 2;
   const std::int64_t groups = from.exact.back();
   const std::int64_t in_row = ceil_divide(groups, kSwizzledGroups);
@@ -51,7 +51,7 @@ QuantFloats ordered_scales(const Checkpoint& c, const GroupScales& from, std::in
   const ExtentsView shape = c.shape(from.scale);
   const Box box = shape.size() == 3 ? rows_box(shape, first, count)
                                     : tiles_box(shape, first_tile, tiles, in_row);
-  SHW_TRY(const std::vector<float> stored, scales_in_box(c, from.scale, box));
+  SHW_TRY(const std::vector<float> stored, read_box_scales(c, from.scale, box));
   std::vector<float> out;
   out.reserve(static_cast<std::size_t>(rows * groups));
   for (std::int64_t row = first_row; row < first_row + rows; ++row) {
@@ -79,8 +79,8 @@ std::optional<GroupScales> scales_of(const QuantSource& from, ExtentsView elemen
 
 // Numbers of rows of the first dimension; bytes hold two of FP4.
 QuantFloats read_narrow_floats(const Checkpoint& c, TensorId weight, const Box& box) {
-  if (c.dtype(weight) != Dtype::kUint8) return floats_in_box(c, weight, box);
-  SHW_TRY(const Bytes bytes, bytes_in_box(c, weight, box));
+  if (c.dtype(weight) != Dtype::kUint8) return read_box_floats(c, weight, box);
+  SHW_TRY(const Bytes bytes, read_box_bytes(c, weight, box));
   std::vector<float> out;
   out.reserve(bytes.size() * 2);
   for (std::byte both : bytes) {
@@ -90,15 +90,15 @@ QuantFloats read_narrow_floats(const Checkpoint& c, TensorId weight, const Box& 
   return out;
 }
 
-Result<DecodedWeight> group_scaled(const QuantSource& from, std::int64_t group,
-                                   std::optional<TensorId> global) {
+Result<DecodedWeight> group_scaled_decoder(const QuantSource& from, std::int64_t group,
+                                           std::optional<TensorId> global) {
   Extents elements = copy_of(from.weight());
   if (from.c().dtype(from.pair.weight) == Dtype::kUint8) elements.back() *= 2;
   if (from.of_class != nullptr && from.of_class->shape && !same(*from.of_class->shape, elements))
     return from.unfit("has numbers for another shape than its class says");
   if (!from.companion(0)) return from.unfit("has no scale next to it");
   const auto scales = scales_of(from, elements, group);
-  if (!scales && is_kernel_order(from.c().shape(*from.companion(0)), elements, group))
+  if (!scales && has_kernel_scale_layout(from.c().shape(*from.companion(0)), elements, group))
     return from.unreadable_error("has scales whose tiles mix rows of two matrices");
   if (!scales)
     return from.unfit("has scales that are neither one per group of its rows nor tiles of these");
@@ -123,9 +123,9 @@ Result<DecodedWeight> group_scaled(const QuantSource& from, std::int64_t group,
     std::vector<float> whole_factors{1.0f};
     if (global) {
       const ExtentsView shape = c.shape(*global);
-      SHW_TRY(whole_factors, floats_in_box(c, *global,
-                                           of_matrix == 0 ? whole(copy_of(shape))
-                                                          : rows_box(shape, first, count)));
+      SHW_TRY(whole_factors, read_box_floats(c, *global,
+                                             of_matrix == 0 ? whole(copy_of(shape))
+                                                            : rows_box(shape, first, count)));
     }
     for (std::size_t i = 0; i < out.size(); ++i)
       out[i] *= whole_factors[of_matrix == 0 ? 0 : i / of_matrix] * factors[i / of_one];
@@ -136,15 +136,15 @@ Result<DecodedWeight> group_scaled(const QuantSource& from, std::int64_t group,
 
 }  // namespace
 
-Result<DecodedWeight> mx_of_torchao_form(const QuantSource& from) {
-  return group_scaled(from, kMxGroup, std::nullopt);
+Result<DecodedWeight> torchao_mx_decoder(const QuantSource& from) {
+  return group_scaled_decoder(from, kMxGroup, std::nullopt);
 }
 
-Result<DecodedWeight> nv_of_torchao_form(const QuantSource& from) {
+Result<DecodedWeight> torchao_nvfp4_decoder(const QuantSource& from) {
   if (from.of_class == nullptr && !from.companion(1))
     return from.unreadable_error(
         "has no per_tensor_scale, and no file says that its class has none");
-  return group_scaled(from, kNvGroup, from.companion(1));
+  return group_scaled_decoder(from, kNvGroup, from.companion(1));
 }
 
 }  // namespace shw

@@ -15,7 +15,7 @@ namespace shw {
 namespace {
 
 // One element per byte. quanto has the same form, without classes.
-Result<DecodedWeight> affine_form(const QuantSource& from) {
+Result<DecodedWeight> affine_decoder(const QuantSource& from) {
   const std::size_t part = from.pair.stem.rfind('.') + 1;
   const Dtype dtype = from.c().dtype(from.pair.weight);
   const bool is_byte_each = dtype != Dtype::kUint8 && dtype != Dtype::kInt32;
@@ -46,7 +46,7 @@ Result<DecodedWeight> affine_form(const QuantSource& from) {
   if (from.of_class == nullptr && dtype == Dtype::kInt8 && scales.size() == weight.size() &&
       scales.back() > 1 && scales.back() == weight[weight.size() - 2] && from.companion(1))
     return from.unreadable_error("is int8 or two int4 per byte, and no file names its class");
-  return scaled_form(from, from.companion(1), 1.0f);
+  return scaled_decoder(from, from.companion(1), 1.0f);
 }
 
 // The first tensor that the file lists for the class and that is not there.
@@ -86,7 +86,7 @@ bool is_decoded_class(std::string_view type) {
          kFormOfClass.end();
 }
 
-Result<DecodedWeight> torchao_form(const QuantSource& from, QuantForm form) {
+Result<DecodedWeight> torchao_decoder(const QuantSource& from, QuantForm form) {
   // The model multiplies its inputs too, so that the weight alone is not what it computes with.
   if (from.c().find(from.pair.stem + "_act_pre_scale") ||
       from.c().find(from.pair.stem + ".act_pre_scale"))
@@ -108,15 +108,15 @@ Result<DecodedWeight> torchao_form(const QuantSource& from, QuantForm form) {
     return from.unfit(fmt::format("has parts that do not fit its class, {}", printable(type)));
   switch (*of_class) {
     case QuantForm::kInt4:
-      return int4_form(from);
+      return int4_decoder(from);
     case QuantForm::kInt4Tiles:
-      return int4_tiles_form(from);
+      return int4_tiles_decoder(from);
     case QuantForm::kMxOfTorchao:
-      return mx_of_torchao_form(from);
+      return torchao_mx_decoder(from);
     case QuantForm::kNvOfTorchao:
-      return nv_of_torchao_form(from);
+      return torchao_nvfp4_decoder(from);
     default:
-      return affine_form(from);
+      return affine_decoder(from);
   }
 }
 

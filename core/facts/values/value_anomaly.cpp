@@ -22,7 +22,7 @@ bool may_hold_nan(std::string_view fqn) {
 
 }  // namespace
 
-bool is_computed_with(std::string_view fqn) {
+bool is_weight_or_moment(std::string_view fqn) {
   if (is_in_flat_bucket(fqn)) return false;
   // Stacked experts and Flax have weights whose names do not end in "weight".
   constexpr auto kEndings =
@@ -39,9 +39,9 @@ ValueAnomaly value_anomaly(std::string_view fqn, std::uint64_t elements, std::ui
   if (nan == 0 && infinite == 0) return ValueAnomaly::kNone;
   if (nan == elements && elements >= kEnough) return ValueAnomaly::kAllNan;
   const bool is_unknown_weight = elements >= kEnough && !may_hold_nan(fqn);
-  if (nan != 0 && (is_computed_with(fqn) || is_unknown_weight)) return ValueAnomaly::kNan;
+  if (nan != 0 && (is_weight_or_moment(fqn) || is_unknown_weight)) return ValueAnomaly::kNan;
   // The causal mask of GPT-2 in transformers is a buffer named "attn.bias".
-  if (infinite != 0 && is_computed_with(fqn) && !fqn.ends_with("bias"))
+  if (infinite != 0 && is_weight_or_moment(fqn) && !fqn.ends_with("bias"))
     return ValueAnomaly::kInfinite;
   return ValueAnomaly::kPossiblyMeant;
 }

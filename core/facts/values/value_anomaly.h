@@ -9,7 +9,7 @@ namespace shw {
 
 // True for weights and their moments, but not for masks and other buffers. The padding of
 // Megatron's flat buckets was never written.
-bool is_computed_with(std::string_view fqn);
+bool is_weight_or_moment(std::string_view fqn);
 
 enum class ValueAnomaly : std::uint8_t {
   kNone,

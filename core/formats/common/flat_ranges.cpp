@@ -4,8 +4,8 @@
 
 namespace shw {
 
-void each_flat_box(ExtentsView shape, std::int64_t first, std::int64_t last,
-                   const std::function<void(const Box&, std::int64_t)>& take) {
+void for_each_flat_box(ExtentsView shape, std::int64_t first, std::int64_t last,
+                       const std::function<void(const Box&, std::int64_t)>& take) {
   const Extents strides = row_major_strides(shape);
   Box box{Extents(shape.size(), 0), Extents(shape.size(), 1)};
   while (first < last) {

@@ -12,7 +12,7 @@ namespace shw {
 // Calls `take(box, first)` for disjoint boxes that together hold elements [first, last) of `shape`;
 // each is a contiguous run from its `first` on. At most 2 * ndim - 1 boxes. `last` must not exceed
 // the volume.
-void each_flat_box(ExtentsView shape, std::int64_t first, std::int64_t last,
-                   const std::function<void(const Box&, std::int64_t)>& take);
+void for_each_flat_box(ExtentsView shape, std::int64_t first, std::int64_t last,
+                       const std::function<void(const Box&, std::int64_t)>& take);
 
 }  // namespace shw

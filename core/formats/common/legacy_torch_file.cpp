@@ -203,7 +203,7 @@ Result<ZipReader> read_legacy_torch_file(std::shared_ptr<const ByteSource> sourc
     add("data/" + key, *data, *length);
     at = *end;
   }
-  return ZipReader::of_unarchived_records(std::move(source), std::move(entries));
+  return ZipReader::from_unarchived_records(std::move(source), std::move(entries));
 }
 
 }  // namespace shw

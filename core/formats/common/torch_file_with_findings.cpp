@@ -28,7 +28,7 @@ constexpr std::size_t kMostReasons = 32;
 
 // Reports tensors that are unreadable because of damage, one finding per reason, and removes them
 // from `file.unreadable`; unsupported tensors stay in it.
-bool note_damaged(SideFile& file, const std::string& path, PickleFindings& notes) {
+bool report_damaged_tensors(SideFile& file, const std::string& path, PickleFindings& notes) {
   std::map<std::string, std::pair<std::vector<std::string>, std::optional<std::uint64_t>>> damaged;
   for (const UnreadableTensor& one : file.unreadable) {
     if (one.error.kind != ErrorKind::kDamaged) continue;
@@ -56,7 +56,7 @@ bool note_damaged(SideFile& file, const std::string& path, PickleFindings& notes
 Result<SideFile> tensors_with_findings(const OpenedTorchFile& side, const std::string& path,
                                        PickleFindings& notes) {
   SHW_TRY(SideFile file, tensors_of_torch_file(side));
-  const bool is_damaged = note_damaged(file, path, notes);
+  const bool is_damaged = report_damaged_tensors(file, path, notes);
   if (!is_damaged && file.unreadable.empty())
     report_missing_storages(side.zip, side.tree, path, notes);
   return file;

@@ -36,7 +36,7 @@ std::string name_of(const PickleGlobal& global) {
   return global.module + "." + global.name;
 }
 
-bool is_utils(const PickleTree& tree, NodeId node, std::string_view function) {
+bool is_torch_utils_global(const PickleTree& tree, NodeId node, std::string_view function) {
   return tree.is_global(node, "torch._utils", function);
 }
 
@@ -157,10 +157,10 @@ Dtype dtype_of_int_repr(Dtype quantised) {
 Result<PickledTensor> plain_tensor(const Reader& in, NodeId function, NodeId arguments) {
   const PickleTree& tree = in.tree;
   auto given = tree.items(arguments);
-  bool v3 = is_utils(tree, function, "_rebuild_tensor_v3");
-  bool v1 = is_utils(tree, function, "_rebuild_tensor");
+  bool v3 = is_torch_utils_global(tree, function, "_rebuild_tensor_v3");
+  bool v1 = is_torch_utils_global(tree, function, "_rebuild_tensor");
   // A quantised tensor has its quantizer before the last two arguments; int_repr() is read.
-  bool quantised = is_utils(tree, function, "_rebuild_qtensor");
+  bool quantised = is_torch_utils_global(tree, function, "_rebuild_qtensor");
   if (given.size() < (v3 || quantised ? 7u : v1 ? 4u : 6u))
     return in.damaged(
         arguments,
@@ -227,12 +227,13 @@ Result<PickledTensor> rebuild(const Reader& in, NodeId function, NodeId argument
   const PickleTree& tree = in.tree;
   auto given = tree.items(arguments);
   if (wrappers > kMaxWrappers) return in.damaged(arguments, "a tensor wrapped too many times");
-  if (is_utils(tree, function, "_rebuild_tensor_v2") ||
-      is_utils(tree, function, "_rebuild_tensor_v3") ||
-      is_utils(tree, function, "_rebuild_tensor") || is_utils(tree, function, "_rebuild_qtensor"))
+  if (is_torch_utils_global(tree, function, "_rebuild_tensor_v2") ||
+      is_torch_utils_global(tree, function, "_rebuild_tensor_v3") ||
+      is_torch_utils_global(tree, function, "_rebuild_tensor") ||
+      is_torch_utils_global(tree, function, "_rebuild_qtensor"))
     return plain_tensor(in, function, arguments);
-  if ((is_utils(tree, function, "_rebuild_parameter") ||
-       is_utils(tree, function, "_rebuild_parameter_with_state")) &&
+  if ((is_torch_utils_global(tree, function, "_rebuild_parameter") ||
+       is_torch_utils_global(tree, function, "_rebuild_parameter_with_state")) &&
       !given.empty()) {
     SHW_TRY(PickledTensor tensor, rebuild(in, given[0], wrappers + 1));
     if (given.size() > 1) SHW_CHECK(read_requires_grad(in, given[1], tensor));
@@ -242,7 +243,7 @@ Result<PickledTensor> rebuild(const Reader& in, NodeId function, NodeId argument
   if (tree.is_global(function, "torch._tensor", "_rebuild_from_type_v2") && given.size() >= 3) {
     if (is_plain_type(tree, given[1])) return rebuild(in, given[0], given[2], wrappers + 1);
     called = tree.global(given[1]);
-  } else if (is_utils(tree, function, "_rebuild_wrapper_subclass") && !given.empty()) {
+  } else if (is_torch_utils_global(tree, function, "_rebuild_wrapper_subclass") && !given.empty()) {
     called = tree.global(given[0]);
   }
   return in.unsupported(arguments, "holds a tensor of the kind " +
@@ -262,14 +263,14 @@ bool is_tensor_call(const PickleTree& tree, NodeId node) {
 
 bool is_parameter_call(const PickleTree& tree, NodeId node) {
   return tree.kind(node) == NodeKind::kReduce &&
-         (is_utils(tree, tree.callable(node), "_rebuild_parameter") ||
-          is_utils(tree, tree.callable(node), "_rebuild_parameter_with_state"));
+         (is_torch_utils_global(tree, tree.callable(node), "_rebuild_parameter") ||
+          is_torch_utils_global(tree, tree.callable(node), "_rebuild_parameter_with_state"));
 }
 
 NodeId tensor_attributes(const PickleTree& tree, NodeId node) {
   auto given = tree.items(tree.arguments(node));
   const bool has_state =
-      is_utils(tree, tree.callable(node), "_rebuild_parameter_with_state") ||
+      is_torch_utils_global(tree, tree.callable(node), "_rebuild_parameter_with_state") ||
       tree.is_global(tree.callable(node), "torch._tensor", "_rebuild_from_type_v2");
   return has_state && given.size() > 3 ? given[3] : NodeId::kAbsent;
 }

@@ -45,7 +45,7 @@ class DcpMetadataInterpreter {
   void read_paths(NodeId planner_data);
   void note_only_in_planner(std::string_view fqn);
   void read_storage(NodeId storage_data);
-  void note_storage_meta(NodeId storage_meta);
+  void report_plain_storage_meta(NodeId storage_meta);
   void place_item(const DcpKeyRow& key, ItemPlace item, NodeId place, std::uint64_t at);
   void share_equal_keys();
 
@@ -99,7 +99,7 @@ Status DcpMetadataInterpreter::run() {
   SHW_CHECK(read_entries(*entries));
   read_paths(tree_.attribute(root, "planner_data"));
   read_storage(tree_.attribute(root, "storage_data"));
-  note_storage_meta(tree_.attribute(root, "storage_meta"));
+  report_plain_storage_meta(tree_.attribute(root, "storage_meta"));
   if (is_cancelled(progress_)) return cancelled_error();
   share_equal_keys();
   for (std::size_t i = 0; i < objects_.size(); ++i)
@@ -379,7 +379,7 @@ void DcpMetadataInterpreter::read_storage(NodeId storage_data) {
 }
 
 // torch stores its load id here, which plain values have no field for.
-void DcpMetadataInterpreter::note_storage_meta(NodeId storage_meta) {
+void DcpMetadataInterpreter::report_plain_storage_meta(NodeId storage_meta) {
   const NodeKind kind = tree_.kind(storage_meta);
   const bool is_plain = kind != NodeKind::kAbsent && kind != NodeKind::kNone &&
                         kind != NodeKind::kObject && kind != NodeKind::kReduce &&

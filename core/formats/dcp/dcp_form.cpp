@@ -60,7 +60,7 @@ Result<PickleTree> decode(const ByteSource& source, BytesView bytes) {
   };
   PickleMachine<DcpShortcut> machine(bytes, source.name(), 0, {}, shortcut);
   auto ran = machine.run();
-  if (shortcut.gave_up()) return decode_pickle(bytes, source.name());
+  if (shortcut.is_shortcut_abandoned()) return decode_pickle(bytes, source.name());
   SHW_CHECK(ran);
   return machine.take();
 }

@@ -51,7 +51,7 @@ Result<PickleTree> decode_with_shortcuts(const ByteSource& source, BytesView byt
     return decode_pickle(bytes, source.name());
   };
   if (is_cancelled(progress)) return cancelled_error();
-  if (shortcut.gave_up()) return general();
+  if (shortcut.is_shortcut_abandoned()) return general();
   SHW_CHECK(ran);
   PickleTree tree = machine.take();
   // A root without Metadata: the error needs its class, which shortcuts do not keep.
@@ -66,7 +66,8 @@ bool has_common_object(const NameTable& names) {
 }
 
 // Empty checkpoints have empty data files; if files are not empty, their entries are lost.
-void note_no_entries(const Directory& folder, const std::string& file, CheckpointBuilder& builder) {
+void report_no_entries(const Directory& folder, const std::string& file,
+                       CheckpointBuilder& builder) {
   auto entries = folder.list();
   if (!entries) return;
   std::vector<std::string> files;
@@ -113,13 +114,13 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_metadata(
   auto built = build_dcp(*tree, rows, names, source.name(), source.size(), builder, progress);
   if (!built) return tl::unexpected<Error>(with_interrupted_save_hint(std::move(built).error()));
   if (is_cancelled(progress)) return cancelled_error();
-  if (names.size() == 0 && folder != nullptr) note_no_entries(*folder, source.name(), builder);
+  if (names.size() == 0 && folder != nullptr) report_no_entries(*folder, source.name(), builder);
   if (options.format == &kMegatronFormat && folder != nullptr)
-    note_megatron_files(*folder, has_common_object(names), builder);
+    report_megatron_files(*folder, has_common_object(names), builder);
   const bool names_dicts =
       tree->kind(tree->attribute(tree->root(), "planner_data")) == NodeKind::kDict;
   if (options.format == &kDcpFormat && folder != nullptr && !names_dicts)
-    note_missing_marker(*folder, has_common_object(names), builder);
+    report_missing_marker(*folder, has_common_object(names), builder);
   auto checkpoint = builder.finish(progress);
   if (is_cancelled(progress)) return cancelled_error();
   return options.format == &kMegatronFormat

@@ -32,15 +32,15 @@ class DcpShortcut {
   // Called regularly with the number of consumed bytes; false ends the calls.
   std::function<bool(std::uint64_t)> on_consumed;
 
-  bool gave_up() const { return gave_up_; }
-  bool give_up() {
+  bool is_shortcut_abandoned() const { return gave_up_; }
+  bool abandon_shortcut() {
     gave_up_ = true;
     return false;
   }
   // Memo numbers are out of order: the shortcut stops, and parsed rows may be wrong.
-  bool irregular() {
+  bool stop_shortcut() {
     disabled_ = true;
-    return segments_.empty() || give_up();
+    return segments_.empty() || abandon_shortcut();
   }
 
   template <class Machine>
@@ -382,7 +382,7 @@ bool DcpShortcut::consume_entry(Machine& machine, NodeId class_node) {
     segments_.push_back({at, machine.memo_.length(), 1});
     constexpr std::uint64_t kReported = std::uint64_t{1} << 20;  // about 10 ms
     if (on_consumed && at - reported_ >= kReported && !on_consumed(reported_ = at))
-      return give_up();
+      return abandon_shortcut();
   }
   machine.memo_.skip(c.memo - machine.memo_.length());
   last_end_ = c.at;
@@ -431,7 +431,7 @@ bool DcpShortcut::find(Machine& machine, std::uint64_t index) {
 
 template <class Machine>
 bool DcpShortcut::recall(Machine& machine, std::uint64_t index, NodeId& node) {
-  if (!find(machine, index)) return give_up();
+  if (!find(machine, index)) return abandon_shortcut();
   if (recalled_.kind == Recalled::Kind::kText) {
     node = machine.make(NodeKind::kString);
     if (node == NodeId::kAbsent) return false;
@@ -440,7 +440,7 @@ bool DcpShortcut::recall(Machine& machine, std::uint64_t index, NodeId& node) {
     machine.memo_.fill(index, node);
     return true;
   }
-  return give_up();
+  return abandon_shortcut();
 }
 
 }  // namespace shw

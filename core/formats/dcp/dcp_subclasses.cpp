@@ -140,8 +140,8 @@ class SubclassUnwrapper {
       auto item = cut && from_.replicas(chunk).empty() ? items_.read(chunk) : std::nullopt;
       if (!item || (!items.empty() && !have_equal_parts(items.front().second, *item))) return;
       if (item->stands_for && !same(*item->stands_for, from_.sizes(chunk)))
-        return note_mismatched_sizes(tensor, chunk, *item->stands_for);
-      if (item->damage) note_damage(tensor, *item->damage);
+        return report_subclass_sizes(tensor, chunk, *item->stands_for);
+      if (item->damage) report_item_damage(tensor, *item->damage);
       items.emplace_back(chunk, std::move(*item));
     }
     std::vector<WrappedRows> rows;
@@ -235,7 +235,7 @@ class SubclassUnwrapper {
     return found->second;
   }
 
-  void note_mismatched_sizes(TensorId tensor, ChunkId chunk, const Extents& told) {
+  void report_subclass_sizes(TensorId tensor, ChunkId chunk, const Extents& told) {
     const std::string fqn(from_.fqn(tensor));
     const ItemPlace place = *from_.item(chunk);
     Finding finding = bad_record_finding(
@@ -249,7 +249,7 @@ class SubclassUnwrapper {
     findings_.push_back(std::move(finding));
   }
 
-  void note_damage(TensorId tensor, const Error& damage) {
+  void report_item_damage(TensorId tensor, const Error& damage) {
     const std::string fqn(from_.fqn(tensor));
     findings_.push_back(bad_record_finding(
         fqn, fmt::format("In the item of {} in {}: {}.", fqn, damage.place.file, damage.message),

@@ -109,7 +109,7 @@ class StateUnflattener {
           out_.add_storage({out_.file(from_.file(item->file).path), item->offset, item->length},
                            &kTorchZipViewCodec, {transforms.begin(), transforms.end()});
     }
-    each_flat_box(part, first, last, [&](const Box& box, std::int64_t at) {
+    for_each_flat_box(part, first, last, [&](const Box& box, std::int64_t at) {
       Box placed = box;
       for (std::size_t d = 0; d < part.size(); ++d) placed.offsets[d] += offsets[d] * part[d];
       const ChunkId added = out_.add_chunk(placed.offsets, placed.sizes, {});

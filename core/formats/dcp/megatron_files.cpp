@@ -47,7 +47,7 @@ Result<std::string> declared_backend(const Directory& directory) {
 }
 
 // Reports a bad marker, and returns whether the checkpoint is Megatron's.
-bool note_marker(const Directory& directory, bool has_common, CheckpointBuilder& builder) {
+bool report_bad_marker(const Directory& directory, bool has_common, CheckpointBuilder& builder) {
   auto backend = declared_backend(directory);
   if (!backend) {
     // Without other files of Megatron it may belong to another program.
@@ -94,7 +94,8 @@ bool is_named_by_megatron(std::string_view folder) {
   return folder.substr(folder.rfind('/') + 1).starts_with("iter_");
 }
 
-void note_common(const Directory& directory, bool has_common_object, CheckpointBuilder& builder) {
+void report_common_state(const Directory& directory, bool has_common_object,
+                         CheckpointBuilder& builder) {
   if (directory.stat(kCommonState).kind == EntryKind::kMissing) {
     if (!has_common_object)
       // torch and some converters do not need it: the tensors are complete without it.
@@ -121,16 +122,16 @@ void note_common(const Directory& directory, bool has_common_object, CheckpointB
 
 }  // namespace
 
-void note_megatron_files(const Directory& directory, bool has_common_object,
-                         CheckpointBuilder& builder) {
+void report_megatron_files(const Directory& directory, bool has_common_object,
+                           CheckpointBuilder& builder) {
   const bool has_common =
       has_common_object || directory.stat(kCommonState).kind != EntryKind::kMissing;
-  if (note_marker(directory, has_common, builder))
-    note_common(directory, has_common_object, builder);
+  if (report_bad_marker(directory, has_common, builder))
+    report_common_state(directory, has_common_object, builder);
 }
 
-void note_missing_marker(const Directory& directory, bool has_common_object,
-                         CheckpointBuilder& builder) {
+void report_missing_marker(const Directory& directory, bool has_common_object,
+                           CheckpointBuilder& builder) {
   if (!has_common_object && directory.stat(kCommonState).kind != EntryKind::kFile) return;
   note(kMegatronMarker, Severity::kWarning,
        std::string("metadata.json is not there, and ") +

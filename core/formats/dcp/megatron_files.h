@@ -16,12 +16,12 @@ inline constexpr const char* kMegatronMarker = "metadata.json";
 inline constexpr const char* kCommonState = "common.pt";
 
 // Findings of the rule "bad-record". Reads common.pt completely, with checksums, up to 64 MiB.
-void note_megatron_files(const Directory& directory, bool has_common_object,
-                         CheckpointBuilder& builder);
+void report_megatron_files(const Directory& directory, bool has_common_object,
+                           CheckpointBuilder& builder);
 
 // Reports on a folder without metadata.json whose .metadata, like torch_dist's, has no nested
 // dicts: recognised by Megatron's other files.
-void note_missing_marker(const Directory& directory, bool has_common_object,
-                         CheckpointBuilder& builder);
+void report_missing_marker(const Directory& directory, bool has_common_object,
+                           CheckpointBuilder& builder);
 
 }  // namespace shw

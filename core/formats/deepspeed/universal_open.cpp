@@ -45,7 +45,7 @@ class UniversalReading {
     }
     read_universal_info(entries);
     note_missing();
-    note_missing_states();
+    report_missing_states();
     for (Finding& finding : notes_.findings) builder_.add_finding(std::move(finding));
     return {};
   }
@@ -128,7 +128,7 @@ class UniversalReading {
 
   // Reports parameters that lack states which others have. If there are several kinds of optimizers
   // (Muon and Adam), neither kind has all states of the other.
-  void note_missing_states() {
+  void report_missing_states() {
     std::set<std::set<std::string>> all;
     for (const auto& [parameter, kinds] : kinds_) all.insert(kinds);
     std::vector<std::string> lacking;

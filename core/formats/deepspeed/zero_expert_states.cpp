@@ -280,7 +280,7 @@ void add_expert_states(CheckpointBuilder& builder, ZeroStorages& storages,
     writer.add(std::move(states), names);
   }
   // Of several model-parallel ranks each may have the experts of some expert-parallel ranks.
-  if (prefix.empty() && !is_one_file(directory))
+  if (prefix.empty() && !is_single_file_directory(directory))
     add_missing_expert_ranks(builder, files.expert_optimizers, needed);
   if (!by_order.empty()) notes.findings.push_back(states_named_by_order_finding(by_order));
   if (!by_number.empty()) notes.findings.push_back(states_named_by_number_finding(by_number));

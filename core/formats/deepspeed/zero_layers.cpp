@@ -65,7 +65,7 @@ class ZeroLayers {
       there[layer.prefix].insert(layer.rank);
       read(layer);
     }
-    ranks_ = std::max(ranks_, ranks_by_shape());
+    ranks_ = std::max(ranks_, infer_ranks_from_attention());
     for (const auto& [prefix, own] : there) {
       for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
         if (!own.contains(rank)) builder_.file(layer_file_name(prefix, rank));
@@ -73,9 +73,9 @@ class ZeroLayers {
     }
     add_lost_layers(layers);
     add_recorded_layers(layers, recorded.numbers);
-    if (recorded.blocks) note_lost_blocks(recorded.path, *recorded.blocks);
+    if (recorded.blocks) report_lost_blocks(recorded.path, *recorded.blocks);
     for (const std::string& fqn : order_) add(fqn, pieces_.at(fqn));
-    note_joined(layers.empty() ? "" : layers.front().path);
+    report_joined_axes(layers.empty() ? "" : layers.front().path);
     note_unread();
   }
 
@@ -159,7 +159,7 @@ class ZeroLayers {
   }
 
   // Reports fewer blocks than the model has. Blocks are the layers with the commonest names.
-  void note_lost_blocks(const std::string& path, std::int64_t recorded) {
+  void report_lost_blocks(const std::string& path, std::int64_t recorded) {
     std::map<std::string, std::int64_t> count_by_names;
     std::int64_t there = 0;
     for (const auto& [number, form] : forms()) {
@@ -182,7 +182,7 @@ class ZeroLayers {
 
   // Derives the number of ranks from one rank's files: the output matrix of attention is square in
   // these models, and each rank has some columns of it.
-  std::uint32_t ranks_by_shape() const {
+  std::uint32_t infer_ranks_from_attention() const {
     for (const std::string& fqn : order_) {
       const Extents& sizes = pieces_.at(fqn).front().tensor.sizes;
       if (!fqn.ends_with(".attention.dense.weight") || sizes.size() != 2 || sizes[1] <= 0) continue;
@@ -246,7 +246,7 @@ class ZeroLayers {
     chunks_.begin_tensor();
   }
 
-  void note_joined(const std::string& path) {
+  void report_joined_axes(const std::string& path) {
     if (ranks_ == 1) return;
     std::string cause = fmt::format(
         "{} of {} tensor-parallel ranks were joined along the axis that Megatron's layers are cut "

@@ -100,7 +100,7 @@ std::string file_needing_model_states(const ZeroSave& world, const ZeroFiles& fi
   return files.parts.empty() ? std::string() : files.parts.front().first;
 }
 
-void note_zero_save(const ZeroSave& world, const ZeroFiles& files, bool alone, ZeroNotes& notes) {
+void report_zero_save(const ZeroSave& world, const ZeroFiles& files, bool alone, ZeroNotes& notes) {
   if (!world.model) {
     const std::string path = file_needing_model_states(world, files);
     if (!path.empty() && !alone && files.rank_models.empty() && !files.model) {
@@ -205,7 +205,7 @@ void record_layers(const ZeroModel& model, RecordedLayers& layers) {
 OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress* progress) {
   SHW_TRY(auto entries, directory->list());
   const ZeroStep step = zero_step_of(entries);
-  const bool alone = is_one_file(*directory);
+  const bool alone = is_single_file_directory(*directory);
   if (progress != nullptr) progress->begin(Phase::kOpening, entries.size(), false);
   CheckpointBuilder builder;
   builder.set_format(kZeroFormat);
@@ -232,7 +232,7 @@ OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress*
     is_read = is_read || world.model || !world.optimizers.empty() || !files.parts.empty() ||
               !files.expert_optimizers.empty();
     const std::string prefix = mp_ranks > 1 ? fmt::format("mp_rank_{:02}.", mp_rank) : "";
-    note_zero_save(world, files, alone, notes);
+    report_zero_save(world, files, alone, notes);
     add_zero_tensors(builder, storages, world, prefix, notes);
     auto experts = add_zero_parts(builder, storages, *directory, files.parts, prefix, notes);
     add_expert_states(builder, storages, *directory, files, world.model, std::move(experts), prefix,

@@ -40,7 +40,7 @@ class ZeroSaveReader {
                   {first_path()});
     ignore_other_saves();
     add_missing_rank_files();
-    note_steps();
+    report_mixed_steps();
     return std::move(world_);
   }
 
@@ -181,7 +181,7 @@ class ZeroSaveReader {
   }
 
   // Only compares steps of files that were not ignored.
-  void note_steps() {
+  void report_mixed_steps() {
     MixedStepsCheck models, optimizers;
     for (const auto& [rank, saved] : model_steps_) {
       if (std::int64_t{rank} < world_.ranks) models.add(saved.first, saved.second);
@@ -195,7 +195,8 @@ class ZeroSaveReader {
 
   void add_missing_rank_files() {
     // A single file, or stage 0, has no data per rank.
-    if (is_one_file(directory_) || (files_.optimizers.empty() && world_.stage != 3)) return;
+    if (is_single_file_directory(directory_) || (files_.optimizers.empty() && world_.stage != 3))
+      return;
     std::string like;
     if (!files_.optimizers.empty()) like = files_.optimizers.begin()->second;
     for (std::uint32_t rank = 0; std::int64_t{rank} < world_.ranks; ++rank) {

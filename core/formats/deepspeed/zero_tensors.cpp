@@ -42,8 +42,8 @@ class ZeroTensors {
     if (!world_.optimizers.empty()) add_partitions();
     if (world_.model) add_shared(*world_.model);
     if (world_.model) add_rest(*world_.model);
-    note_short();
-    note_slices();
+    report_short_partitions();
+    report_moved_fragments();
   }
 
  private:
@@ -130,7 +130,7 @@ class ZeroTensors {
     const auto* shapes = world_.model ? &world_.model->groups : nullptr;
     if (shapes == nullptr || shapes->empty()) {
       for (std::size_t g = 0; g < groups; ++g) add_flat_group(g);
-      note_nameless(groups);
+      report_unnamed_groups(groups);
       return;
     }
     if (world_.stage == 3 && shapes->size() != groups) {
@@ -146,7 +146,7 @@ class ZeroTensors {
       add_flat_group(g);
       ++nameless;
     }
-    note_nameless(nameless);
+    report_unnamed_groups(nameless);
   }
 
   // False if no file says which parameters are in the group.
@@ -187,10 +187,10 @@ class ZeroTensors {
   }
 
   void add_parameters_of_layout(const ZeroLayout& layout, std::span<const std::int64_t> lengths) {
-    note_size(layout, lengths);
+    report_partition_size(layout, lengths);
     std::uint64_t parts = 0;
     for (const ZeroParameter& parameter : layout.parameters) parts += parameter.parts.size();
-    if (parts > kMostZeroParts) return note_too_many(parts);
+    if (parts > kMostZeroParts) return report_too_many_pieces(parts);
     check_slices(layout);
     for (const ZeroParameter& parameter : layout.parameters) {
       const std::string state = prefix_ + "optimizer.state." + parameter.name + ".";
@@ -283,11 +283,12 @@ class ZeroTensors {
 
   void add_boxes(const Extents& shape, const ZeroPart& part, std::int64_t count, StorageId storage,
                  std::int64_t element) {
-    each_flat_box(shape, part.first, part.first + count, [&](const Box& box, std::int64_t first) {
-      const ChunkId chunk = builder_.add_chunk(box.offsets, box.sizes, {});
-      builder_.set_view(chunk, storage, element + (first - part.first));
-      builder_.set_writer(chunk, part.rank);
-    });
+    for_each_flat_box(shape, part.first, part.first + count,
+                      [&](const Box& box, std::int64_t first) {
+                        const ChunkId chunk = builder_.add_chunk(box.offsets, box.sizes, {});
+                        builder_.set_view(chunk, storage, element + (first - part.first));
+                        builder_.set_writer(chunk, part.rank);
+                      });
   }
 
   // Adds chunks for a missing file, with the sizes that the other ranks' files have. Their offsets
@@ -315,7 +316,7 @@ class ZeroTensors {
   }
 
   // Same tolerance as DeepSpeed's zero_to_fp32: in stages 1 and 2 up to the alignment of a group.
-  void note_size(const ZeroLayout& layout, std::span<const std::int64_t> lengths) {
+  void report_partition_size(const ZeroLayout& layout, std::span<const std::int64_t> lengths) {
     std::int64_t there = 0;
     for (std::int64_t length : lengths) there += length;
     std::int64_t needed = layout.needed, slack = 0;
@@ -338,7 +339,7 @@ class ZeroTensors {
                            human_count(static_cast<std::uint64_t>(needed))));
   }
 
-  void note_too_many(std::uint64_t parts) {
+  void report_too_many_pieces(std::uint64_t parts) {
     Finding finding = bad_record_finding(
         world_.model->path,
         fmt::format("The partitions cut the parameters into {} pieces, which is more than is read.",
@@ -348,7 +349,7 @@ class ZeroTensors {
     notes_.findings.push_back(std::move(finding));
   }
 
-  void note_short() {
+  void report_short_partitions() {
     if (short_.empty()) return;
     Finding finding = bad_record_finding(
         short_.front(),
@@ -362,7 +363,7 @@ class ZeroTensors {
     notes_.findings.push_back(std::move(finding));
   }
 
-  void note_nameless(std::size_t groups) {
+  void report_unnamed_groups(std::size_t groups) {
     if (groups == 0) return;
     Finding finding = bad_record_finding(
         lead().path, fmt::format("{} of the optimizer could not be divided into parameters: {}. "
@@ -403,7 +404,7 @@ class ZeroTensors {
     }
   }
 
-  void note_slices() {
+  void report_moved_fragments() {
     if (other_slices_.empty()) return;
     note(other_slices_.front(),
          fmt::format(

@@ -65,7 +65,7 @@ Result<FlaxPaths> flax_paths(const DirectoryContents& look) {
   }
   std::sort(steps.begin(), steps.end(),
             [](const auto& a, const auto& b) { return natural_less(a, b); });
-  if (!is_one_file(look.directory())) paths.missing = missing_parts(paths.opened);
+  if (!is_single_file_directory(look.directory())) paths.missing = missing_parts(paths.opened);
   if (!paths.opened.empty() || steps.empty()) return paths;
   paths.opened = {steps.back()};
   steps.pop_back();
@@ -126,7 +126,9 @@ class FlaxOpening {
 
   // transformers writes an index next to several files: its names have "/" between the keys.
   void check_index() {
-    if (is_one_file(*directory_) || directory_->stat(kFlaxIndex).kind != EntryKind::kFile) return;
+    if (is_single_file_directory(*directory_) ||
+        directory_->stat(kFlaxIndex).kind != EntryKind::kFile)
+      return;
     std::optional<Finding> problem;
     const auto map = read_weight_map(*directory_, kFlaxIndex, problem);
     if (problem) builder_.add_finding(std::move(*problem));
@@ -183,7 +185,7 @@ class FlaxOpening {
       if (array.runs.size() == 1)
         add(whole(array.shape), run.first);
       else
-        each_flat_box(array.shape, run.first, run.first + run.count, add);
+        for_each_flat_box(array.shape, run.first, run.first + run.count, add);
     }
   }
 

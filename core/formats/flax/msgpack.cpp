@@ -89,10 +89,10 @@ Result<MsgpackHead> MsgpackReader::next() {
   if (byte <= 0xbf) return short_one(MsgpackKind::kText, byte & 31);
   if (byte >= 0xd4 && byte <= 0xd8)
     return short_one(MsgpackKind::kExtension, std::uint64_t{1} << (byte - 0xd4));
-  return by_code(head, static_cast<int>(byte));
+  return head_from_type_byte(head, static_cast<int>(byte));
 }
 
-Result<MsgpackHead> MsgpackReader::by_code(MsgpackHead head, int byte) {
+Result<MsgpackHead> MsgpackReader::head_from_type_byte(MsgpackHead head, int byte) {
   const int width = 1 << (byte & 3);  // of unsigned and signed integers
   switch (byte) {
     case 0xc0:

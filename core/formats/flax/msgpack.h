@@ -48,7 +48,7 @@ class MsgpackReader {
   Result<std::uint64_t> number(int bytes);
   Result<MsgpackHead> sized(MsgpackHead head, MsgpackHead::Kind kind, int bytes);
   // The head after a first byte that names a type and holds neither a value nor a length.
-  Result<MsgpackHead> by_code(MsgpackHead head, int byte);
+  Result<MsgpackHead> head_from_type_byte(MsgpackHead head, int byte);
 
   const ByteSource& source_;
   std::uint64_t at_ = 0;

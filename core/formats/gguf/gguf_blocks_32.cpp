@@ -15,7 +15,7 @@ unsigned nibble(const std::byte* codes, unsigned i) {
   return i < kHalfBlock ? both & 0xF : both >> 4;
 }
 // Adds the fifth bit of an element, from a mask of 32 bits.
-unsigned code_of_five(const std::byte* mask, const std::byte* codes, unsigned i) {
+unsigned five_bit_code(const std::byte* mask, const std::byte* codes, unsigned i) {
   return nibble(codes, i) | gguf_bit(mask, i) << 4;
 }
 
@@ -44,7 +44,7 @@ void decode_gguf_q4_1(const std::byte* block, float* elements) {
 void decode_gguf_q5_0(const std::byte* block, float* elements) {
   const float scale = gguf_half(block);
   for (unsigned i = 0; i < kElements32; ++i) {
-    const int code = static_cast<int>(code_of_five(block + 2, block + 6, i)) - 16;
+    const int code = static_cast<int>(five_bit_code(block + 2, block + 6, i)) - 16;
     elements[i] = scale * static_cast<float>(code);
   }
 }
@@ -52,7 +52,7 @@ void decode_gguf_q5_0(const std::byte* block, float* elements) {
 void decode_gguf_q5_1(const std::byte* block, float* elements) {
   const float scale = gguf_half(block), least = gguf_half(block + 2);
   for (unsigned i = 0; i < kElements32; ++i) {
-    const float product = scale * static_cast<float>(code_of_five(block + 4, block + 8, i));
+    const float product = scale * static_cast<float>(five_bit_code(block + 4, block + 8, i));
     elements[i] = product + least;
   }
 }

@@ -162,7 +162,7 @@ Result<GgufFiles> find_gguf_files(const Directory& directory, Progress* progress
     if (auto part = parse_part_name(path, kGgufSuffix)) parts.push_back(std::move(*part));
     if (progress != nullptr) progress->add(1);
   }
-  if (!is_one_file(directory)) found.missing = parts_not_among(parts, kGgufSuffix);
+  if (!is_single_file_directory(directory)) found.missing = parts_not_among(parts, kGgufSuffix);
   return found;
 }
 

@@ -155,7 +155,7 @@ void check_split(CheckpointBuilder& builder, const GgufFiles& found, std::size_t
                              found.files.front().path, whole, tensors));
 }
 
-void report_aside(CheckpointBuilder& builder, const GgufFiles& found) {
+void report_unopened_files(CheckpointBuilder& builder, const GgufFiles& found) {
   const std::vector<std::string>& aside = found.aside;
   if (aside.empty()) return;
   Finding finding = how_read_finding(
@@ -195,8 +195,8 @@ OpenedCheckpoint open_gguf(std::shared_ptr<const Directory> directory, Progress*
   const std::size_t tensors = seen.size();
   for (const GgufFile& file : found.beside) add_gguf_file(builder, file, seen);
   for (Finding& finding : compare_gguf_keys(found)) builder.add_finding(std::move(finding));
-  check_split(builder, found, tensors, is_one_file(*directory));
-  report_aside(builder, found);
+  check_split(builder, found, tensors, is_single_file_directory(*directory));
+  report_unopened_files(builder, found);
   if (is_cancelled(progress)) return cancelled_error();
   return builder.finish(progress);
 }

@@ -104,14 +104,14 @@ class ShuffledTileStream final : public ByteStream {
       for (std::size_t i = 0; i < count; ++i) out[i * element + plane] = bytes_[i];
     }
     left_ -= count;
-    if (left_ == 0) SHW_CHECK(see_its_end());
+    if (left_ == 0) SHW_CHECK(check_stream_length());
     return count * element;
   }
 
  private:
   // A shuffled byte's element depends on the number of elements: a stream of wrong length would
   // silently give wrong numbers.
-  Status see_its_end() {
+  Status check_stream_length() {
     const std::uint64_t rest = count_ - tile_.needed / tile_.shuffled_by;
     SHW_TRY(std::uint64_t behind, skip(*planes_.back(), rest + 1));
     if (behind == rest) return {};

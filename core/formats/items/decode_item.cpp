@@ -15,7 +15,7 @@ constexpr std::uint64_t kDecodedPiece = std::uint64_t{4} << 20;
 constexpr std::uint64_t kAroundPayload = std::uint64_t{16} << 10;
 
 // A range of a scratch file.
-struct PlaceIn {
+struct ScratchRange {
   std::uint64_t offset = 0, length = 0;
 };
 
@@ -41,7 +41,7 @@ class MemoryScratch final : public ScratchFile {
     std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
     return {};
   }
-  Bytes take(const PlaceIn& place) {
+  Bytes take(const ScratchRange& place) {
     bytes_.resize(static_cast<std::size_t>(place.offset + place.length));
     bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(place.offset));
     return std::move(bytes_);
@@ -81,10 +81,10 @@ Result<std::uint64_t> write_storage(const Decoding& decoding, std::uint64_t firs
 }
 
 // Appends the elements in row-major order with flags applied.
-Result<PlaceIn> write_in_order(const Decoding& decoding, const StorageBytes& from) {
+Result<ScratchRange> write_in_order(const Decoding& decoding, const StorageBytes& from) {
   const ItemHeader& header = decoding.item.header;
   const auto most = static_cast<std::int64_t>(kDecodedPiece / size_of(header.dtype));
-  PlaceIn place{decoding.scratch->size()};
+  ScratchRange place{decoding.scratch->size()};
   for (const Box& slab : split_into_row_boxes(header.sizes, most)) {
     if (is_cancelled(decoding.progress)) return cancelled_error();
     Bytes bytes;
@@ -109,7 +109,7 @@ Status check_payload(const OpenItem& item) {
               {item.source->name(), header.payload_offset});
 }
 
-Result<PlaceIn> write_elements(const Decoding& decoding) {
+Result<ScratchRange> write_elements(const Decoding& decoding) {
   const OpenItem& item = decoding.item;
   const ItemHeader& header = item.header;
   const auto size = static_cast<std::uint64_t>(size_of(header.dtype));
@@ -118,7 +118,7 @@ Result<PlaceIn> write_elements(const Decoding& decoding) {
   if (!needed || !elements || size == 0)
     return fail(ErrorKind::kDamaged, "has impossible sizes or strides",
                 {item.source->name(), header.payload_offset});
-  if (*elements == 0) return PlaceIn{};
+  if (*elements == 0) return ScratchRange{};
   SHW_CHECK(check_repeats(item));
   if (decoding.as == DecodedAs::kAsRecorded) SHW_CHECK(check_payload(item));
   // open_item() has checked the view against the payload.
@@ -131,7 +131,7 @@ Result<PlaceIn> write_elements(const Decoding& decoding) {
   }
   // Compressed items are in the scratch file by now.
   if (header.compressed && is_row_major(header.sizes, header.strides) && !has_flags(header))
-    return PlaceIn{from.offset, static_cast<std::uint64_t>(*elements) * size};
+    return ScratchRange{from.offset, static_cast<std::uint64_t>(*elements) * size};
   return write_in_order(decoding, from);
 }
 
@@ -147,9 +147,9 @@ Error at_decoded_item(Error error, const Checkpoint& checkpoint, ChunkId chunk,
 }
 
 // The range of the decoded elements.
-Result<PlaceIn> decode_into(const Checkpoint& checkpoint, ChunkId chunk,
-                            const std::shared_ptr<ScratchFile>& scratch, const Progress* progress,
-                            DecodedAs as) {
+Result<ScratchRange> decode_into(const Checkpoint& checkpoint, ChunkId chunk,
+                                 const std::shared_ptr<ScratchFile>& scratch,
+                                 const Progress* progress, DecodedAs as) {
   ItemFiles files(checkpoint);
   const Decompression how{scratch, progress};
   SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kPassing, &how));
@@ -166,14 +166,15 @@ Result<PlaceIn> decode_into(const Checkpoint& checkpoint, ChunkId chunk,
 Result<std::shared_ptr<const ByteSource>> decode_item(const Checkpoint& checkpoint, ChunkId chunk,
                                                       std::shared_ptr<ScratchFile> scratch,
                                                       const Progress* progress) {
-  SHW_TRY(PlaceIn place, decode_into(checkpoint, chunk, scratch, progress, DecodedAs::kAsRecorded));
+  SHW_TRY(ScratchRange place,
+          decode_into(checkpoint, chunk, scratch, progress, DecodedAs::kAsRecorded));
   return window(std::move(scratch), place.offset, place.length);
 }
 
 Result<Bytes> decode_item(const Checkpoint& checkpoint, ChunkId chunk, std::uint64_t length,
                           const Progress* progress, DecodedAs as) {
   auto scratch = std::make_shared<MemoryScratch>(length + kAroundPayload);
-  SHW_TRY(PlaceIn place, decode_into(checkpoint, chunk, scratch, progress, as));
+  SHW_TRY(ScratchRange place, decode_into(checkpoint, chunk, scratch, progress, as));
   return scratch->take(place);
 }
 

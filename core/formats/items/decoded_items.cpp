@@ -37,7 +37,7 @@ bool DecodedItems::make_room(std::uint64_t needed) {
 }
 
 // Requires the lock.
-std::shared_ptr<const Bytes> DecodedItems::lend(Item& item) {
+std::shared_ptr<const Bytes> DecodedItems::pin_item(Item& item) {
   ++item.users;
   item.last_used = ++clock_;
   return {item.bytes.get(), [this, &item](const Bytes*) {
@@ -57,7 +57,7 @@ Result<std::shared_ptr<const Bytes>> DecodedItems::read(const Checkpoint& input,
   std::unique_lock lock(guard_);
   while (true) {
     auto found = items_.find(key);
-    if (found != items_.end() && found->second.bytes != nullptr) return lend(found->second);
+    if (found != items_.end() && found->second.bytes != nullptr) return pin_item(found->second);
     if (found == items_.end() && make_room(needed)) break;
     changed_.wait(lock);
   }
@@ -78,7 +78,7 @@ Result<std::shared_ptr<const Bytes>> DecodedItems::read(const Checkpoint& input,
   item.taken = bytes->size();
   taken_ += item.taken;
   item.bytes = std::make_unique<const Bytes>(std::move(*bytes));
-  return lend(item);
+  return pin_item(item);
 }
 
 void DecodedItems::drop(const Checkpoint& input, ChunkId chunk) {

@@ -63,7 +63,7 @@ class DecodedItems {
     int users = 0;
   };
 
-  std::shared_ptr<const Bytes> lend(Item& item);
+  std::shared_ptr<const Bytes> pin_item(Item& item);
   bool make_room(std::uint64_t needed);
 
   const std::uint64_t budget_;

@@ -148,7 +148,7 @@ Status ItemCursor::read_from(ChunkId chunk, const Item& item, const Box& box, By
   if (decoded->size() != storage.length)
     return fail(ErrorKind::kDamaged, "decodes to another number of bytes than its header says");
   to.resize(static_cast<std::size_t>(volume(box.sizes).value_or(0)) * element);
-  each_canonical_pair(
+  for_each_canonical_pair(
       pair_of(box.sizes, storage.strides, first, byte_strides(box.sizes, element), 0),
       [&](const LayoutPair& part) { copy_elements(decoded->data(), to.data(), part, element); });
   return {};

@@ -27,7 +27,7 @@ Result<Bytes> read_chunk_with(ItemFiles& files, const Checkpoint& checkpoint, Ch
 }
 
 // Number of elements in no box, computed per slab: a bitmap of 8 billion bits would be 1 GB.
-std::int64_t uncovered_by(std::span<const Box> boxes, const Extents& shape) {
+std::int64_t count_uncovered_elements(std::span<const Box> boxes, const Extents& shape) {
   constexpr std::int64_t kCounted = 1 << 26;
   if (volume(shape).value_or(0) == 0) return 0;
   std::int64_t missing = 0;
@@ -178,7 +178,8 @@ Result<TensorValues> read_first_elements(const Checkpoint& checkpoint, TensorId 
   SHW_TRY([[maybe_unused]] const auto read, read_tensor_box(items, tensor, first, values.bytes));
   values.bytes.resize(static_cast<std::size_t>(count) * size);
   const auto covered = covered_by_disjoint(boxes);
-  values.uncovered = covered ? volume(shape).value_or(0) - *covered : uncovered_by(boxes, shape);
+  values.uncovered =
+      covered ? volume(shape).value_or(0) - *covered : count_uncovered_elements(boxes, shape);
   return values;
 }
 

@@ -13,7 +13,7 @@ namespace shw {
 namespace {
 
 // All chunks in file order.
-std::vector<ChunkId> by_place(const Checkpoint& checkpoint, const Progress* progress) {
+std::vector<ChunkId> chunks_by_file_offset(const Checkpoint& checkpoint, const Progress* progress) {
   std::vector<ChunkId> order;
   order.reserve(checkpoint.chunk_count());
   for (ChunkId chunk : checkpoint.chunks()) order.push_back(chunk);
@@ -94,7 +94,7 @@ Result<ItemHeader> read_orphan_header(const Checkpoint& checkpoint, ChunkId chun
 
 Result<ItemHeaders> read_item_headers(const Checkpoint& checkpoint, Progress* progress) {
   ItemHeadersBuilder headers(checkpoint.chunk_count());
-  const std::vector<ChunkId> on_disk = by_place(checkpoint, progress);
+  const std::vector<ChunkId> on_disk = chunks_by_file_offset(checkpoint, progress);
   if (is_cancelled(progress)) return cancelled_error();
   if (progress != nullptr) progress->begin(Phase::kReadingHeaders, on_disk.size(), false);
   HeaderVisitor visitor;

@@ -63,7 +63,7 @@ void LegacyTensors::finish() {
       add_own(fqn, pieces.front());
   }
   note_rules();
-  note_own();
+  report_unjoined_states();
 }
 
 void LegacyTensors::add_model_tensor(const std::string& fqn, Pieces& pieces) {
@@ -140,7 +140,7 @@ void LegacyTensors::note_rules() {
   builder_.add_finding(std::move(finding));
 }
 
-void LegacyTensors::note_own() {
+void LegacyTensors::report_unjoined_states() {
   const bool has_optimizer = std::any_of(order_.begin(), order_.end(), [](const std::string& fqn) {
     return fqn.starts_with("mp_rank_") && fqn.find("exp_avg") != std::string::npos;
   });

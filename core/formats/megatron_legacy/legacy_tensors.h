@@ -49,7 +49,7 @@ class LegacyTensors {
   void add_own(const std::string& name, Piece& piece);
   std::uint32_t rank_of(const LegacyPlace& place) const;
   void note_rules();
-  void note_own();
+  void report_unjoined_states();
 
   CheckpointBuilder& builder_;
   const LegacyArgs& args_;

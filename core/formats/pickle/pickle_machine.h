@@ -294,9 +294,9 @@ class PickleMachine {
     if (const std::size_t inside = callable_argument_count(global); inside != 0)
       note_called_inside(arguments, inside, here);
     if (call == NodeKind::kReduce || !arities_[node(callable).first].is_of_init)
-      note_arity(callable, arguments);
+      check_call_arity(callable, arguments);
   }
-  void note_arity(NodeId global, NodeId arguments) {
+  void check_call_arity(NodeId global, NodeId arguments) {
     if (const char* why = refused_call(tree_, arities_[node(global).first], arguments))
       note_refused(why);
   }
@@ -308,14 +308,14 @@ class PickleMachine {
         auto& inside = tree_.globals_[node(item).first];
         if (!inside.called_at) inside.called_at = here;
         // Checks the inner call in _rebuild_from_type_v2(function, class, arguments, state).
-        if (item == items[0] && most == 2 && items.size() == 4) note_arity(item, items[2]);
+        if (item == items[0] && most == 2 && items.size() == 4) check_call_arity(item, items[2]);
       } else if (item == items[0] && !tree_.unusual_call_at_) {
         tree_.unusual_call_at_ = here;
       }
     }
   }
   // Checks the state as the class's __setstate__ would.
-  void note_state(NodeId object, NodeId state) {
+  void check_object_state(NodeId object, NodeId state) {
     const NodeId made_of = tree_.callable(object);
     if (tree_.kind(made_of) != NodeKind::kGlobal) return;
     if (!is_state_of(arities_[node(made_of).first], tree_.kind(state), tree_.items(state).size()))
@@ -410,7 +410,7 @@ class PickleMachine {
       actual = tree_.kind(target);
     }
     if constexpr (Shortcut::kEnabled) {
-      if (actual == NodeKind::kShortcut) return shortcut_.give_up();
+      if (actual == NodeKind::kShortcut) return shortcut_.abandon_shortcut();
     }
     if (kind == NodeKind::kDict || kind == NodeKind::kSet)
       note_keys(from(first), kind == NodeKind::kDict ? 2 : 1);
@@ -432,7 +432,7 @@ class PickleMachine {
     if constexpr (Shortcut::kEnabled) {
       // Python numbers densely. Another numbering may overwrite entries that the shortcut relies
       // on.
-      if (index != memo_.length() && !shortcut_.irregular()) return false;
+      if (index != memo_.length() && !shortcut_.stop_shortcut()) return false;
     }
     memo_.put(index, stack_.back());
     return true;
@@ -444,7 +444,7 @@ class PickleMachine {
         if (index < memo_.length() && !shortcut_.recall(*this, index, id)) return false;
       } else if (tree_.kind(id) == NodeKind::kGlobal) {
         if (shortcut_.consume_entry(*this, id)) return true;
-        if (shortcut_.gave_up()) return false;
+        if (shortcut_.is_shortcut_abandoned()) return false;
       }
     }
     if (id == NodeId::kAbsent)

@@ -187,7 +187,7 @@ bool PickleMachine<Shortcut>::step_call(std::uint8_t opcode) {
       NodeId state = pop();
       NodeKind kind = tree_.kind(stack_.back());
       if constexpr (Shortcut::kEnabled) {
-        if (kind == NodeKind::kShortcut) return shortcut_.give_up();
+        if (kind == NodeKind::kShortcut) return shortcut_.abandon_shortcut();
       }
       if (kind != NodeKind::kObject && kind != NodeKind::kReduce) {
         // BUILD on an imported name changes the running program.
@@ -197,7 +197,7 @@ bool PickleMachine<Shortcut>::step_call(std::uint8_t opcode) {
           note_refused("a plain value is given the state of an object");
         return true;
       }
-      note_state(stack_.back(), state);
+      check_object_state(stack_.back(), state);
       return set_part(stack_.back(), 2, state);
     }
     default:

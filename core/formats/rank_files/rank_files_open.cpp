@@ -53,7 +53,7 @@ class RankFilesReading {
       for (const std::string& fqn : order_) add_tensor(fqn, pieces_.at(fqn));
     }
     if (!is_read_ && error_) return tl::unexpected<Error>(std::move(*error_));
-    note_others();
+    report_other_saves();
     for (Finding& finding : notes_.findings) builder_.add_finding(std::move(finding));
     for (auto& [reason, names] : unreadable_) note_unreadable(reason, names);
     return builder_.finish();
@@ -119,7 +119,7 @@ class RankFilesReading {
     builder_.add_finding(std::move(finding));
   }
 
-  void note_others() {
+  void report_other_saves() {
     if (files_.others.empty()) return;
     Finding finding = bad_record_finding(
         files_.others.front(),

@@ -32,8 +32,8 @@ std::string_view stem_of_variant(std::string_view path) {
 
 }  // namespace
 
-std::vector<std::string> set_variants_aside(std::vector<std::string>& paths,
-                                            const Directory& directory) {
+std::vector<std::string> exclude_variant_files(std::vector<std::string>& paths,
+                                               const Directory& directory) {
   auto has_stem = [&](std::string_view stem) {
     return std::any_of(paths.begin(), paths.end(),
                        [&](const std::string& path) { return model_stem(path) == stem; });
@@ -66,7 +66,7 @@ Finding variants_finding(const std::vector<std::string>& variants, const std::st
 
 // Removes adapters from the paths, since PEFT saves them next to the model. Without a model the
 // adapter is the checkpoint.
-std::vector<std::string> set_adapters_aside(std::vector<std::string>& paths) {
+std::vector<std::string> exclude_adapter_files(std::vector<std::string>& paths) {
   auto is_adapter = [](const std::string& path) { return model_stem(path) == kAdapterStem; };
   const bool has_model = std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
     return !model_stem(path).empty() && !is_adapter(path);
@@ -88,7 +88,7 @@ Finding adapters_finding(const std::vector<std::string>& adapters) {
   return finding;
 }
 
-std::vector<std::string> set_older_steps_aside(std::vector<std::string>& paths) {
+std::vector<std::string> exclude_older_step_files(std::vector<std::string>& paths) {
   constexpr auto kFinal =
       std::to_array<std::string_view>({"adapters.safetensors", "final_adapters.safetensors"});
   constexpr std::string_view kStepEnding = "_adapters.safetensors";

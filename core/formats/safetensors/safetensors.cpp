@@ -277,7 +277,7 @@ void check_files(CheckpointBuilder& builder, const SafetensorsFiles& found,
                  const std::vector<SafetensorsFile>& files, bool sharded,
                  const Directory& directory) {
   if (!found.index) {
-    if (is_one_file(directory)) return;
+    if (is_single_file_directory(directory)) return;
     for (const std::string& path : missing_parts(found.paths)) builder.file(path);
     if (!found.index_path && !sharded) check_has_index(builder, found.paths, directory);
     return;

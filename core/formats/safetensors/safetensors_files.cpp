@@ -115,7 +115,7 @@ bool has_step_number(const std::string& path) {
 }
 
 // Keeps the newest of several saves of one model and ignores the others.
-void set_earlier_saves_aside(SafetensorsFiles& found) {
+void exclude_earlier_saves(SafetensorsFiles& found) {
   if (found.paths.size() < 2 ||
       std::count_if(found.paths.begin(), found.paths.end(), has_step_number) + 1 <
           std::ssize(found.paths))
@@ -146,13 +146,13 @@ IndexedFile indexed_file(const SafetensorsFile& file) {
 Result<SafetensorsFiles> find_safetensors_files(const Directory& directory, Progress* progress) {
   SafetensorsFiles found;
   SHW_TRY(found.paths, list_files(directory));
-  found.adapters = set_adapters_aside(found.paths);
+  found.adapters = exclude_adapter_files(found.paths);
   found.index_path = find_safetensors_index(directory);
   if (!found.index_path) {
-    found.steps = set_older_steps_aside(found.paths);
-    found.variants = set_variants_aside(found.paths, directory);
+    found.steps = exclude_older_step_files(found.paths);
+    found.variants = exclude_variant_files(found.paths, directory);
     read_headers(found, directory, progress);
-    if (!is_cancelled(progress)) set_earlier_saves_aside(found);
+    if (!is_cancelled(progress)) exclude_earlier_saves(found);
     return found;
   }
   read_headers(found, directory, progress, [&] {

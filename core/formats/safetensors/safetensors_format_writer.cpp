@@ -68,15 +68,15 @@ NewSaveMetadata metadata_of_source(const Outputs& outputs) {
   if (source == nullptr) return first;
   const bool are_as_before = tensors_are_as_before(outputs) && !names_missing_packed_parts(*source);
   std::set<std::pair<std::string, std::string>> contradicted;
-  each_metadata(*source,
-                [&](const std::string& file, const std::string& key, const std::string& text) {
-                  if (is_metadata_of_format(key) ||
-                      (!are_as_before && is_tensor_specific_metadata(*source, key, text)))
-                    return;
-                  const std::string folder(folder_of_file(file));
-                  const auto [found, is_new] = first.of[folder].emplace(key, text);
-                  if (!is_new && found->second != text) contradicted.emplace(folder, key);
-                });
+  for_each_metadata_entry(
+      *source, [&](const std::string& file, const std::string& key, const std::string& text) {
+        if (is_metadata_of_format(key) ||
+            (!are_as_before && is_tensor_specific_metadata(*source, key, text)))
+          return;
+        const std::string folder(folder_of_file(file));
+        const auto [found, is_new] = first.of[folder].emplace(key, text);
+        if (!is_new && found->second != text) contradicted.emplace(folder, key);
+      });
   for (const auto& [folder, key] : contradicted) first.of[folder].erase(key);
   return first;
 }

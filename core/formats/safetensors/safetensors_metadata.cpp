@@ -67,9 +67,10 @@ std::optional<TensorClass> class_in_entry(const std::string& key, const std::str
 
 }  // namespace
 
-void each_metadata(const Checkpoint& checkpoint,
-                   const std::function<void(const std::string& file, const std::string& key,
-                                            const std::string& text)>& take) {
+void for_each_metadata_entry(
+    const Checkpoint& checkpoint,
+    const std::function<void(const std::string& file, const std::string& key,
+                             const std::string& text)>& take) {
   if (checkpoint.directory() == nullptr) return;
   for (const FileRow& file : checkpoint.files()) {
     if (!file.referenced || !file.safe || !file.path.ends_with(kSafetensorsSuffix)) continue;
@@ -95,20 +96,21 @@ std::vector<std::string> packed_tensor_parts(const Checkpoint& checkpoint, const
 
 std::vector<TensorClass> classes_in_metadata(const Checkpoint& checkpoint) {
   std::vector<TensorClass> classes;
-  each_metadata(checkpoint,
-                [&](const std::string&, const std::string& key, const std::string& text) {
-                  if (auto found = class_in_entry(key, text)) classes.push_back(std::move(*found));
-                });
+  for_each_metadata_entry(checkpoint,
+                          [&](const std::string&, const std::string& key, const std::string& text) {
+                            if (auto found = class_in_entry(key, text))
+                              classes.push_back(std::move(*found));
+                          });
   return classes;
 }
 
 bool names_missing_packed_parts(const Checkpoint& checkpoint) {
   bool is_stale = false;
-  each_metadata(checkpoint,
-                [&](const std::string&, const std::string& key, const std::string& text) {
-                  is_stale = is_stale || (text.find(kPartNames) != std::string::npos &&
-                                          packed_tensor_parts(checkpoint, key, text).empty());
-                });
+  for_each_metadata_entry(
+      checkpoint, [&](const std::string&, const std::string& key, const std::string& text) {
+        is_stale = is_stale || (text.find(kPartNames) != std::string::npos &&
+                                packed_tensor_parts(checkpoint, key, text).empty());
+      });
   return is_stale;
 }
 

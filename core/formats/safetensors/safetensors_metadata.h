@@ -15,9 +15,10 @@ namespace shw {
 inline constexpr std::string_view kLoraMetadata = "lora_adapter_metadata";
 
 // Visits every readable .safetensors file of the checkpoint.
-void each_metadata(const Checkpoint& checkpoint,
-                   const std::function<void(const std::string& file, const std::string& key,
-                                            const std::string& text)>& take);
+void for_each_metadata_entry(
+    const Checkpoint& checkpoint,
+    const std::function<void(const std::string& file, const std::string& key,
+                             const std::string& text)>& take);
 
 // True for entries of the format itself, which are rewritten for every file.
 bool is_metadata_of_format(std::string_view key);

@@ -146,7 +146,7 @@ struct TensorFilePlacer {
   }
 
   // Tensors may exchange names: a name that one drops may be written by the other.
-  void undrop_written_names() {
+  void keep_rewritten_names() {
     for (auto& [path, change] : placed.changes) {
       std::erase_if(change.dropped, [&written = change.written](const auto& name) {
         return written.contains(name);
@@ -198,7 +198,7 @@ Result<PlacedTiles> place_safetensors(const Outputs& outputs, const Checkpoint* 
   }
   for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) SHW_CHECK(placing.place_tensor(t));
   if (placing.source != nullptr) placing.drop_unowned();
-  placing.undrop_written_names();
+  placing.keep_rewritten_names();
   placing.note_filled();
   std::erase_if(placing.placed.changes, [](const auto& change) { return change.second.empty(); });
   return std::move(placing.placed);

@@ -33,16 +33,17 @@ std::string metadata_name(const std::string& key) {
 // format itself.
 std::vector<std::string> other_metadata(const Checkpoint& checkpoint) {
   std::set<std::string> names;
-  each_metadata(checkpoint, [&](const std::string&, const std::string& key, const std::string&) {
-    if (!is_metadata_of_format(key)) names.insert(metadata_name(key));
-  });
+  for_each_metadata_entry(checkpoint,
+                          [&](const std::string&, const std::string& key, const std::string&) {
+                            if (!is_metadata_of_format(key)) names.insert(metadata_name(key));
+                          });
   return {names.begin(), names.end()};
 }
 
 std::vector<NeededAddition> needed_metadata(const Checkpoint& checkpoint) {
   std::map<std::string, NeededAddition> needed;
-  each_metadata(checkpoint, [&](const std::string&, const std::string& key,
-                                const std::string& text) {
+  for_each_metadata_entry(checkpoint, [&](const std::string&, const std::string& key,
+                                          const std::string& text) {
     auto parts = packed_tensor_parts(checkpoint, key, text);
     if (key == kLoraMetadata)
       needed.emplace(key, NeededAddition{metadata_name(key), "diffusers reads lora_alpha there"});

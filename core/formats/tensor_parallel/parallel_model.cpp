@@ -322,8 +322,8 @@ std::optional<std::string> name_in_model(const ParallelModel& model, std::string
          std::to_string(*number + each * pipeline_rank) + std::string(rest);
 }
 
-std::uint32_t ranks_by_part(const ParallelModel& model, std::string_view name,
-                            const Extents& local) {
+std::uint32_t infer_ranks_from_part(const ParallelModel& model, std::string_view name,
+                                    const Extents& local) {
   if (model.engine != ParallelEngine::kVllm || !is_bounded(local)) return 0;
   const ParallelLayer parts = layer_of(name);
   const std::int64_t all = model.query_rows();

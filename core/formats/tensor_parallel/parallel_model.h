@@ -58,7 +58,7 @@ std::optional<std::string> name_in_model(const ParallelModel& model, std::string
 
 // The number of ranks, derived from the shape of one rank's part of an attention output; 0 if it
 // cannot be derived.
-std::uint32_t ranks_by_part(const ParallelModel& model, std::string_view name,
-                            const Extents& local);
+std::uint32_t infer_ranks_from_part(const ParallelModel& model, std::string_view name,
+                                    const Extents& local);
 
 }  // namespace shw

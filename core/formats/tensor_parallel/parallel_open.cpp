@@ -65,9 +65,9 @@ class ParallelOpening {
     }
     if (pieces_.empty() && error_) return tl::unexpected<Error>(std::move(*error_));
     find_ranks();
-    name_missing_files();
+    register_missing_files();
     for (const std::string& name : order_) add_tensor(name, pieces_.at(name));
-    note_how_joined();
+    report_how_joined();
     return builder_.finish(progress);
   }
 
@@ -133,7 +133,7 @@ class ParallelOpening {
     knows_ranks_ = model_.is_mapped || files_.names_tell_ranks;
     if (knows_ranks_) return;
     for (const std::string& name : order_) {
-      const auto ranks = ranks_by_part(model_, name, pieces_.at(name).front().tensor.sizes);
+      const auto ranks = infer_ranks_from_part(model_, name, pieces_.at(name).front().tensor.sizes);
       if (ranks < files_.ranks) continue;
       model_.tensor_ranks = files_.ranks = ranks;
       knows_ranks_ = true;
@@ -143,7 +143,7 @@ class ParallelOpening {
 
   // The names themselves report what is missing. A rank that lacks names that others have, and
   // has fewer parts, lacks parts.
-  void name_missing_files() {
+  void register_missing_files() {
     std::uint32_t parts = 0;
     for (const auto& [rank, paths] : files_.of_rank)
       parts = std::max(parts, paths.rbegin()->first + 1);
@@ -226,7 +226,7 @@ class ParallelOpening {
     (void)chunks_.add(piece, {whole(piece.tensor.sizes)});
   }
 
-  void note_how_joined() {
+  void report_how_joined() {
     const std::string& subject = files_.of_rank.begin()->second.begin()->second;
     const bool is_by_names = files_.engine == ParallelEngine::kDeepSeek;
     if (joined_ != 0)

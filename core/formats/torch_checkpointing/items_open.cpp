@@ -56,8 +56,8 @@ class ItemsReading {
     }
     if (!is_read_ && error_) return tl::unexpected<Error>(std::move(*error_));
     tensors_.finish(metadata_ ? &*metadata_ : nullptr, files.ranks);
-    note_folder(files);
-    note_saved_inside(entries);
+    report_folder_name(files);
+    report_nested_save(entries);
     for (Finding& finding : notes_.findings) builder_.add_finding(std::move(finding));
     return builder_.finish();
   }
@@ -91,7 +91,7 @@ class ItemsReading {
     builder_.add_finding(std::move(finding));
   }
 
-  void note_folder(const SavedFiles& files) {
+  void report_folder_name(const SavedFiles& files) {
     const std::string& whole_name = directory_->name();
     const std::string name = whole_name.substr(whole_name.rfind('/') + 1);
     if (name.starts_with("tmp_"))
@@ -117,12 +117,12 @@ class ItemsReading {
       builder_.add_finding(std::move(finding));
     }
     if (!metadata_) {
-      note_no_metadata();
+      report_no_metadata();
       return;
     }
     for (const std::string& problem : metadata_->problems)
       note(kItemsMetadata, Severity::kError, "In metadata.pkl " + problem + ".");
-    for (const auto& [item, saved] : metadata_->items) note_item(item, saved);
+    for (const auto& [item, saved] : metadata_->items) report_item_layouts(item, saved);
     for (const std::string& item : sharded_unrecorded_)
       note(item, Severity::kWarning,
            fmt::format("The files of item {} hold sharded tensors, and metadata.pkl has no record "
@@ -133,7 +133,7 @@ class ItemsReading {
 
   // Reports a save inside a save: version 0.1.0 moved a second save of the same name into the
   // first.
-  void note_saved_inside(std::span<const Entry> entries) {
+  void report_nested_save(std::span<const Entry> entries) {
     for (const Entry& entry : entries) {
       const std::size_t slash = entry.path.find('/');
       if (slash == std::string::npos || !entry.path.starts_with("tmp_") ||
@@ -148,7 +148,7 @@ class ItemsReading {
     }
   }
 
-  void note_item(const std::string& item, const SavedItem& saved) {
+  void report_item_layouts(const std::string& item, const SavedItem& saved) {
     if (!saved.twice.empty())
       note(item + "." + saved.twice.front(), Severity::kError,
            fmt::format("Two paths of item {} have one name, {}: in the safetensors form the second "
@@ -165,7 +165,7 @@ class ItemsReading {
     }
   }
 
-  void note_no_metadata() {
+  void report_no_metadata() {
     note(kItemsMetadata, Severity::kInfo,
          "There is no metadata.pkl: either no item has a resharder, or this is not the first save "
          "of a synchronous manager, which writes it once. It loads on the same ranks alone. Mesh "

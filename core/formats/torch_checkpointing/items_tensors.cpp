@@ -82,7 +82,7 @@ void ItemsTensors::finish(const ItemsMetadata* metadata, std::uint32_t ranks) {
   metadata_ = metadata;
   for (const std::string& fqn : order_) add_tensor(fqn, named_.at(fqn));
   if (metadata_ != nullptr) add_lost(ranks);
-  note_wrong();
+  report_wrong_items();
 }
 
 void ItemsTensors::add_tensor(const std::string& fqn, Named& named) {
@@ -166,7 +166,7 @@ void ItemsTensors::note(const std::string& reason, const std::string& fqn,
   wrong_[reason].emplace_back(fqn, file);
 }
 
-void ItemsTensors::note_wrong() {
+void ItemsTensors::report_wrong_items() {
   std::size_t noted = 0;
   auto add = [&](std::string subject, std::string cause, Severity severity) {
     if (++noted > kMostItemFindings) return;

@@ -40,7 +40,7 @@ class ItemsTensors {
                  const Extents& shape);
   void check_recorded(const std::string& fqn, const Named& named);
   void note(const std::string& reason, const std::string& fqn, const std::string& file);
-  void note_wrong();
+  void report_wrong_items();
   void add_lost(std::uint32_t ranks);
 
   CheckpointBuilder& builder_;

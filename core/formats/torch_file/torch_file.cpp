@@ -344,7 +344,7 @@ class TorchFileReader {
 Result<std::string> find_torch_file(const Directory& directory) {
   const DirectoryContents look(directory);
   SHW_TRY(auto entries, look.entries());
-  if (is_one_file(directory) && !entries.empty()) return entries.front().path;
+  if (is_single_file_directory(directory) && !entries.empty()) return entries.front().path;
   SHW_TRY(auto found, torch_file_in(look));
   if (!found) return fail(ErrorKind::kIo, "holds no file of torch.save", {directory.name()});
   return *found;
@@ -364,7 +364,7 @@ Result<TorchFiles> find_torch_files(const Directory& directory) {
     std::vector<std::string> files = index->files;
     return TorchFiles{std::move(files), std::move(index)};
   }
-  if (!is_one_file(directory)) {
+  if (!is_single_file_directory(directory)) {
     SHW_TRY(auto entries, directory.list());
     TorchParts parts = torch_parts_among(entries);
     if (!parts.files.empty() && parts.missing.empty())
@@ -372,8 +372,9 @@ Result<TorchFiles> find_torch_files(const Directory& directory) {
   }
   const DirectoryContents look(directory);
   SHW_TRY(auto alone, torch_file_in(look));
-  SHW_TRY(auto several, alone || is_one_file(directory) ? Result<std::optional<TorchFileGroup>>({})
-                                                        : find_torch_file_group(look));
+  SHW_TRY(auto several, alone || is_single_file_directory(directory)
+                            ? Result<std::optional<TorchFileGroup>>({})
+                            : find_torch_file_group(look));
   if (several) {
     TorchFiles files{several->paths};
     files.several = std::move(several);

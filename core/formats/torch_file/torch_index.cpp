@@ -66,8 +66,8 @@ std::optional<IndexedFile> names_in(const Directory& directory, const std::strin
 }
 
 // If files of the index are missing, chooses other files that contain all its tensors.
-void choose_torch_holders(const Directory& directory, const std::vector<std::string>& all,
-                          TorchIndex& index) {
+void choose_files_covering_index(const Directory& directory, const std::vector<std::string>& all,
+                                 TorchIndex& index) {
   std::vector<std::string> not_there = missing_index_files(directory, index.map);
   if (not_there.empty()) return;
   std::vector<IndexedFile> held;
@@ -85,7 +85,7 @@ void choose_torch_holders(const Directory& directory, const std::vector<std::str
 }  // namespace
 
 Result<std::optional<TorchIndex>> find_torch_index(const Directory& directory) {
-  if (is_one_file(directory)) return std::nullopt;
+  if (is_single_file_directory(directory)) return std::nullopt;
   SHW_TRY(auto entries, directory.list());
   TorchIndex index{index_among(entries), {}};
   if (index.path.empty()) return std::nullopt;
@@ -102,7 +102,7 @@ Result<std::optional<TorchIndex>> find_torch_index(const Directory& directory) {
     if (is_top_file(entry)) all.push_back(entry.path);
   }
   index.files = files_of_index(all, index.map);
-  choose_torch_holders(directory, all, index);
+  choose_files_covering_index(directory, all, index);
   return index;
 }
 

@@ -29,7 +29,7 @@ std::string claim_name(FileCursor& cursor) {
   return name;
 }
 
-ListedWeight take_array(FileCursor& cursor) {
+ListedWeight consume_weight_array(FileCursor& cursor) {
   ListedWeight array;
   array.name = claim_name(cursor);
   const auto rank = cursor.take<std::uint8_t>();
@@ -73,7 +73,7 @@ Result<WeightList> read_ctranslate2(const ByteSource& source) {
   if (count > kMostArrays) cursor.stop(ErrorKind::kDamaged, "too many arrays are listed");
   WeightList list;
   for (std::uint32_t i = 0; i < count && cursor.ok(); ++i)
-    list.arrays.push_back(take_array(cursor));
+    list.arrays.push_back(consume_weight_array(cursor));
   const auto aliases = cursor.take<std::uint32_t>();
   for (std::uint32_t i = 0; i < aliases && cursor.ok(); ++i) {
     std::string alias = claim_name(cursor);

@@ -30,7 +30,7 @@ constexpr auto kTypes = std::to_array<NamedDtype>({{"Float32", Dtype::kFloat32},
                                                    {"UInt64", Dtype::kUint64},
                                                    {"Bool", Dtype::kBool}});
 
-std::uint64_t take_varint(FileCursor& cursor) {
+std::uint64_t consume_varint(FileCursor& cursor) {
   std::uint64_t value = 0;
   for (unsigned shift = 0; shift < 64 && cursor.ok(); shift += 7) {
     const auto byte = cursor.take<std::uint8_t>();
@@ -47,10 +47,10 @@ struct Field {
   unsigned wire = 0;
   std::uint64_t length = 0;
 };
-Field take_field(FileCursor& cursor) {
-  const std::uint64_t key = take_varint(cursor);
+Field consume_field(FileCursor& cursor) {
+  const std::uint64_t key = consume_varint(cursor);
   Field field{key >> 3, static_cast<unsigned>(key & 7), 0};
-  if (field.wire == kLength) field.length = take_varint(cursor);
+  if (field.wire == kLength) field.length = consume_varint(cursor);
   if (cursor.ok() && field.length > cursor.left())
     cursor.stop(ErrorKind::kDamaged,
                 "is cut off: a field of " + std::to_string(field.length) + " bytes begins here");
@@ -59,7 +59,7 @@ Field take_field(FileCursor& cursor) {
 
 void skip_field(FileCursor& cursor, const Field& field) {
   if (field.wire == kVarint)
-    (void)take_varint(cursor);
+    (void)consume_varint(cursor);
   else if (field.wire == kLength)
     cursor.skip(field.length);
   else if (field.wire == kFixed64 || field.wire == kFixed32)
@@ -68,21 +68,21 @@ void skip_field(FileCursor& cursor, const Field& field) {
     cursor.stop(ErrorKind::kDamaged, "a field is of a kind that protobuf does not have");
 }
 
-void take_size(FileCursor& cursor, ListedWeight& array) {
-  const std::uint64_t size = take_varint(cursor);
+void consume_dimension(FileCursor& cursor, ListedWeight& array) {
+  const std::uint64_t size = consume_varint(cursor);
   if (size > (std::uint64_t{1} << 62) || array.sizes.size() == kMostDimensions)
     return cursor.stop(ErrorKind::kDamaged, "an array has sizes that cannot be");
   array.sizes.push_back(static_cast<std::int64_t>(size));
 }
 
-void take_tensor(FileCursor& cursor, std::uint64_t end, ListedWeight& array) {
+void consume_mindspore_tensor(FileCursor& cursor, std::uint64_t end, ListedWeight& array) {
   while (cursor.ok() && cursor.at() < end) {
-    const Field field = take_field(cursor);
+    const Field field = consume_field(cursor);
     if (field.number == 1 && field.wire == kVarint) {
-      take_size(cursor, array);
+      consume_dimension(cursor, array);
     } else if (field.number == 1 && field.wire == kLength) {
       const std::uint64_t last = cursor.at() + field.length;
-      while (cursor.ok() && cursor.at() < last) take_size(cursor, array);
+      while (cursor.ok() && cursor.at() < last) consume_dimension(cursor, array);
     } else if (field.number == 2 && field.wire == kLength) {
       const std::string type = cursor.text_of(field.length, kMostText);
       for (const NamedDtype& known : kTypes) {
@@ -98,14 +98,14 @@ void take_tensor(FileCursor& cursor, std::uint64_t end, ListedWeight& array) {
   }
 }
 
-ListedWeight take_value(FileCursor& cursor, std::uint64_t end) {
+ListedWeight consume_mindspore_value(FileCursor& cursor, std::uint64_t end) {
   ListedWeight array;
   while (cursor.ok() && cursor.at() < end) {
-    const Field field = take_field(cursor);
+    const Field field = consume_field(cursor);
     if (field.number == 1 && field.wire == kLength)
       array.name = cursor.text_of(field.length, kMostText);
     else if (field.number == 2 && field.wire == kLength)
-      take_tensor(cursor, cursor.at() + field.length, array);
+      consume_mindspore_tensor(cursor, cursor.at() + field.length, array);
     else
       skip_field(cursor, field);
   }
@@ -137,9 +137,9 @@ Result<WeightList> read_mindspore(const ByteSource& source) {
   FileCursor cursor(source);
   WeightList list;
   while (cursor.ok() && cursor.left() > 0) {
-    const Field field = take_field(cursor);
+    const Field field = consume_field(cursor);
     if (field.number == 1 && field.wire == kLength)
-      list.arrays.push_back(take_value(cursor, cursor.at() + field.length));
+      list.arrays.push_back(consume_mindspore_value(cursor, cursor.at() + field.length));
     else
       skip_field(cursor, field);
   }

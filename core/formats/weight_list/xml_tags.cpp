@@ -31,7 +31,7 @@ tl::unexpected<Error> XmlTags::damaged(std::string what) const {
   return fail(ErrorKind::kDamaged, "is not XML: " + std::move(what), {file_, at_});
 }
 
-bool XmlTags::skip_behind(std::string_view end) {
+bool XmlTags::skip_past(std::string_view end) {
   const std::size_t found = text_.find(end, at_);
   if (found == text_.npos) return false;
   at_ = found + end.size();
@@ -101,7 +101,7 @@ Result<std::optional<XmlTag>> XmlTags::read_tag() {
 
 Result<std::optional<XmlTag>> XmlTags::next() {
   for (;;) {
-    if (!skip_behind("<")) break;
+    if (!skip_past("<")) break;
     const std::string_view rest = text_.substr(at_);
     const std::string_view end = rest.starts_with("?")          ? "?>"
                                  : rest.starts_with("!--")      ? "-->"
@@ -109,7 +109,7 @@ Result<std::optional<XmlTag>> XmlTags::next() {
                                                                 : "";
     if (end.empty() && rest.starts_with("!")) return damaged("it has a document type");
     if (end.empty()) return read_tag();
-    if (!skip_behind(end)) return damaged("a comment does not end");
+    if (!skip_past(end)) return damaged("a comment does not end");
   }
   at_ = text_.size();
   if (!open_.empty()) return damaged("it is cut short");

@@ -37,7 +37,7 @@ class XmlTags {
  private:
   tl::unexpected<Error> damaged(std::string what) const;
   // Moves behind the next `end`; false if there is none.
-  bool skip_behind(std::string_view end);
+  bool skip_past(std::string_view end);
   void skip_spaces();
   std::string_view consume_name();
   Result<std::string> consume_quoted();

@@ -233,8 +233,8 @@ Status ZipReader::read_directory(const End& end) {
   return {};
 }
 
-ZipReader ZipReader::of_unarchived_records(std::shared_ptr<const ByteSource> source,
-                                           std::vector<ZipEntry> entries) {
+ZipReader ZipReader::from_unarchived_records(std::shared_ptr<const ByteSource> source,
+                                             std::vector<ZipEntry> entries) {
   ZipReader reader;
   reader.length_ = reader.directory_offset_ = source->size();
   reader.source_ = std::move(source);

@@ -63,8 +63,8 @@ class ZipReader {
 
   // Records stored bare in a file without an archive (legacy_torch_file.h): `source` is the whole
   // file, `header_offset` the begin of an entry's bytes. `entries` must not be empty.
-  static ZipReader of_unarchived_records(std::shared_ptr<const ByteSource> source,
-                                         std::vector<ZipEntry> entries);
+  static ZipReader from_unarchived_records(std::shared_ptr<const ByteSource> source,
+                                           std::vector<ZipEntry> entries);
   bool is_bare() const { return is_bare_; }
 
   const std::vector<ZipEntry>& entries() const { return entries_; }

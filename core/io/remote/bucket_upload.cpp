@@ -140,7 +140,8 @@ class BucketUpload {
     if (body_text(kept) != note) return tl::unexpected<Error>(target_not_empty_error(place_, true));
     SHW_CHECK(check_are_ours(there, files));
     for (const Entry& file : files) {
-      if (file.size > kPartBytes && !there.contains(above_ + file.path)) drop_parts(file.path);
+      if (file.size > kPartBytes && !there.contains(above_ + file.path))
+        abort_other_uploads(file.path);
     }
     return there;
   }
@@ -160,7 +161,7 @@ class BucketUpload {
 
   // Deletes the invisible parts of a killed upload, which cost money, except those of the upload
   // `kept`. If listing them is not permitted, they are left to the bucket's lifecycle rules.
-  void drop_parts(const std::string& path, const std::string& kept = {}) {
+  void abort_other_uploads(const std::string& path, const std::string& kept = {}) {
     HttpRequest list = access_.request("GET", "", {{"prefix", above_ + path}, {"uploads", ""}});
     list.shown = path;
     list.most = kMostAnswer;
@@ -212,7 +213,7 @@ class BucketUpload {
     if (id.empty())
       return fail(ErrorKind::kIo, "the server's answer does not begin an upload", {path});
     // A lost answer has begun an upload too.
-    if (answer.tries > 1) drop_parts(path, id);
+    if (answer.tries > 1) abort_other_uploads(path, id);
     Status done = send_parts(source, path, id);
     if (done) return done;
     // Aborts the upload: stored parts cost money until then.

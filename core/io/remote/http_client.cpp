@@ -51,7 +51,7 @@ class CurlSessions {
  public:
   std::unique_ptr<CurlSession> take(const CurlLibrary& curl) {
     std::lock_guard lock(guard_);
-    leave_to_parent();
+    release_connections_of_parent();
     if (idle_.empty()) return std::make_unique<CurlSession>(curl);
     auto session = std::move(idle_.back());
     idle_.pop_back();
@@ -65,7 +65,7 @@ class CurlSessions {
  private:
   // In a process that was forked since, the connections are the parent's: closing them would end
   // them there.
-  void leave_to_parent() {
+  void release_connections_of_parent() {
     if (std::exchange(owner_, ::getpid()) == ::getpid()) return;
     for (auto& session : idle_) static_cast<void>(session.release());
     idle_.clear();

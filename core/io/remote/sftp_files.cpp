@@ -62,11 +62,11 @@ class SftpFiles final : public RemoteFiles {
   bool lists_all() const override { return is_deep_; }
 
   Result<std::vector<RemoteFile>> list(std::size_t limit) override {
-    return on_connection([&] { return list_all(limit); });
+    return with_connection([&] { return list_all(limit); });
   }
 
   Result<std::optional<RemoteFile>> find(const std::string& path) override {
-    return on_connection([&]() -> Result<std::optional<RemoteFile>> {
+    return with_connection([&]() -> Result<std::optional<RemoteFile>> {
       SHW_TRY(const SftpAnswer answer, client_->ask({SftpType::kStat, sftp_text(full(path))}));
       if (answer.type == SftpType::kStatus && answer.status == kSftpNoSuchFile) return std::nullopt;
       SHW_TRY(const SftpAttributes attributes, attributes_in(answer, path));
@@ -75,7 +75,7 @@ class SftpFiles final : public RemoteFiles {
   }
 
   Status read(std::span<const RemoteRange> ranges) override {
-    return on_connection([&]() -> Status {
+    return with_connection([&]() -> Status {
       SHW_CHECK(open_handles(ranges));
       return read_and_check(ranges);
     });
@@ -92,7 +92,7 @@ class SftpFiles final : public RemoteFiles {
 
   // Does `work`; once more on a new connection if the connection is lost meanwhile.
   template <class Work>
-  auto on_connection(Work work) -> decltype(work()) {
+  auto with_connection(Work work) -> decltype(work()) {
     std::lock_guard lock(guard_);
     SHW_CHECK(connect());
     auto done = work();

@@ -131,7 +131,7 @@ int wait_and_pass_signal(pid_t pid, int pipe, const std::atomic<int>& signal) {
 }
 
 // Waits up to 2 s for the end of the process, which stays to be waited for.
-bool ends_soon(pid_t pid) {
+bool wait_for_exit(pid_t pid) {
   constexpr int kPolls = 200;
   for (int i = 0; i < kPolls && !is_ended(pid); ++i) ::poll(nullptr, 0, 10);
   return is_ended(pid);
@@ -234,7 +234,7 @@ SshProcess::~SshProcess() {
   if (pid_ > 0) {
     ::kill(pid_, SIGTERM);
     close_pipes();
-    if (!ends_soon(pid_)) ::kill(pid_, SIGKILL);
+    if (!wait_for_exit(pid_)) ::kill(pid_, SIGKILL);
   }
   finish();
 }

@@ -98,11 +98,12 @@ std::string_view last_line(std::string_view text) {
   return text.substr(text.rfind('\n') + 1);
 }
 
-bool says_commit(std::string_view commit) {
+bool is_known_commit(std::string_view commit) {
   return !commit.empty() && commit != "unknown";
 }
 bool is_of_other_commit(const RemoteShardwright& found) {
-  return says_commit(found.commit) && says_commit(kProgramCommit) && found.commit != kProgramCommit;
+  return is_known_commit(found.commit) && is_known_commit(kProgramCommit) &&
+         found.commit != kProgramCommit;
 }
 
 tl::unexpected<Error> connection_lost_error(const RemotePlace& place, const std::string& message) {
@@ -159,7 +160,7 @@ Result<RemoteShardwright> find_shardwright(const RemotePlace& place) {
     return at != json.end() && at->is_string() ? at->get<std::string>() : std::string();
   };
   found.version = text("version");
-  if (says_commit(text("commit"))) found.commit = text("commit");
+  if (is_known_commit(text("commit"))) found.commit = text("commit");
   found.is_same = found.version == kProgramVersion && text("schema") == kJsonSchema &&
                   !is_of_other_commit(found);
   return found;

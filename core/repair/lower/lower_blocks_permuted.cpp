@@ -24,7 +24,8 @@ Result<Permutation> check_permutation(const Checkpoint& checkpoint, const Blocks
       checked_mul(blocks, given.block) != shape[given.dim]) {
     return refuse("the blocks do not make up the dimension");
   }
-  if (!names_each_once(given.order)) return refuse("the order of the blocks names one twice");
+  if (!is_permutation_of_indices(given.order))
+    return refuse("the order of the blocks names one twice");
   return Permutation{given.dim, given.block, given.order, inverse_of(given.order)};
 }
 

@@ -51,7 +51,7 @@ std::int64_t kept_tiles(const PlannedTensor& tensor) {
   });
 }
 
-bool is_from_side(const PlannedTensor& tensor) {
+bool has_external_chunks(const PlannedTensor& tensor) {
   return std::any_of(tensor.chunks.begin(), tensor.chunks.end(),
                      [](const PlannedChunk& chunk) { return !chunk.external.empty(); });
 }
@@ -214,10 +214,10 @@ void describe_operations(const Checkpoint& checkpoint, const Finding& finding,
     }
     bool survivors_move = !is_pure_relabel(tensor) && tensor.lost_elements != 0;
     // A permutation of whole tiles moves no bytes but still counts as a permutation.
-    TensorGroup& group = blocks                    ? permuted
-                         : is_pure_relabel(tensor) ? relabelled
-                         : is_from_side(tensor)    ? from_side
-                                                   : retiled;
+    TensorGroup& group = blocks                        ? permuted
+                         : is_pure_relabel(tensor)     ? relabelled
+                         : has_external_chunks(tensor) ? from_side
+                                                       : retiled;
     group.tensors.push_back(&tensor);
     if (survivors_move) lossy.tensors.push_back(&tensor);
   }

@@ -345,7 +345,7 @@ bool changes_chunk_shapes(const Draft& draft, const PlannedTensor& planned) {
 // Adds a step that adds the finding's number to its subjects. Steps run after all operations, so a
 // subject that an operation changes, or that another finding blocks, makes the finding undecided
 // instead.
-void add_sums(Draft& draft, const Finding& finding) {
+void add_addition_steps(Draft& draft, const Finding& finding) {
   const int value = addend_of_remedy(finding);
   if (value == 0) return;
   if (!draft.plan.undecided.empty() && draft.plan.steps.empty())
@@ -424,7 +424,7 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
       add_undecided_finding(plan, finding,
                             report.lacks_diagnoses && finding.remedy ? kFoundOverThere : "");
   }
-  for (const Finding& finding : report.findings) add_sums(draft, finding);
+  for (const Finding& finding : report.findings) add_addition_steps(draft, finding);
   if (is_cancelled(progress)) return cancelled_error();
   plan.lossless = keeps_every_entry(plan) &&
                   std::all_of(plan.tensors.begin(), plan.tensors.end(),

@@ -236,7 +236,7 @@ Status write_integrity(const Checkpoint& result, WritableDirectory& folder, Prog
   SHW_TRY(std::set<std::string> paths, certified_paths(result));
   paths.erase(kIntegrityFile);
   SHW_TRY(std::string list,
-          integrity_of(*result.directory(), {paths.begin(), paths.end()}, progress));
+          make_integrity_list(*result.directory(), {paths.begin(), paths.end()}, progress));
   return write_text(folder, kIntegrityFile, list);
 }
 

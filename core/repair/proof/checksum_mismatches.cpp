@@ -23,7 +23,7 @@ void ChecksumMismatches::add_shared_items(const Checkpoint& result, const Progre
     std::string name(fqn_of(result, claim));
     return claim.is_chunk() ? name + " " + to_text(box_of(result, claim.chunk)) : name;
   };
-  const std::vector<SharedRange> shared = find_shared(result, progress);
+  const std::vector<SharedRange> shared = find_shared_ranges(result, progress);
   bool are_all = shared.size() < kMostShared;
   for (const SharedRange& range : shared) {
     are_all = are_all && range.claims.size() < kMostShared;

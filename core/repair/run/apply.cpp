@@ -63,7 +63,7 @@ std::string free_name(const Store& store, const std::string& source, const std::
 
 // Base of the result's name: the folder, or the file that was opened, without its extension.
 Result<std::string> base_of(const Directory& directory, const std::string& folder) {
-  if (!is_one_file(directory)) return folder;
+  if (!is_single_file_directory(directory)) return folder;
   SHW_TRY(auto files, directory.list());
   std::string file = files.front().path;
   const std::size_t name = file.rfind('/') == std::string::npos ? 0 : file.rfind('/') + 1;
@@ -88,7 +88,7 @@ Result<std::string> resolve_output(const Store& store, const Directory& director
   }
   SHW_TRY(std::string real_out, store.resolved(out));
   // Other files in the folder of a single-file checkpoint do not belong to it.
-  if (!is_one_file(directory) && is_within(real_out, real_source)) {
+  if (!is_single_file_directory(directory) && is_within(real_out, real_source)) {
     return fail(ErrorKind::kUsage, "the output must be next to the checkpoint, not in it", {out},
                 "choose another directory with --out");
   }

@@ -37,6 +37,6 @@ Status roll_back_in_place(Store& store, const std::string& checkpoint_path);
 // Deletes the files that undo needs. kUsage if there are none, or a repair was killed.
 Status commit_repair(Store& store, const std::string& checkpoint_path);
 // Result of a finished repair: its folder, its certificate, and whether it lost nothing.
-Result<RepairResult> finished_repair(const Directory& checkpoint);
+Result<RepairResult> read_finished_repair(const Directory& checkpoint);
 
 }  // namespace shw

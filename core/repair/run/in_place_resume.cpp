@@ -114,7 +114,7 @@ Result<RepairResult> finish_after_metadata_swap(Store& store, const Directory& d
   }
   SHW_CHECK(in_place::remove_work(*files, directory));
   SHW_CHECK(files->sync());
-  return finished_repair(directory);
+  return read_finished_repair(directory);
 }
 
 // Starts the repair again from its request; prepared files are recreated.
@@ -174,7 +174,7 @@ Result<RepairResult> resume_in_place(Store& store, const std::string& checkpoint
     case InPlace::kReplaced:
       return finish_after_metadata_swap(store, *directory);
     case InPlace::kDone:
-      return finished_repair(*directory);
+      return read_finished_repair(*directory);
     case InPlace::kNothing:
       break;
   }
@@ -205,7 +205,7 @@ Status commit_repair(Store& store, const std::string& checkpoint_path) {
   return files->sync();
 }
 
-Result<RepairResult> finished_repair(const Directory& checkpoint) {
+Result<RepairResult> read_finished_repair(const Directory& checkpoint) {
   SHW_TRY(Certificate certificate, in_place::certificate_in(checkpoint, kCertificateFile));
   RepairResult result{checkpoint.name(), checkpoint.name() + "/" + kCertificateFile,
                       certificate.lossless};

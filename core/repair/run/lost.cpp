@@ -54,7 +54,7 @@ Box moved(const Box& lost, const SourceBox& taken, const Box& new_box) {
 }
 
 void copy_fill(FilledTensor& into, const FilledTensor& from) {
-  join_fill(into, from, into.fill.empty() && into.boxes.empty());
+  merge_fill_source(into, from, into.fill.empty() && into.boxes.empty());
 }
 
 // Marks the whole tensor as lost if single elements cannot be tracked.

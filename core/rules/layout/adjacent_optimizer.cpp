@@ -52,7 +52,7 @@ void add_partial_dtensors(const AdjacentOptimizer& optimizer, std::vector<Findin
 void add_cut_tensors(const Checkpoint& checkpoint, const AdjacentOptimizer& optimizer,
                      std::vector<Finding>& findings) {
   const auto shapes = shapes_of(optimizer);
-  const auto cut = shapes ? cut_states(checkpoint, *shapes) : std::nullopt;
+  const auto cut = shapes ? infer_sharded_states(checkpoint, *shapes) : std::nullopt;
   if (!cut) return;
   const std::string& parameter = shapes->parameters[cut->example];
   const Extents& saved = shapes->shapes[cut->example];
@@ -75,7 +75,7 @@ void add_cut_tensors(const Checkpoint& checkpoint, const AdjacentOptimizer& opti
 void add_flat_tensors(const Checkpoint& checkpoint, const AdjacentOptimizer& optimizer,
                       std::vector<Finding>& findings) {
   const auto shapes = shapes_of(optimizer);
-  const auto flat = shapes ? flat_states(checkpoint, *shapes) : std::nullopt;
+  const auto flat = shapes ? infer_flat_states(checkpoint, *shapes) : std::nullopt;
   if (!flat) return;
   Finding finding{.rule = std::string(kLocalSavedAsGlobal.id), .subjects = {optimizer.path}};
   finding.cause = fmt::format(

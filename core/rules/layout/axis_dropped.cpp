@@ -254,7 +254,7 @@ const Rule kAxisDropped = {
              "`shardwright repair`, with --spec or --mesh, puts the survivors in place and masks "
              "the rest. With optimizer_rank_R.pt next to the checkpoint everything comes back.",
          .link = "https://github.com/ISEEKYAN/Megatron-LM/pull/61"},
-    .cause_of = CauseOf::kTiles,
+    .cause_of = ExplainedSymptoms::kTiles,
     .doubts_shapes = true,
     .run = find_axes_left_out,
 };

@@ -169,7 +169,7 @@ const Rule kFlatShard = {
                .link = "https://github.com/huggingface/transformers/issues/34080"},
     .words = {.text = "will not load"},
     .outcome = RunOutcome::kStops,
-    .cause_of = CauseOf::kTiles,
+    .cause_of = ExplainedSymptoms::kTiles,
     .doubts_shapes = true,
     .run = find_flat_shards,
 };

@@ -86,7 +86,7 @@ std::optional<std::size_t> tensor_axis(const SpecEntry& entry) {
         return placement.kind == Placement::Kind::kStridedShard && placement.split_factor > 1;
       });
   for (std::size_t axis : *order) {
-    if (cut_dim(entry.placements[axis], entry.shape.size()) != std::size_t{0}) continue;
+    if (sharded_dim_of(entry.placements[axis], entry.shape.size()) != std::size_t{0}) continue;
     if (entry.mesh->axes[axis].size < 2) continue;
     if (strided || is_tensor_axis(entry.mesh->axes[axis].name)) return axis;
     return std::nullopt;
@@ -104,7 +104,7 @@ bool is_split_per_rank(const Facts& facts, TensorId tensor, const SpecEntry& ent
     if (volume(c.sizes(chunk)) == 0) continue;
     if (!is_inside(c.offsets(chunk), c.sizes(chunk), c.shape(tensor))) return false;
     auto writer = c.writer(chunk);
-    auto rank = writer ? rank_on(facts, *entry.mesh, *writer) : std::nullopt;
+    auto rank = writer ? rank_in_mesh(facts, *entry.mesh, *writer) : std::nullopt;
     if (!rank) return false;
     Cut mine =
         chunk_of(entry.shape[0], entry.mesh->axes[axis].size, entry.mesh->coordinates(*rank)[axis]);

@@ -123,7 +123,7 @@ const Rule kGluSplitLocal = {
                    "`shardwright repair` puts the surviving rows back into W and masks the rest: "
                    "the plan says how many elements are lost. Only another checkpoint has them.",
                .link = "https://github.com/NVIDIA/Megatron-LM/pull/4423"},
-    .cause_of = CauseOf::kTiles,
+    .cause_of = ExplainedSymptoms::kTiles,
     .doubts_shapes = true,
     .run = find_local_glu_splits,
 };

@@ -262,7 +262,7 @@ const Rule kLocalSavedAsGlobal = {
              "`shardwright repair` puts each survivor where its writer's rows are, keeps moments "
              "only where both are known, and refills masters from the model. The rest is masked.",
          .link = "https://github.com/NVIDIA/TransformerEngine/pull/2795"},
-    .cause_of = CauseOf::kTiles,
+    .cause_of = ExplainedSymptoms::kTiles,
     .doubts_shapes = true,
     .run = find_local_saved_as_global,
 };

@@ -107,7 +107,7 @@ std::optional<Parts> parts_by_spec(const Facts& facts) {
       if (axis) return std::nullopt;
       axis = d;
     }
-    const bool is_vocabulary = *axis == 0 && is_of_vocabulary(entry->role, c.fqn(tensor));
+    const bool is_vocabulary = *axis == 0 && has_vocabulary_rows(entry->role, c.fqn(tensor));
     matrices += shape.size() > 1 ? 1 : 0;
     if (!found.add(tensor, *axis, entry->shape[*axis], is_vocabulary,
                    to_text(entry->shape) + " is expected"))

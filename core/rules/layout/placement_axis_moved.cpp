@@ -45,7 +45,7 @@ std::optional<std::int64_t> parts_of_shrunk(const SpecEntry& entry, const AxisRe
   if (!entry.mesh || entry.placements.size() != entry.mesh->axes.size()) return std::nullopt;
   std::int64_t parts = 1;
   for (std::size_t i = 0; i < entry.placements.size(); ++i) {
-    auto dim = cut_dim(entry.placements[i], entry.shape.size());
+    auto dim = sharded_dim_of(entry.placements[i], entry.shape.size());
     if (dim == relation.shrunk) parts *= entry.mesh->axes[i].size;
   }
   return parts;
@@ -91,7 +91,7 @@ std::vector<TensorWithMovedAxis> by_spec(const Facts& facts, const Evidence& evi
     if (two_models) continue;
     TensorWithMovedAxis moved{tensor, *relation, entry->shape, entry, false, false, false};
     moved.in_request = saved == State::kHealthy || wanted == State::kMoved;
-    moved.tie = !moved.in_request && is_also_transposed(entry->shape, *relation) &&
+    moved.tie = !moved.in_request && fits_plain_transpose(entry->shape, *relation) &&
                 saved != State::kMoved && !spec_agrees(*entry, *relation);
     if (saved == State::kUnknown && !moved.in_request && contradicts_spec(facts, *entry, *relation))
       continue;

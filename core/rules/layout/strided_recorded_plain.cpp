@@ -63,7 +63,7 @@ const Rule kStridedRecordedPlain = {
                .remedy = "`shardwright repair --spec ... --mesh ...` relabels the tiles; no byte "
                          "moves, nothing is lost.",
                .link = "https://github.com/NVIDIA/TransformerEngine/pull/2713"},
-    .cause_of = CauseOf::kTiles,
+    .cause_of = ExplainedSymptoms::kTiles,
     .run = find_strided_recorded_plain,
 };
 

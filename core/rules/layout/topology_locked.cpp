@@ -143,12 +143,13 @@ std::optional<TwoTopologies> two_topologies(const Mesh& given, const SpecEntry& 
     if (is_expert_axis(axis.name)) experts = i;
   }
   if (out.saved.mesh == entry.mesh || !experts) return std::nullopt;
-  auto dim = cut_dim(entry.placements[*experts], entry.shape.size());
+  auto dim = sharded_dim_of(entry.placements[*experts], entry.shape.size());
   if (!dim) return std::nullopt;
   out.dim = *dim;
   for (std::size_t i = 0; i < entry.mesh->axes.size(); ++i) {
     bool cuts = entry.mesh->axes[i].size > 1 || out.saved.mesh->axes[i].size > 1;
-    if (i == *experts || !cuts || cut_dim(entry.placements[i], entry.shape.size()) != dim) continue;
+    if (i == *experts || !cuts || sharded_dim_of(entry.placements[i], entry.shape.size()) != dim)
+      continue;
     if (parts) return std::nullopt;
     parts = i;
   }
@@ -178,7 +179,7 @@ bool matches_split_order(const Facts& facts, TensorId tensor, const TwoTopologie
   const SpecEntry& entry = two.saved;
   std::vector<std::size_t> order, stacked;
   for (std::size_t i = 0; i < entry.placements.size(); ++i) {
-    auto dim = cut_dim(entry.placements[i], entry.shape.size());
+    auto dim = sharded_dim_of(entry.placements[i], entry.shape.size());
     if (!dim) continue;
     if (*dim != two.dim)
       order.push_back(i);
@@ -277,7 +278,7 @@ void add_different_topology(const Facts& facts, std::vector<Finding>& findings) 
     std::int64_t cut_into = 1, axes = 0;
     std::size_t dim = 0;
     for (std::size_t axis = 0; axis < entry->placements.size(); ++axis) {
-      auto d = cut_dim(entry->placements[axis], entry->shape.size());
+      auto d = sharded_dim_of(entry->placements[axis], entry->shape.size());
       if (!d || entry->mesh->axes[axis].size < 2 || (axes != 0 && *d != dim)) continue;
       dim = *d;
       cut_into *= entry->mesh->axes[axis].size;

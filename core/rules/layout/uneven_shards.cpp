@@ -69,17 +69,18 @@ std::optional<SplitPositions> line_of(const Facts& facts, TensorId tensor) {
   if (entry == nullptr || c.shape(tensor).size() != entry->shape.size()) return std::nullopt;
   std::optional<std::size_t> axis;
   for (std::size_t i = 0; i < entry->placements.size(); ++i) {
-    if (!cut_dim(entry->placements[i], entry->shape.size()) || entry->mesh->axes[i].size < 2)
+    if (!sharded_dim_of(entry->placements[i], entry->shape.size()) || entry->mesh->axes[i].size < 2)
       continue;
     if (axis) return std::nullopt;
     axis = i;
   }
   if (!axis) return std::nullopt;
-  SplitPositions line{
-      *cut_dim(entry->placements[*axis], entry->shape.size()), entry->mesh->axes[*axis].size, {}};
+  SplitPositions line{*sharded_dim_of(entry->placements[*axis], entry->shape.size()),
+                      entry->mesh->axes[*axis].size,
+                      {}};
   for (ChunkId chunk : c.chunks(tensor)) {
     auto writer = c.writer(chunk);
-    auto rank = writer ? rank_on(facts, *entry->mesh, *writer) : std::nullopt;
+    auto rank = writer ? rank_in_mesh(facts, *entry->mesh, *writer) : std::nullopt;
     if (!rank) return std::nullopt;
     line.places.push_back(entry->mesh->coordinates(*rank)[*axis]);
   }
@@ -183,7 +184,7 @@ std::vector<Open> tensors_without_diagnosis(const Facts& facts,
   return open;
 }
 
-void report_turned_shards(const Facts& facts, std::vector<Finding>& findings) {
+void report_wrong_axis_shards(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   Finding finding{.rule = "uneven-shards"};
   for (const Open& open : tensors_without_diagnosis(facts, findings)) {
@@ -278,7 +279,7 @@ void add_complete(const Facts& facts, std::vector<Finding>& findings) {
 void find_uneven_shards(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.spec == nullptr || facts.headers.empty()) return;
   add_complete(facts, findings);
-  report_turned_shards(facts, findings);
+  report_wrong_axis_shards(facts, findings);
   report_collided_shards(facts, findings);
 }
 
@@ -308,7 +309,7 @@ const Rule kUnevenShards = {
                    "`shardwright repair` puts each shard where torch.chunk puts it. Shards that "
                    "landed on the very offset of another one were dropped at save and are lost.",
                .link = "https://github.com/pytorch/pytorch/issues/110762"},
-    .cause_of = CauseOf::kTiles,
+    .cause_of = ExplainedSymptoms::kTiles,
     .run = find_uneven_shards,
 };
 

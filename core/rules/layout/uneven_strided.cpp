@@ -82,7 +82,7 @@ std::optional<Mislabelled> find_mislabelled_boxes(const Facts& facts, TensorId t
   bool differs = false;
   for (ChunkId chunk : c.chunks(tensor)) {
     auto writer = c.writer(chunk);
-    auto rank = writer ? rank_on(facts, *entry.mesh, *writer) : std::nullopt;
+    auto rank = writer ? rank_in_mesh(facts, *entry.mesh, *writer) : std::nullopt;
     if (!rank) return std::nullopt;
     auto box = box_recorded_by_torch(model, entry.shape, *entry.mesh, entry.placements, *rank);
     auto truth = box_of_nested_splits(entry.shape, *entry.mesh, entry.placements, *rank);
@@ -275,7 +275,7 @@ const Rule kUnevenStrided = {
                          "bytes have, and masks rows whose offset another rank took. Where it only "
                          "warns, nothing is wrong yet: save with a torch that has pytorch #150490.",
                .link = "https://github.com/pytorch/pytorch/pull/150490"},
-    .cause_of = CauseOf::kTiles,
+    .cause_of = ExplainedSymptoms::kTiles,
     .run = find_uneven_strides,
 };
 

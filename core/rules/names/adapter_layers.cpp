@@ -19,7 +19,8 @@ using ModulesOfStack = std::map<std::string, LayerSet>;  // key: module such as 
 
 constexpr auto kTogether = std::to_array<std::string_view>({"q_proj", "k_proj", "v_proj"});
 
-bool has_sister_in(const ModulesOfStack& stack, std::string_view module, std::int64_t layer) {
+bool has_sibling_module_in(const ModulesOfStack& stack, std::string_view module,
+                           std::int64_t layer) {
   const std::size_t dot = module.rfind('.') + 1;
   const std::string before(module.substr(0, dot));
   const auto is_name = [&](std::string_view name) { return module.substr(dot) == name; };
@@ -65,7 +66,7 @@ LayerSet layers_without(const ModulesOfStack& stack, const std::string& module,
       if (!layers.contains(i)) absent.insert(i);
     }
   }
-  if (count >= 2 && last - *layers.rbegin() == 1 && has_sister_in(stack, module, last))
+  if (count >= 2 && last - *layers.rbegin() == 1 && has_sibling_module_in(stack, module, last))
     absent.insert(last);
   return absent;
 }

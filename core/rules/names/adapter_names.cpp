@@ -402,7 +402,7 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
   if (!is_adapter(c)) return;
   if (!*config) report_adapter_name_in_keys(facts, findings);
   // For a checkpoint opened as a single file, the config next to it was not searched.
-  if (!*config && is_one_file(*c.directory())) return;
+  if (!*config && is_single_file_directory(*c.directory())) return;
   if (!*config) return report_no_config(facts, findings);
   Adapter adapter{std::move(**config), {}};
   for (TensorId tensor : each_tensor(facts)) {

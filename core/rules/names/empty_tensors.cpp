@@ -36,7 +36,7 @@ bool could_be_weight(const Checkpoint& c, TensorId tensor) {
   return volume(c.shape(tensor)).value_or(0) > 1;
 }
 
-Finding nothing_finding(std::string cause) {
+Finding empty_tensors_finding(std::string cause) {
   Finding finding{.rule = std::string(kEmptyTensors.id), .severity = Severity::kWarning};
   finding.cause = std::move(cause);
   return finding;
@@ -71,7 +71,7 @@ void report_no_tensor(const Facts& facts, std::vector<Finding>& findings) {
   cause +=
       " It is the state of something else (a scheduler, arguments, a generator), a module that "
       "was pickled whole, or a save that wrote nothing.";
-  Finding finding = nothing_finding(std::move(cause));
+  Finding finding = empty_tensors_finding(std::move(cause));
   finding.subjects = files_read(c);
   finding.evidence = {{"tensors", std::int64_t{0}}, {"entries", count_of(entries)}};
   findings.push_back(std::move(finding));
@@ -104,7 +104,7 @@ void report_no_weight(const Facts& facts, std::vector<Finding>& findings) {
     generators += is_named_as_generator(c.fqn(tensor)) ? 1 : 0;
   }
   if (others != 0 || (states == 0 && generators == 0)) return;
-  Finding finding = nothing_finding(
+  Finding finding = empty_tensors_finding(
       states != 0
           ? fmt::format("All {} are states of an optimizer: the checkpoint holds no weight of the "
                         "model, and no model can be loaded from it.",
@@ -182,7 +182,7 @@ void find_empty_tensors(const Facts& facts, std::vector<Finding>& findings) {
       " Their elements were on other ranks (ZeRO-3, FSDP) and were not gathered before the save.";
   cause += all ? " Nothing that was trained is in the file."
                : " A loader stops at the shape, or leaves these weights at random values.";
-  Finding finding = nothing_finding(std::move(cause));
+  Finding finding = empty_tensors_finding(std::move(cause));
   finding.severity = all ? Severity::kError : Severity::kWarning;
   finding.evidence = {{"empty", count_of(empty.size())}, {"tensors", count_of(c.tensor_count())}};
   finding.subjects = std::move(empty);

@@ -29,7 +29,7 @@ FamiliesByName families_in(const Facts& facts) {
   FamiliesByName families;
   auto add = [&](std::string_view fqn) {
     if (parse_state_fqn(fqn) || fqn.find("lora") != std::string_view::npos) return;
-    for (const Member& member : find_members(fqn, is_row_member))
+    for (const Member& member : find_members(fqn, is_counted_number))
       families[member.before][member.index].push_back(member.after);
   };
   for (TensorId tensor : each_tensor(facts)) add(c.fqn(tensor));
@@ -81,7 +81,7 @@ void add_holes(const Facts& facts, const FamiliesByName& families, std::vector<F
   finding.severity = Severity::kInfo;
   std::string first;
   for (const auto& [prefix, family] : each_of(families, facts)) {
-    if (!is_contiguous_row(prefix)) continue;
+    if (!is_counted_without_gaps(prefix)) continue;
     for (std::uint32_t hole : holes_in(family)) {
       auto after = family.upper_bound(hole);
       if (!expected_by(facts.spec, prefix, hole, after->second)) continue;
@@ -246,7 +246,7 @@ const Rule kKeysetHole = {
     .hint = {.what = "whether modules are missing from a row",
              .needs = "--spec or --against",
              .open_at_data = true},
-    .subjects = SubjectsAre::kTensorsNotHere,
+    .subjects = SubjectKind::kTensorsNotHere,
     .run = find_keyset_holes,
 };
 

@@ -297,7 +297,7 @@ std::int64_t layer_of(std::string_view fqn) {
 
 // Reports weights that are floats although their counterparts in other layers are quantised and no
 // setting exempts them: loaders build a quantised module for each.
-void report_left_plain(QuantCheck& check, const QuantFamily& family) {
+void report_unquantised_siblings(QuantCheck& check, const QuantFamily& family) {
   constexpr auto kMethods = std::to_array<std::string_view>(
       {"compressed-tensors", "fp8", "fbgemm_fp8", "gptq", "awq", "modelopt"});
   if (!check.config || !family.is_said || check.config->has_overrides || check.config->has_patterns)
@@ -361,7 +361,7 @@ void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
     if (is_whole) report_orphans(check, family);
     report_unconverted(check, family);
     report_mismatched_bits(check, family);
-    if (is_whole) report_left_plain(check, family);
+    if (is_whole) report_unquantised_siblings(check, family);
     report_quantiser_state(check, family);
   }
   if (is_whole) report_lost_parts(check, families);

@@ -146,7 +146,7 @@ void report_unfit(QuantCheck& check, const QuantFamily& family, std::size_t from
   // another order.
   const bool is_ambiguous = form == QuantForm::kScaled || form == QuantForm::kAffine;
   const bool is_certain =
-      family.is_said || (check.config && is_of_other_method(family, check.config->method)) ||
+      family.is_said || (check.config && is_named_for_other_method(family, check.config->method)) ||
       (form != QuantForm::kGrouped && (!check.classes.empty() || !is_ambiguous));
   if (!is_certain) return;
   std::set<std::string> named;

@@ -219,7 +219,7 @@ void add_by_spec(const Facts& facts, Differences& differences) {
 }
 
 // Nested wrappers may mark names once or twice: one cause.
-void join_marks(Differences& differences) {
+void merge_wrapper_differences(Differences& differences) {
   NameDifference all;
   std::vector<OtherName> names;
   std::erase_if(differences, [&](auto& one) {
@@ -241,7 +241,7 @@ void find_renamed_tensors(const Facts& facts, std::vector<Finding>& findings) {
   else if (facts.spec != nullptr)
     add_by_spec(facts, differences);
   if (differences.empty()) return;
-  join_marks(differences);
+  merge_wrapper_differences(differences);
   for (const auto& [difference, names] : each_of(differences, facts))
     report_difference(facts, difference, names, facts.checkpoint.tensor_count(), findings);
 }

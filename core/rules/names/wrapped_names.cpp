@@ -56,7 +56,7 @@ bool has_file(const Facts& facts, const char* name) {
 // torch.save file with other entries (the step, arguments, an optimizer) is loaded by the program
 // that wrote it, and so is the folder of accelerate's save_state, so only a spec or a reference
 // shows that other names are expected.
-bool is_loaded_by_names(const Facts& facts) {
+bool must_match_model_names(const Facts& facts) {
   if (has_file(facts, kConfigFile)) return true;
   if (!facts.states->empty()) return false;
   if (facts.spec != nullptr || facts.reference != nullptr) return true;
@@ -87,7 +87,7 @@ void report_wrapped(const Facts& facts, const std::string& words, NewTensorNames
                     const std::string& loaders = "") {
   const Checkpoint& c = facts.checkpoint;
   Finding finding{.rule = std::string(kWrappedNames.id)};
-  const bool for_others = is_loaded_by_names(facts);
+  const bool for_others = must_match_model_names(facts);
   finding.severity = for_others ? Severity::kWarning : Severity::kInfo;
   std::vector<std::string> pairs;
   for (const auto& [tensor, name] : names) {

@@ -100,7 +100,7 @@ void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, BlockO
 
 // Describes chunks in a known order as blocks: gate and up, heads, or a mesh read along its other
 // axis. nullopt for two exchanged chunks.
-std::optional<BlockOrder> as_known_blocks(const Checkpoint& c, const MovedTiles& moved) {
+std::optional<BlockOrder> as_named_block_order(const Checkpoint& c, const MovedTiles& moved) {
   auto order = as_block_order(moved.places, moved.expected);
   if (!order || !same(moved.expected, c.shape(moved.tensor))) return std::nullopt;
   use_largest_blocks(*order);
@@ -212,7 +212,7 @@ bool has_rows_to_compare(const Facts& facts, TensorId tensor, TensorId other) {
 
 Compared compare_with_reference(const Facts& facts, TensorId tensor, TensorId other) {
   MovedTiles moved{tensor, copy_of(facts.reference->shape(other)),
-                   find_places(facts, tensor, other, is_read_whole(facts, tensor))};
+                   find_tile_places(facts, tensor, other, is_read_whole(facts, tensor))};
   const PlacesAnswer places = moved.places.answer;
   if (places == PlacesAnswer::kInPlace)
     return {moved.places.sampled ? Answer::kEqualAtStart : Answer::kEqual};
@@ -304,7 +304,7 @@ void resolve_tiles(const Facts& facts, BlockOutcome& outcome, std::vector<Findin
   for (MovedTiles& moved : outcome.tiles) {
     if (!moved.places.telling && !same_step)
       outcome.differing.few_values.emplace_back(c.fqn(moved.tensor));
-    else if (auto order = as_known_blocks(c, moved))
+    else if (auto order = as_named_block_order(c, moved))
       add_permuted(c, moved.tensor, std::move(*order), outcome);
     else
       exchanged.push_back(std::move(moved));

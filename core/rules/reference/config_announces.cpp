@@ -18,7 +18,7 @@ Finding announced_finding(std::string cause) {
   return finding;
 }
 
-void report_absent_parts(const ConfigAnnounced& announced, std::vector<Finding>& findings) {
+void report_absent_parts(const UnmetAnnouncements& announced, std::vector<Finding>& findings) {
   const auto& parts = announced.absent_parts;
   if (parts.empty()) return;
   Finding finding = announced_finding(fmt::format(
@@ -30,7 +30,7 @@ void report_absent_parts(const ConfigAnnounced& announced, std::vector<Finding>&
   findings.push_back(std::move(finding));
 }
 
-void report_absent_predictors(const ConfigAnnounced& announced, std::vector<Finding>& findings) {
+void report_absent_predictors(const UnmetAnnouncements& announced, std::vector<Finding>& findings) {
   if (!announced.absent_predictors) return;
   const auto& [key, said] = *announced.absent_predictors;
   Finding finding = announced_finding(fmt::format(
@@ -43,7 +43,7 @@ void report_absent_predictors(const ConfigAnnounced& announced, std::vector<Find
   findings.push_back(std::move(finding));
 }
 
-void report_leftover_quantisation(const ConfigAnnounced& announced,
+void report_leftover_quantisation(const UnmetAnnouncements& announced,
                                   std::vector<Finding>& findings) {
   if (!announced.left_quantisation) return;
   const DeclaredQuantisation& said = *announced.left_quantisation;
@@ -61,7 +61,7 @@ void report_leftover_quantisation(const ConfigAnnounced& announced,
   findings.push_back(std::move(finding));
 }
 
-void report_packed_weights(const Checkpoint& c, const ConfigAnnounced& announced,
+void report_packed_weights(const Checkpoint& c, const UnmetAnnouncements& announced,
                            std::vector<Finding>& findings) {
   if (announced.packed_weights.empty()) return;
   const TensorId first = announced.packed_weights.front();
@@ -78,7 +78,7 @@ void report_packed_weights(const Checkpoint& c, const ConfigAnnounced& announced
 
 // Reports FP8 weights without scales. A plain cast keeps each number, and any loader can cast it
 // back; with scales it would be another number.
-void report_bare_float8(const Checkpoint& c, const ConfigAnnounced& announced,
+void report_bare_float8(const Checkpoint& c, const UnmetAnnouncements& announced,
                         std::vector<Finding>& findings) {
   if (announced.bare_float8.empty()) return;
   const TensorId first = announced.bare_float8.front();
@@ -92,7 +92,7 @@ void report_bare_float8(const Checkpoint& c, const ConfigAnnounced& announced,
   findings.push_back(std::move(finding));
 }
 
-void report_ineffective_tying(const Checkpoint& c, const ConfigAnnounced& announced,
+void report_ineffective_tying(const Checkpoint& c, const UnmetAnnouncements& announced,
                               std::vector<Finding>& findings) {
   if (!announced.tied_in_vain) return;
   const auto [head, embedding] = *announced.tied_in_vain;
@@ -104,7 +104,7 @@ void report_ineffective_tying(const Checkpoint& c, const ConfigAnnounced& announ
   findings.push_back(std::move(finding));
 }
 
-void report_layer_types(const ConfigAnnounced& announced, std::vector<Finding>& findings) {
+void report_layer_types(const UnmetAnnouncements& announced, std::vector<Finding>& findings) {
   if (!announced.layer_types) return;
   const auto& [before, entries, layers] = *announced.layer_types;
   Finding finding = announced_finding(fmt::format(
@@ -118,7 +118,8 @@ void report_layer_types(const ConfigAnnounced& announced, std::vector<Finding>& 
 
 void find_announced_and_absent(const Facts& facts, std::vector<Finding>& findings) {
   if (!facts.config_fit) return;
-  const ConfigAnnounced announced = announced_by_config(facts.checkpoint, facts.progress);
+  const UnmetAnnouncements announced =
+      unmet_announcements_of_folder(facts.checkpoint, facts.progress);
   report_absent_parts(announced, findings);
   report_absent_predictors(announced, findings);
   report_leftover_quantisation(announced, findings);

@@ -23,7 +23,7 @@ std::string ranges_text(const std::vector<NumberRange>& ranges) {
   return short_list_text(texts);
 }
 
-std::int64_t members_in_ranges(const std::vector<NumberRange>& ranges) {
+std::int64_t count_numbers_in_ranges(const std::vector<NumberRange>& ranges) {
   std::int64_t count = 0;
   for (const NumberRange& range : ranges) count += range.last - range.first + 1;
   return count;
@@ -58,7 +58,7 @@ Finding count_finding(const CountContradiction& one, const std::vector<NumberRan
                       {"said", one.said},
                       {"there", one.there},
                       {key, ranges_text(ranges)},
-                      {"count", members_in_ranges(ranges)},
+                      {"count", count_numbers_in_ranges(ranges)},
                       {"rows", capped(one.rows)}};
   return finding;
 }
@@ -80,7 +80,7 @@ void add_missing(const Facts& facts, const CountContradiction& one,
       "config.json says {}; of {} there {} {}, and {} {} not there: transformers fills them at "
       "random and only says so in a line of its log.",
       one.words, row_words(one), one.there == 1 ? "is" : "are", one.there, ranges_text(one.missing),
-      members_in_ranges(one.missing) == 1 ? "is" : "are");
+      count_numbers_in_ranges(one.missing) == 1 ? "is" : "are");
   findings.push_back(std::move(finding));
 }
 
@@ -91,7 +91,7 @@ void add_extra(const CountContradiction& one, std::vector<Finding>& findings) {
       "config.json says {}; of {} there {} {}, and {} {} beyond what it counts: transformers "
       "leaves them out, and the model is another one than was saved.",
       one.words, row_words(one), one.there == 1 ? "is" : "are", one.there, ranges_text(one.extra),
-      members_in_ranges(one.extra) == 1 ? "is" : "are");
+      count_numbers_in_ranges(one.extra) == 1 ? "is" : "are");
   findings.push_back(std::move(finding));
 }
 
@@ -140,7 +140,7 @@ const Rule kConfigCount = {
                .link = "https://github.com/vllm-project/vllm/pull/34930"},
     .words = {.text = "not as config.json counts"},
     .outcome = RunOutcome::kLosesElements,
-    .subjects = SubjectsAre::kTensorsNotHere,
+    .subjects = SubjectKind::kTensorsNotHere,
     .survives_rewriting = true,
     .run = find_config_counts,
 };

@@ -159,7 +159,8 @@ std::string moved_cause(const std::vector<Move>& moves) {
 }
 
 // True if optimizer states of repaired tensors would keep wrong names or rows.
-bool has_states_left(const Facts& facts, const std::set<TensorId>& mended, Finding& finding) {
+bool describe_unrepaired_states(const Facts& facts, const std::set<TensorId>& mended,
+                                Finding& finding) {
   const auto left = states_not_repaired_with(facts, mended, {});
   if (left.empty()) return false;
   finding.cause += fmt::format(
@@ -179,7 +180,7 @@ void add_rename(const Facts& facts, const std::vector<Move>& moves, Finding& fin
   }
   std::set<TensorId> mended;
   for (const Move& move : moves) mended.insert(move.tensor);
-  if (has_states_left(facts, mended, finding)) return;
+  if (describe_unrepaired_states(facts, mended, finding)) return;
   const Checkpoint& c = facts.checkpoint;
   const bool is_permutation = std::all_of(moves.begin(), moves.end(), [&](const Move& move) {
     const auto target = c.find(move.to);
@@ -335,7 +336,7 @@ Status find_moved_rows(const Facts& facts, const std::vector<TensorId>& left,
   const Checkpoint& c = facts.checkpoint;
   SHW_TRY(auto found, find_rows_in_groups(facts, group_by_layer_and_width(facts, left)));
   if (found.empty()) return {};
-  const std::vector<RowsFound> biases = biases_of_rows(facts, found);
+  const std::vector<RowsFound> biases = find_moved_biases(facts, found);
   found.insert(found.end(), biases.begin(), biases.end());
   Finding finding{.rule = "content-moved"};
   std::vector<std::string> lines;
@@ -361,7 +362,7 @@ Status find_moved_rows(const Facts& facts, const std::vector<TensorId>& left,
           : "One matrix that holds them group by group was cut as if they were one after the "
             "other");
   finding.evidence = {{"rows", std::move(lines)}, {"count", count_of(found.size())}};
-  if (is_covered && !has_states_left(facts, mended, finding)) {
+  if (is_covered && !describe_unrepaired_states(facts, mended, finding)) {
     finding.remedy = Remedy{
         "move-rows", true,
         fmt::format("Put the rows of {} where the reference has them: each is there once, by its "

@@ -208,7 +208,7 @@ const Rule kDraftHeads = {
                .link = "https://github.com/SafeAILab/EAGLE"},
     .words = {.text = "draft heads do not fit"},
     .outcome = RunOutcome::kLosesElements,
-    .subjects = SubjectsAre::kTensorsNotHere,
+    .subjects = SubjectKind::kTensorsNotHere,
     .survives_rewriting = true,
     .run = find_draft_heads,
 };

@@ -78,7 +78,7 @@ struct Sides {
 };
 
 // The reference's expert for each; empty if one is not found or ambiguous.
-Result<Numbers> numbers_by(Sides& sides, const Experts& experts) {
+Result<Numbers> match_experts_by_content(Sides& sides, const Experts& experts) {
   SHW_CHECK(sides.learn(experts));
   PlacesByContent<std::string, std::int64_t> by_content;
   for (const auto& [number, tensor] : experts) {
@@ -99,7 +99,7 @@ Result<Numbers> numbers_by(Sides& sides, const Experts& experts) {
 Result<Numbers> numbers_of(Sides& sides, const ExpertsByTail& tails) {
   Numbers numbers;
   for (const auto& [after, experts] : tails) {
-    SHW_TRY(Numbers found, numbers_by(sides, experts));
+    SHW_TRY(Numbers found, match_experts_by_content(sides, experts));
     if (found.empty() || (!numbers.empty() && found != numbers)) return Numbers{};
     numbers = std::move(found);
   }

@@ -300,7 +300,8 @@ struct UnmatchedTensorRenamer {
 };
 
 // Reads unproved tensors whose new name exists in the reference.
-Status learn_renamed(const Facts& facts, LayerStack& stack, const RenumberingVerdict& verdict) {
+Status read_renamed_tensors(const Facts& facts, LayerStack& stack,
+                            const RenumberingVerdict& verdict) {
   std::vector<TensorId> here, there;
   for (TensorId tensor : each_tensor(facts)) {
     if (verdict.proven.contains(tensor)) continue;
@@ -317,7 +318,7 @@ Status learn_renamed(const Facts& facts, LayerStack& stack, const RenumberingVer
 Result<std::vector<Diagnosis>> renames_of(const Facts& facts, LayerStack& stack,
                                           RenumberingVerdict& verdict) {
   const Checkpoint& c = facts.checkpoint;
-  SHW_CHECK(learn_renamed(facts, stack, verdict));
+  SHW_CHECK(read_renamed_tensors(facts, stack, verdict));
   UnmatchedTensorRenamer followers{c, verdict};
   followers.collect_ranks();
   std::vector<Diagnosis> out;

@@ -183,7 +183,7 @@ const Rule kMissingKey = {
                .link = "https://github.com/pytorch/pytorch/issues/143972"},
     .words = {.text = "will not load"},
     .outcome = RunOutcome::kStops,
-    .subjects = SubjectsAre::kTensorsNotHere,
+    .subjects = SubjectKind::kTensorsNotHere,
     .run = find_missing_keys,
 };
 

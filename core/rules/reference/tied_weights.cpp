@@ -80,7 +80,7 @@ void add_tie(const Checkpoint& reference, const TiedCandidates& pair, bool tied,
 Status compare_pair(const Facts& facts, std::vector<Finding>& findings) {
   if (!facts.config_fit || facts.depth != Depth::kData) return {};
   const Checkpoint& c = facts.checkpoint;
-  const ConfigAnnounced announced = announced_by_config(c, facts.progress);
+  const UnmetAnnouncements announced = unmet_announcements_of_folder(c, facts.progress);
   const bool is_tied = announced.tied.has_value();
   if (!is_tied && !announced.untied) return {};
   const auto [head, embedding] = is_tied ? *announced.tied : *announced.untied;
@@ -162,7 +162,7 @@ const Rule kTiedWeights = {
                .remedy = "Where the bytes are equal nothing is lost: the loader ties them. Where "
                          "they are not, take the missing one from another step.",
                .link = "https://github.com/NVIDIA-NeMo/Automodel/pull/2511"},
-    .subjects = SubjectsAre::kTensorsNotHere,
+    .subjects = SubjectKind::kTensorsNotHere,
     .run_shared = find_tied_weights,
 };
 

@@ -194,7 +194,7 @@ const Rule kTilesExchanged = {
                .remedy = "`shardwright repair --against REFERENCE` gives each tile the box where "
                          "the reference has its bytes: lossless, no byte moves. Where a tile is "
                          "found nowhere, only an earlier step helps."},
-    .cause_of = CauseOf::kTilesAfterRepair,
+    .cause_of = ExplainedSymptoms::kTilesAfterRepair,
     .parts_ranks = true,
 };
 

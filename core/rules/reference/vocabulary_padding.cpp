@@ -69,7 +69,7 @@ std::vector<MismatchedRows> find_mismatched_rows(const Facts& facts,
   for (TensorId tensor : each_tensor(facts)) {
     const SpecEntry* entry = facts.spec->find(c.fqn(tensor));
     if (entry == nullptr || !differs_in_rows(c.shape(tensor), entry->shape) ||
-        !is_of_vocabulary(entry->role, c.fqn(tensor)) || explained.contains(c.fqn(tensor)))
+        !has_vocabulary_rows(entry->role, c.fqn(tensor)) || explained.contains(c.fqn(tensor)))
       continue;
     if (facts.tilings[index_of(tensor)].tiling == Tiling::kExact) out.push_back({tensor, entry});
   }

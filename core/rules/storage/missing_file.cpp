@@ -233,7 +233,7 @@ const Rule kMissingFile = {
     .coverage = {.text = "files are gone", .place = 4},
     .outcome = RunOutcome::kStops,
     .blocks = Blocking::kReading,
-    .subjects = SubjectsAre::kFilesAndTheirTensors,
+    .subjects = SubjectKind::kFilesAndTheirTensors,
     .run = find_missing_files,
 };
 

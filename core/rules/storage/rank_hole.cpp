@@ -29,7 +29,7 @@ std::vector<std::uint32_t> numbers_in(std::string_view path) {
 }
 
 // True for 1, 3, 5: if ranks are replicas, only one rank of each group writes.
-bool is_every_nth(const std::set<std::uint32_t>& numbers) {
+bool has_constant_step(const std::set<std::uint32_t>& numbers) {
   if (numbers.size() < 2) return false;
   const std::uint32_t step = *std::next(numbers.begin()) - *numbers.begin();
   return step > 1 && std::adjacent_find(numbers.begin(), numbers.end(), [&](auto a, auto b) {
@@ -46,7 +46,7 @@ std::size_t count_without_siblings(std::span<const std::string_view> there,
     const auto numbers = numbers_in(name);
     for (std::size_t i = 0; i < numbers.size(); ++i) present[i].insert(numbers[i]);
   }
-  std::erase_if(present, [](const auto& place) { return is_every_nth(place.second); });
+  std::erase_if(present, [](const auto& place) { return has_constant_step(place.second); });
   return static_cast<std::size_t>(
       std::count_if(missing.begin(), missing.end(), [&](const std::string& name) {
         const auto numbers = numbers_in(name);

@@ -176,7 +176,7 @@ void find_shared_storage(const Facts& facts, std::vector<Finding>& findings) {
   if (!checkpoint.format().traits.has_index || checkpoint.directory() == nullptr) return;
   report_equal_files(facts, findings);
   std::vector<SharedRange> shared =
-      find_shared(checkpoint, facts.progress, first_file_per_inode(checkpoint));
+      find_shared_ranges(checkpoint, facts.progress, first_file_per_inode(checkpoint));
   auto linked = std::stable_partition(shared.begin(), shared.end(), [&](const SharedRange& range) {
     return !spans_files(checkpoint, range);
   });
@@ -218,7 +218,7 @@ const Rule kSharedStorage = {
              "and dtype is there: repair does it. Otherwise look for the .metadata of before."},
     .words = {.text = "loads one tile as another"},
     .coverage = {.text = "tiles share bytes", .place = 7},
-    .cause_of = CauseOf::kTilesAndItems,
+    .cause_of = ExplainedSymptoms::kTilesAndItems,
     .run = find_shared_storage,
 };
 

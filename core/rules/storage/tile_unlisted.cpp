@@ -62,7 +62,7 @@ const Rule kTileUnlisted = {
                .remedy = "List the tile again: repair does it, and no tensor byte moves."},
     .words = {.text = "loads without an error, but not all of it"},
     .coverage = {.text = "tiles are missing from the list", .place = 9},
-    .cause_of = CauseOf::kTiles,
+    .cause_of = ExplainedSymptoms::kTiles,
     .run = find_unlisted,
 };
 

@@ -137,7 +137,7 @@ Status add_stacked_duplicates(const Facts& facts, DuplicateGroup& twins) {
                           stack_name_of(fqn) && !parse_state_fqn(fqn);
     if (is_stack && has_comparable_values(facts, tensor)) stacks.push_back(tensor);
   }
-  SHW_TRY(const auto equal, equal_slices_of(facts, stacks));
+  SHW_TRY(const auto equal, find_equal_slices(facts, stacks));
   for (std::size_t i = 0; i < stacks.size(); ++i) {
     const std::string before = stack_name_of(c.fqn(stacks[i]))->first;
     for (std::int64_t expert = 0; expert < c.shape(stacks[i])[0] && !equal[i].empty(); ++expert)
@@ -178,7 +178,7 @@ Result<DuplicateGroup> find_duplicates(const Facts& facts) {
 
 // Number of experts after which they repeat: 3 if 0, 1, 2 equal 3, 4, 5 and so on. Empty if they do
 // not repeat or are all equal, like experts initialised from one dense layer.
-std::map<std::string, std::uint32_t> repeating_experts(const DuplicateGroup& twins) {
+std::map<std::string, std::uint32_t> expert_repeat_periods(const DuplicateGroup& twins) {
   // For each expert: the one that it equals.
   std::map<std::string, std::map<std::uint32_t, std::uint32_t>> kinds;
   for (const auto& [pair, tensors] : twins.pairs) {
@@ -244,7 +244,7 @@ Status find_duplicate_content(const Facts& facts, std::vector<Finding>& findings
     in_pairs[pair.before].insert(pair.first);
     in_pairs[pair.before].insert(pair.second);
   }
-  const auto repeating = repeating_experts(twins);
+  const auto repeating = expert_repeat_periods(twins);
   ReportedDuplicates sure, repeated, unsure;
   for (const auto& [pair, tensors] : twins.pairs) {
     // One equal tensor may be chance or design, but not a matrix of an expert; and if at least half
@@ -275,7 +275,7 @@ Status find_duplicate_content(const Facts& facts, std::vector<Finding>& findings
                 "copied on purpose at the start of training, or one saved under the name of "
                 "another.",
                 findings);
-  SHW_CHECK(report_equal_sisters(facts, findings));
+  SHW_CHECK(report_equal_siblings(facts, findings));
   return report_equal_tiles(facts, findings);
 }
 

@@ -53,7 +53,7 @@ std::vector<TensorId> matrices_with_siblings(const Facts& facts) {
 
 }  // namespace
 
-Status report_equal_sisters(const Facts& facts, std::vector<Finding>& findings) {
+Status report_equal_siblings(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   if (facts.depth != Depth::kData) return {};
   SHW_TRY(const auto contents, hash_similar_tensors(facts, matrices_with_siblings(facts)));

@@ -8,6 +8,6 @@
 namespace shw {
 
 // Needs depth data. Ignores tensors with few distinct values.
-Status report_equal_sisters(const Facts& facts, std::vector<Finding>& findings);
+Status report_equal_siblings(const Facts& facts, std::vector<Finding>& findings);
 
 }  // namespace shw

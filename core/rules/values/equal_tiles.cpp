@@ -117,7 +117,7 @@ struct TilesFound {
 
 Status report_equal_tiles(const Facts& facts, std::vector<Finding>& findings) {
   const std::vector<TensorId> tensors = tensors_to_compare(facts);
-  SHW_TRY(const EqualPartsOfEach equal, equal_tiles_of(facts, tensors));
+  SHW_TRY(const EqualPartsOfEach equal, find_equal_tiles(facts, tensors));
   TilesFound sure, unsure;
   for (const auto& [writers, pairs] : pairs_by_writers(facts, tensors, equal, findings)) {
     // True if both ranks are known and different.

@@ -31,7 +31,7 @@ bool is_norm_of_layer(const Checkpoint& c, TensorId tensor) {
 
 // Share of elements that are exactly 1; nullopt if they cannot be read.
 std::optional<double> share_of_ones(const Checkpoint& c, TensorId tensor) {
-  const auto values = floats_in_box(c, tensor, whole(copy_of(c.shape(tensor))));
+  const auto values = read_box_floats(c, tensor, whole(copy_of(c.shape(tensor))));
   if (!values || values->empty()) return std::nullopt;
   const auto ones = std::count(values->begin(), values->end(), 1.0F);
   return static_cast<double>(ones) / static_cast<double>(values->size());

@@ -21,7 +21,7 @@ struct MasterCasts {
 
 // "rows [0, 2) are rows [6, 8) of the weight", if most differing rows are found elsewhere.
 std::string rows_found_elsewhere_text(const TensorValues& masters, const TensorValues& weights) {
-  std::vector<RowRun> runs = moved_rows(masters, weights);
+  std::vector<RowRun> runs = locate_moved_rows(masters, weights);
   std::int64_t rows = 0;
   for (const RowRun& run : runs) rows += run.count;
   bool most = rows >= 2 && !masters.shape.empty() && rows * 2 > masters.shape[0];

@@ -115,7 +115,7 @@ UnboundedStates unbounded_states(const Facts& facts) {
   return out;
 }
 
-bool is_of_adam(const MomentPair& pair, const UnboundedStates& foreign) {
+bool is_adam_pair(const MomentPair& pair, const UnboundedStates& foreign) {
   auto next = foreign.lower_bound({pair.prefix, pair.key + "."});
   return next == foreign.end() || next->first != pair.prefix ||
          !next->second.starts_with(pair.key + ".");
@@ -125,7 +125,7 @@ void find_broken_moment_bounds(const Facts& facts, std::vector<Finding>& finding
   BrokenBounds found;
   const UnboundedStates foreign = unbounded_states(facts);
   for (const MomentValues& look : each_of(facts.looks.moments, facts)) {
-    if (is_of_adam(look.pair, foreign)) add_pair(facts.checkpoint, look, found);
+    if (is_adam_pair(look.pair, foreign)) add_pair(facts.checkpoint, look, found);
   }
   if (found.subjects.empty()) return;
   Finding finding{.rule = "moment-bound"};

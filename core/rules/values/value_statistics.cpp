@@ -46,7 +46,7 @@ void find_anomalous_values(const Facts& facts, std::vector<Finding>& findings) {
     // Skips tensors with overlaps or gaps.
     Dtype dtype = c.dtype(tensor);
     if (!can_be_counted(dtype) || facts.tilings[index_of(tensor)].tiling != Tiling::kExact ||
-        has_codes_in_floats(c, tensor))
+        stores_codes_as_floats(c, tensor))
       continue;
     auto counts = float_counts(facts, tensor);
     if (!counts) ++left_out;
@@ -66,7 +66,8 @@ void find_anomalous_values(const Facts& facts, std::vector<Finding>& findings) {
     if (dtype != Dtype::kFloat16 && fqn.find("exp_avg") == std::string_view::npos &&
         seen.count - seen.zero >= kEnough && seen.denormal * 2 > seen.count - seen.zero) {
       const bool is_all = seen.denormal + seen.zero == seen.count && c.shape(tensor).size() >= 2;
-      (is_all && is_computed_with(fqn) ? unwritten : denormal).add(fqn, seen.denormal, seen.count);
+      (is_all && is_weight_or_moment(fqn) ? unwritten : denormal)
+          .add(fqn, seen.denormal, seen.count);
     }
   }
   report_values(std::move(all_nan), Severity::kWarning, "nothing but NaN",

@@ -30,7 +30,7 @@ struct CountedMatrix {
 
 bool is_zero_row(const Checkpoint& c, TensorId tensor, std::int64_t row) {
   const std::int64_t columns = std::min(c.shape(tensor)[1], kMostOfRow);
-  const auto values = floats_in_box(c, tensor, {{row, 0}, {1, columns}});
+  const auto values = read_box_floats(c, tensor, {{row, 0}, {1, columns}});
   return values && std::all_of(values->begin(), values->end(), [](float v) { return v == 0; });
 }
 

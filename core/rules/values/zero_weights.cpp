@@ -44,7 +44,7 @@ bool is_vocabulary(std::string_view fqn) {
 
 // True if all elements of the box are zero; false if it cannot be read.
 bool is_zero_box(const Checkpoint& c, TensorId tensor, const Box& box) {
-  const auto values = floats_in_box(c, tensor, box);
+  const auto values = read_box_floats(c, tensor, box);
   return values &&
          std::all_of(values->begin(), values->end(), [](float value) { return value == 0; });
 }
@@ -115,7 +115,7 @@ void report_zero_vocabulary(const std::vector<std::string>& subjects,
 
 // Classes whose norms multiply by the weight itself, not by 1 + weight, and whose attention has no
 // matrix that begins at zero.
-bool is_plain_class(const Facts& facts) {
+bool never_has_zero_weights(const Facts& facts) {
   constexpr auto kTypes = std::to_array<std::string_view>(
       {"llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "phi3",
        "deepseek_v2", "deepseek_v3", "kimi_k2", "olmo2", "olmoe", "glm4", "glm4_moe", "gpt_oss"});
@@ -144,7 +144,7 @@ void report_all_zero(const Facts& facts, const std::map<std::string, ZeroFamily>
     details.push_back(name);
     for (std::string_view fqn : family.zero) subjects.emplace_back(fqn);
   }
-  if (subjects.empty() || !is_plain_class(facts)) return;
+  if (subjects.empty() || !never_has_zero_weights(facts)) return;
   findings.push_back(zero_finding(
       subjects, fmt::format("{} {} of nothing but zeros ({}), in every layer that has one: what "
                             "such a weight multiplies is lost, and the model answers the same to "
@@ -329,7 +329,7 @@ std::optional<LoraPart> part_of_adapter(std::string_view fqn) {
 
 // True if files of a training run exist next to the adapter; an adapter that was only created has
 // none.
-bool is_in_a_training_folder(const Checkpoint& c) {
+bool has_training_files(const Checkpoint& c) {
   const auto& directory = c.directory();
   if (directory == nullptr) return false;
   constexpr auto kFiles = std::to_array<const char*>(
@@ -379,7 +379,7 @@ void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
   const bool is_unwritten = seen.zero_tensors == seen.tensors && seen.tensors > seen.b;
   // The run may not have reached some layers.
   finding.severity =
-      is_unwritten || (all && is_in_a_training_folder(c)) ? Severity::kWarning : Severity::kInfo;
+      is_unwritten || (all && has_training_files(c)) ? Severity::kWarning : Severity::kInfo;
   finding.cause = fmt::format(
       "{} of {} of the adapter {} nothing but zeros, as LoRA starts them: {}.",
       human_count(seen.all_b.size()), plural(seen.b, "lora_B or lora_up tensor"),

@@ -190,7 +190,7 @@ Typed paths_in_options(VerbOptions& verb_options) {
 }
 
 // A request is about what is there now, not about what an open checkpoint was listed with.
-void look_anew(const std::string& path) {
+void forget_listing_of(const std::string& path) {
   const auto request = parse_request(path);
   forget_listings(request ? request->run : path);
 }
@@ -252,7 +252,7 @@ bool is_step_alias(std::string_view path) {
 }
 
 Result<NewestStep> newest_step(const std::string& path, Progress* progress) {
-  look_anew(path);
+  forget_listing_of(path);
   NewestStep newest{path, path, {}};
   const std::optional<StepRequest> request = parse_request(path);
   if (!request) return newest;
@@ -273,8 +273,8 @@ Result<NewestStep> newest_step(const std::string& path, Progress* progress) {
 Result<std::vector<NewestStep>> resolve_newest_steps(VerbOptions& verb_options, Progress* progress,
                                                      Team* team) {
   Typed typed = paths_in_options(verb_options);
-  for (const std::string* path : typed.all()) look_anew(*path);
-  look_anew(verb_options.spec);
+  for (const std::string* path : typed.all()) forget_listing_of(*path);
+  forget_listing_of(verb_options.spec);
   std::vector<std::string> request;
   for (const std::string* path : typed.all()) {
     if (is_step_alias(*path)) request.push_back(*path);

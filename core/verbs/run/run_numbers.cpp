@@ -99,7 +99,7 @@ const StepNumbers* numbers_of(const RunNumbers& numbers, const RunStep& step) {
   return is_known ? found->second.get() : nullptr;
 }
 
-std::size_t steps_to_count(const RunSteps& run, const RunNumbers* numbers) {
+std::size_t count_uncounted_steps(const RunSteps& run, const RunNumbers* numbers) {
   if (numbers == nullptr || numbers->path != run.path) return run.steps.size();
   return static_cast<std::size_t>(std::ranges::count_if(
       run.steps, [&](const RunStep& step) { return numbers_of(*numbers, step) == nullptr; }));

@@ -53,7 +53,7 @@ struct RunNumbers {
 // Null if the step was not counted, or was written since.
 const StepNumbers* numbers_of(const RunNumbers& numbers, const RunStep& step);
 // Steps of the run that are not counted; `numbers` may be null.
-std::size_t steps_to_count(const RunSteps& run, const RunNumbers* numbers);
+std::size_t count_uncounted_steps(const RunSteps& run, const RunNumbers* numbers);
 // Counts the newest step that is not counted. Fails only with kCancelled.
 Result<RunNumbers> count_next_step(const RunSteps& run, RunNumbers numbers, Progress* progress);
 

@@ -43,7 +43,7 @@ Result<RunReport> run_statistics(const std::string& path, Progress* progress) {
   const RunSteps run = list_run(path);
   if (run.error) return tl::unexpected(*run.error);
   RunNumbers numbers;
-  while (steps_to_count(run, &numbers) != 0) {
+  while (count_uncounted_steps(run, &numbers) != 0) {
     SHW_TRY(numbers, count_next_step(run, std::move(numbers), progress));
   }
   const RunMatrix matrix = make_run_matrix(run, &numbers);

@@ -20,7 +20,7 @@ double sum_of_squares(const Statistics& statistics) {
          (*statistics.mean * *statistics.mean + *statistics.std * *statistics.std);
 }
 
-Result<CheckpointNumbers> numbers_of_tensors(const Checkpoint& checkpoint, Progress* progress) {
+Result<CheckpointNumbers> compute_tensor_numbers(const Checkpoint& checkpoint, Progress* progress) {
   const std::vector<TensorId> tensors = float_tensors(checkpoint);
   SHW_TRY(const auto counted, statistics_of(checkpoint, tensors, progress));
   CheckpointNumbers numbers;

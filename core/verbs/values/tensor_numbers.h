@@ -30,6 +30,6 @@ std::vector<TensorId> float_tensors(const Checkpoint& checkpoint);
 double sum_of_squares(const Statistics& statistics);
 
 // Fails with kCancelled, or where counting fails; unreadable elements are left out.
-Result<CheckpointNumbers> numbers_of_tensors(const Checkpoint& checkpoint, Progress* progress);
+Result<CheckpointNumbers> compute_tensor_numbers(const Checkpoint& checkpoint, Progress* progress);
 
 }  // namespace shw::verbs

@@ -89,7 +89,7 @@ TEST_CASE("boxes read through C are those of the engine") {
             shw_read(checkpoint.get(), index, start.data(), stop.data(), got.data(), bytes) == 0,
             shw_last_error()->message);
         if (bytes == 0) continue;
-        auto same = bytes_in_box(model, id, box);
+        auto same = read_box_bytes(model, id, box);
         REQUIRE(same.has_value());
         REQUIRE(same->size() == got.size());
         CHECK(std::memcmp(same->data(), got.data(), got.size()) == 0);

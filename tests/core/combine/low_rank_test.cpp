@@ -63,7 +63,8 @@ TEST_CASE("low_rank: the rest is that of the singular values that are left out")
     const Numbers matrix = rotated_diagonal(values, r, c);
     for (std::size_t rank : {1u, 3u, 8u, 12u, 20u}) {
       CAPTURE(rank);
-      auto found = low_rank_of(rows_of(matrix, rows, columns), static_cast<std::int64_t>(rank));
+      auto found =
+          factorise_low_rank(rows_of(matrix, rows, columns), static_cast<std::int64_t>(rank));
       REQUIRE(found.has_value());
       double left = 0, all = 0;
       for (std::size_t i = 0; i < values.size(); ++i) {
@@ -79,7 +80,7 @@ TEST_CASE("low_rank: the rest is that of the singular values that are left out")
 
 TEST_CASE("low_rank: a matrix of zeros has no rest, and one that cannot be read is an error") {
   const Numbers zeros(20, 0);
-  auto found = low_rank_of(rows_of(zeros, 4, 5), 2);
+  auto found = factorise_low_rank(rows_of(zeros, 4, 5), 2);
   REQUIRE(found.has_value());
   CHECK(found->rest == 0);
   CHECK(found->left == Numbers(8, 0));
@@ -87,5 +88,5 @@ TEST_CASE("low_rank: a matrix of zeros has no rest, and one that cannot be read 
   const MatrixRows broken{4, 5, [](std::int64_t, std::int64_t) -> Result<std::vector<float>> {
                             return fail(ErrorKind::kIo, "broken");
                           }};
-  CHECK_FALSE(low_rank_of(broken, 2).has_value());
+  CHECK_FALSE(factorise_low_rank(broken, 2).has_value());
 }

@@ -22,11 +22,11 @@ TEST_CASE("norms: master weights are shifted with them, and moments are not") {
   for (const char* fqn :
        {"model.norm.weight", "optimizer.state.param.decoder.final_layernorm.weight",
         "optimizer.state.module.module.module.decoder.final_layernorm.weight.param"})
-    CHECK_MESSAGE(is_shifted_with_norms(fqn), fqn);
+    CHECK_MESSAGE(is_norm_weight_or_master(fqn), fqn);
   for (const char* fqn : {"optimizer.state.exp_avg.decoder.final_layernorm.weight",
                           "optimizer.state.norm.weight.exp_avg_sq",
                           "optimizer.state.param.decoder.layers.mlp.linear_fc1.weight"})
-    CHECK_MESSAGE(!is_shifted_with_norms(fqn), fqn);
+    CHECK_MESSAGE(!is_norm_weight_or_master(fqn), fqn);
 }
 
 TEST_CASE("norms shifted by 1 are each element with 1 more, and the way back is exact near 1") {

@@ -25,8 +25,8 @@ PairResults pairs_seen(const Checkpoint& a, const Checkpoint& b, std::size_t mos
   const BothCheckpoints both{a, b};
   TilePairs pairs;
   PairResults out;
-  out.complete = add_pairs(both, {TensorId{0}, TensorId{0}}, cover_of(a, TensorId{0}),
-                           cover_of(b, TensorId{0}), most, pairs);
+  out.complete = add_pairs(both, {TensorId{0}, TensorId{0}}, compute_tile_cover(a, TensorId{0}),
+                           compute_tile_cover(b, TensorId{0}), most, pairs);
   for (const TilePair& pair : pairs.pairs) {
     Box box = box_of(both, pairs, pair);
     out.pairs.emplace_back(static_cast<std::uint32_t>(index_of(pair.a)),

@@ -9,22 +9,22 @@ using namespace shw;
 
 TEST_CASE("a forecast grows with the bytes and shrinks with the threads") {
   const StageRates rates{1e-9, 3e-9, 2e-9};
-  Forecast one = forecast_of(rates, 4, {1'000'000'000, 1'000'000'000}, 1);
+  Forecast one = predict_run(rates, 4, {1'000'000'000, 1'000'000'000}, 1);
   CHECK(one.seconds[0] == doctest::Approx(1));
   CHECK(one.seconds[1] == doctest::Approx(4));
   CHECK(one.seconds[2] == doctest::Approx(3));
   CHECK(one.seconds[3] == doctest::Approx(2));
   CHECK(one.total == doctest::Approx(10));
   CHECK(one.longest == Stage::kMake);
-  Forecast two = forecast_of(rates, 4, {1'000'000'000, 1'000'000'000}, 2);
+  Forecast two = predict_run(rates, 4, {1'000'000'000, 1'000'000'000}, 2);
   CHECK(two.total == doctest::Approx(5));
-  Forecast twice = forecast_of(rates, 8, {2'000'000'000, 2'000'000'000}, 1);
+  Forecast twice = predict_run(rates, 8, {2'000'000'000, 2'000'000'000}, 1);
   CHECK(twice.total == doctest::Approx(20));
 }
 
 TEST_CASE("what is copied as it is costs reading, writing and reading back") {
   const StageRates rates{1e-9, 3e-9, 2e-9};
-  Forecast copied = forecast_of(rates, 0, {0, 0, 1'000'000'000}, 1);
+  Forecast copied = predict_run(rates, 0, {0, 0, 1'000'000'000}, 1);
   CHECK(copied.seconds[1] == 0);
   CHECK(copied.total == doctest::Approx(6));
   CHECK(copied.longest == Stage::kWrite);
@@ -33,9 +33,9 @@ TEST_CASE("what is copied as it is costs reading, writing and reading back") {
 TEST_CASE("millions of small tiles take longer than their bytes") {
   const StageRates rates{1e-9, 3e-9, 2e-9};
   ForecastWork work{100'000'000, 100'000'000};
-  const double bytes = forecast_of(rates, 0, work, 2).total;
+  const double bytes = predict_run(rates, 0, work, 2).total;
   work.jobs = work.tiles = 3'500'000;
-  const Forecast tiles = forecast_of(rates, 0, work, 2);
+  const Forecast tiles = predict_run(rates, 0, work, 2);
   CHECK(tiles.total > 20 * bytes);
   CHECK(tiles.total < 60);
   CHECK(tiles.seconds[1] == 0);

@@ -93,7 +93,7 @@ TEST_CASE(
 TEST_CASE("explain: commands name the checkpoint that was given, quoted for a shell") {
   Explanation explanation = explain(mismatch("a.b.weight", {64, 32}, {96, 32}));
   REQUIRE_FALSE(explanation.hypotheses.empty());
-  name_checkpoint(explanation, "my run/step_9");
+  substitute_checkpoint_path(explanation, "my run/step_9");
   for (const Hypothesis& one : explanation.hypotheses) {
     CHECK(one.command.find("CHECKPOINT") == std::string::npos);
     CHECK(one.command.find("'my run/step_9'") != std::string::npos);

@@ -21,7 +21,7 @@ class KeptFile final : public OutputFile {
     calls.emplace_back(offset, part.size());
     return {};
   }
-  Result<bool> share_at(std::uint64_t, const ByteSource&, std::uint64_t, std::uint64_t) override {
+  Result<bool> reflink_at(std::uint64_t, const ByteSource&, std::uint64_t, std::uint64_t) override {
     return false;
   }
   Status sync() override { return {}; }

@@ -53,8 +53,8 @@ class SharesAtFirst final : public OutputFile {
     add(offset, bytes.size());
     return {};
   }
-  Result<bool> share_at(std::uint64_t offset, const ByteSource&, std::uint64_t begin,
-                        std::uint64_t length) override {
+  Result<bool> reflink_at(std::uint64_t offset, const ByteSource&, std::uint64_t begin,
+                          std::uint64_t length) override {
     CHECK(offset % kShareBlock == 0);
     CHECK(begin % kShareBlock == 0);
     CHECK(length % kShareBlock == 0);
@@ -117,7 +117,7 @@ TEST_CASE("a long run is shared but for its ends where both sides are equal and 
                                    : i % 4 == 1 ? kLeastShared
                                                 : kLeastShared + random() % (1 << 20);
       std::uint64_t at = random() % 100'000;
-      if (i % 3 != 0) at += share_alignment_padding(offset, at);
+      if (i % 3 != 0) at += reflink_alignment_padding(offset, at);
       CAPTURE(offset);
       CAPTURE(length);
       CAPTURE(at);
@@ -136,7 +136,7 @@ TEST_CASE("a long run is shared but for its ends where both sides are equal and 
         const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(offset);
         const Bytes wanted(first, first + static_cast<std::ptrdiff_t>(length));
         if (is_read) {
-          REQUIRE(share_or_write(*source, offset, wanted, *file, at));
+          REQUIRE(reflink_or_write(*source, offset, wanted, *file, at));
         } else {
           progress.begin(Phase::kCopying, length, true);
           REQUIRE(copy_range(*source, offset, length, *file, at, &progress, &passing));

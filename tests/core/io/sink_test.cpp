@@ -103,7 +103,7 @@ TEST_CASE("who watches a copy sees every byte of it from front to back") {
     return {};
   };
   Progress progress;
-  auto saw = (*directory)->copy_past(folder / "sparse", "copy", &passing, &progress);
+  auto saw = (*directory)->copy_file_durably(folder / "sparse", "copy", &passing, &progress);
   REQUIRE(saw.has_value());
   CHECK(*saw != shares_bytes(folder));
   CHECK(seen == (*saw ? contents(folder / "sparse") : ""));
@@ -115,7 +115,7 @@ TEST_CASE("who watches a copy sees every byte of it from front to back") {
   CHECK(::stat((folder / "out/copy").c_str(), &to) == 0);
   CHECK(to.st_blocks <= from.st_blocks + 64);
   passing.bytes = [](BytesView) -> Status { return fail(ErrorKind::kIo, "seen enough"); };
-  auto stopped = (*directory)->copy_past(folder / "sparse", "again", &passing, nullptr);
+  auto stopped = (*directory)->copy_file_durably(folder / "sparse", "again", &passing, nullptr);
   if (*saw) CHECK_FALSE(stopped.has_value());
 }
 

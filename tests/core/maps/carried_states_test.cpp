@@ -165,9 +165,9 @@ TEST_CASE("optimizer states: a fused parameter of another shape than its weights
   // And those of layer 0, which are stacked with it: of queries, keys and values.
   REQUIRE(mapped.left_out_states.size() == 4);
   CHECK(mapped.left_out_states[0].fqn == state);
-  CHECK(mapped.left_out_states[0].why == WhyLeftOut::kOtherShape);
+  CHECK(mapped.left_out_states[0].why == LeftOutReason::kOtherShape);
   for (std::size_t i = 1; i < 4; ++i)
-    CHECK(mapped.left_out_states[i].why == WhyLeftOut::kIncomplete);
+    CHECK(mapped.left_out_states[i].why == LeftOutReason::kIncomplete);
 }
 
 TEST_CASE("optimizer states: a fused parameter is written where each of its weights has one") {

@@ -57,7 +57,7 @@ TEST_CASE("every row of the table of rules is complete") {
     CHECK(rule.hint.what.empty() == rule.hint.needs.empty());
     CHECK(rule.coverage.text.empty() == (rule.coverage.place == 0 && !rule.coverage.instead));
     // A rule about causes is not also one about symptoms.
-    CHECK((rule.cause_of == CauseOf::kNothing || rule.symptom_in == SymptomIn::kNothing));
+    CHECK((rule.cause_of == ExplainedSymptoms::kNothing || rule.symptom_in == SymptomIn::kNothing));
   }
 }
 

@@ -52,12 +52,12 @@ TEST_CASE("block orders: the largest blocks are those that a trial of every size
 
 TEST_CASE("block orders: the inverse undoes an order that names each block once") {
   const Order order{3, 0, 4, 1, 2};
-  REQUIRE(names_each_once(order));
+  REQUIRE(is_permutation_of_indices(order));
   CHECK(inverse_of(order) == Order{1, 3, 4, 0, 2});
   CHECK(inverse_of(inverse_of(order)) == order);
   for (const Order& wrong : {Order{0, 0}, Order{0, 2}, Order{-1, 0}, Order{1, 1, 2}})
-    CHECK_FALSE(names_each_once(wrong));
-  CHECK(names_each_once(Order{}));
+    CHECK_FALSE(is_permutation_of_indices(wrong));
+  CHECK(is_permutation_of_indices(Order{}));
 }
 
 TEST_CASE("block orders: a grid is transposed only with its own number of rows") {

@@ -56,8 +56,8 @@ Fingerprint fingerprint_of_box(const std::byte* memory, ExtentsView strides, con
   Extents logical = row_major_strides(shape);
   std::int64_t first = 0;
   for (std::size_t d = 0; d < logical.size(); ++d) first += box.offsets[d] * logical[d];
-  each_canonical_pair(pair_of(box.sizes, strides, 0, logical, first),
-                      [&](const LayoutPair& pair) { add_strided(out, memory, pair, size); });
+  for_each_canonical_pair(pair_of(box.sizes, strides, 0, logical, first),
+                          [&](const LayoutPair& pair) { add_strided(out, memory, pair, size); });
   return out;
 }
 
@@ -169,9 +169,9 @@ TEST_CASE("every tiling of a tensor has its fingerprint, in any order and any la
         step *= box.sizes[d];
       }
       Bytes copy(static_cast<std::size_t>(step));
-      each_canonical_pair(pair_of(box.sizes, strides, first, own, 0), [&](const LayoutPair& pair) {
-        copy_elements(bytes.data(), copy.data(), pair, size);
-      });
+      for_each_canonical_pair(
+          pair_of(box.sizes, strides, first, own, 0),
+          [&](const LayoutPair& pair) { copy_elements(bytes.data(), copy.data(), pair, size); });
       apart += fingerprint_of_box(copy.data(), own, box, shape, size);
     }
     Fingerprint slow = slow_fingerprint(bytes, size);

@@ -77,14 +77,14 @@ TEST_CASE("a canonical pair copies what the pair copied element by element") {
     for (auto& byte : source) byte = static_cast<std::byte>(dice());
     // Bytes between the elements must not change.
     Bytes fast(static_cast<std::size_t>(to.length), std::byte{0x5a}), slow = fast, lookup = fast;
-    each_canonical_pair(pair_of(sizes, from.strides, from.offset, to.strides, to.offset),
-                        [&](const LayoutPair& part) {
-                          copy_elements(source.data(), fast.data(), part, item);
-                          CHECK(elements(part.source) == elements(part.target));
-                          for (std::int64_t i = 0; i < elements(part.source); ++i)
-                            std::memcpy(lookup.data() + byte_of(part.target, i),
-                                        source.data() + byte_of(part.source, i), item);
-                        });
+    for_each_canonical_pair(pair_of(sizes, from.strides, from.offset, to.strides, to.offset),
+                            [&](const LayoutPair& part) {
+                              copy_elements(source.data(), fast.data(), part, item);
+                              CHECK(elements(part.source) == elements(part.target));
+                              for (std::int64_t i = 0; i < elements(part.source); ++i)
+                                std::memcpy(lookup.data() + byte_of(part.target, i),
+                                            source.data() + byte_of(part.source, i), item);
+                            });
     copy_slowly(source, from, slow, to, sizes, item);
     CHECK(fast == slow);
     CHECK(lookup == slow);

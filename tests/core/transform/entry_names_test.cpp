@@ -104,7 +104,7 @@ TEST_CASE("entries that change their names, go and are replaced are as in a list
     for (int i = 0; i < 40; ++i) {
       game.step();
       game.check_lookups();
-      CHECK(entry_names_of(game.all).all_differ());
+      CHECK(entry_names_of(game.all).has_unique_names());
       CHECK_FALSE(entry_names_of(game.all).has("nobody"));
     }
     sort_and_remove_dropped(game.all);
@@ -118,17 +118,17 @@ TEST_CASE("names that meet for a while, whatever has them, differ again once the
   names.add(NamedKind::kTensor, "a", 0);
   names.add(NamedKind::kTensor, "b", 1);
   names.add(NamedKind::kObject, "a", 0);
-  CHECK_FALSE(names.all_differ());
+  CHECK_FALSE(names.has_unique_names());
   CHECK(names.find(NamedKind::kTensor, "a") == 0);
   CHECK(names.find(NamedKind::kObject, "a") == 0);
   CHECK_FALSE(names.find(NamedKind::kObject, "b").has_value());
   names.forget(NamedKind::kObject, "a", 0);
-  CHECK(names.all_differ());
+  CHECK(names.has_unique_names());
   names.forget(NamedKind::kTensor, "a", 0);
   names.add(NamedKind::kTensor, "b", 0);
-  CHECK_FALSE(names.all_differ());
+  CHECK_FALSE(names.has_unique_names());
   names.forget(NamedKind::kTensor, "b", 1);
-  CHECK(names.all_differ());
+  CHECK(names.has_unique_names());
   CHECK(names.find(NamedKind::kTensor, "b") == 0);
   CHECK_FALSE(names.has("a"));
 }

@@ -63,7 +63,7 @@ const std::vector<Reader>& readers() {
        }},
       {"a certificate", kCertificateFile,
        [](const TemporaryFolder& folder, const std::string&) {
-         return verbs::certificate_of(folder.path()).has_value();
+         return verbs::read_certificate_list(folder.path()).has_value();
        }},
       {"a journal", kJournalFile,
        [](const TemporaryFolder& folder, const std::string&) {

@@ -32,7 +32,7 @@ MappedSteps many_left_out() {
           "optimizer.state.layers." + std::to_string(layer) + ".w1.weight." + kind;
       mapped.left_out.push_back(fqn);
       mapped.left_out_states.push_back(
-          {fqn, kind, kind[0] == 'p' ? WhyLeftOut::kNoPlace : WhyLeftOut::kNoWeight});
+          {fqn, kind, kind[0] == 'p' ? LeftOutReason::kNoPlace : LeftOutReason::kNoWeight});
     }
   }
   return mapped;
@@ -49,7 +49,7 @@ TEST_CASE("left out notes: one line per kind of state and reason, with count and
 
 TEST_CASE("left out notes: steps are named only where no state is converted") {
   MappedSteps mapped = many_left_out();
-  mapped.left_out_states = {{"optimizer.state.w.step", "step", WhyLeftOut::kNotElementwise}};
+  mapped.left_out_states = {{"optimizer.state.w.step", "step", LeftOutReason::kNotElementwise}};
   mapped.left_out = {"optimizer.state.w.step"};
   CHECK(has_line_with(notes_of(mapped), {"step of 1"}));
   mapped.states["exp_avg"] = 1;

@@ -40,9 +40,9 @@ struct AllCasts {
     for (Dtype to : kFloats) {
       if (to == from) continue;
       TileJob job{ElementOp::kCast, from, to, {}, {0, 0}, {}};
-      each_canonical_pair(pair_of(Extents{count}, Extents{size_of(from)}, 0, Extents{size_of(to)},
-                                  static_cast<std::int64_t>(out)),
-                          [&](const LayoutPair& pair) { job.layouts = pair; });
+      for_each_canonical_pair(pair_of(Extents{count}, Extents{size_of(from)}, 0,
+                                      Extents{size_of(to)}, static_cast<std::int64_t>(out)),
+                              [&](const LayoutPair& pair) { job.layouts = pair; });
       tiles.push_back(job);
       out += static_cast<std::size_t>(count) * size_of(to);
     }

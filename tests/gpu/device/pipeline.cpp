@@ -212,11 +212,11 @@ Work work_of(const char* name, ElementOp op, Dtype to, bool turned, const Amount
             static_cast<std::size_t>(side * side * after),
             amounts.pipeline_slabs};
   const Extents source = turned ? Extents{4, side * 4} : Extents{side * 4, 4};
-  each_canonical_pair(pair_of(sizes, source, 0, Extents{side * after, after}, 0),
-                      [&](const LayoutPair& pair) { job.layouts = pair; });
+  for_each_canonical_pair(pair_of(sizes, source, 0, Extents{side * after, after}, 0),
+                          [&](const LayoutPair& pair) { job.layouts = pair; });
   work.tiles.push_back(job);
-  each_canonical_pair(pair_of(sizes, source, 0, rows, 0),
-                      [&](const LayoutPair& pair) { job.layouts = pair; });
+  for_each_canonical_pair(pair_of(sizes, source, 0, rows, 0),
+                          [&](const LayoutPair& pair) { job.layouts = pair; });
   work.elements.push_back(job);
   return work;
 }

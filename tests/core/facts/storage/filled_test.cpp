@@ -35,11 +35,11 @@ TEST_CASE("what two checkpoints filled is said of neither") {
   a.fill_checkpoint = "/step_1";
   b.fill_checkpoint = "/step_2";
   FilledTensor into;
-  join_fill(into, a, true);
+  merge_fill_source(into, a, true);
   CHECK(into.fill_checkpoint == "/step_1");
-  join_fill(into, a, false);
+  merge_fill_source(into, a, false);
   CHECK(into.fill == "from");
-  join_fill(into, b, false);
+  merge_fill_source(into, b, false);
   CHECK(into.fill == "mixed");
   CHECK(into.fill_checkpoint == "");
 }

@@ -37,7 +37,7 @@ std::vector<Severity> noted(const std::optional<std::string>& marker,
   auto directory = memory_directory("ckpt", files);
   CheckpointBuilder builder;
   builder.set_format(kMegatronFormat);
-  note_megatron_files(*directory, has_object, builder);
+  report_megatron_files(*directory, has_object, builder);
   std::vector<Severity> out;
   for (const Finding& finding : builder.finish()->opening_findings()) {
     CHECK(finding.rule == "bad-record");
@@ -74,7 +74,7 @@ TEST_CASE("a folder of Megatron's without its marker is a warning, and nobody el
     if (common) files.emplace_back(kCommonState, *common);
     CheckpointBuilder builder;
     builder.set_format(kDcpFormat);
-    note_missing_marker(*memory_directory("ckpt", files), has_object, builder);
+    report_missing_marker(*memory_directory("ckpt", files), has_object, builder);
     Severities out;
     for (const Finding& finding : builder.finish()->opening_findings()) {
       CHECK(finding.subjects == std::vector<std::string>{kMegatronMarker});

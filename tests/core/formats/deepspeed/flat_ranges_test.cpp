@@ -17,7 +17,7 @@ TEST_CASE("flat ranges: boxes hold exactly the elements of every run, in their o
       for (std::int64_t last = first; last <= all; ++last) {
         std::int64_t next = first;
         std::size_t boxes = 0;
-        each_flat_box(shape, first, last, [&](const Box& box, std::int64_t begin) {
+        for_each_flat_box(shape, first, last, [&](const Box& box, std::int64_t begin) {
           ++boxes;
           CHECK(begin == next);
           CHECK(is_inside(box.offsets, box.sizes, shape));

@@ -256,11 +256,12 @@ TEST_CASE("rows are found where they are, along any axis, and nowhere where they
 TEST_CASE("rows that moved are named as runs") {
   Numbers all = distinct(8 * 4), moved(all);
   std::rotate(moved.begin(), moved.begin() + 8, moved.end());  // two rows
-  auto runs =
-      moved_rows(values(Dtype::kFloat32, {8, 4}, moved), values(Dtype::kBfloat16, {8, 4}, all));
+  auto runs = locate_moved_rows(values(Dtype::kFloat32, {8, 4}, moved),
+                                values(Dtype::kBfloat16, {8, 4}, all));
   CHECK(runs == std::vector<RowRun>{{0, 6, 2}, {6, 2, 0}});
-  CHECK(moved_rows(values(Dtype::kFloat32, {8, 4}, all), values(Dtype::kBfloat16, {8, 4}, all))
-            .empty());
+  CHECK(
+      locate_moved_rows(values(Dtype::kFloat32, {8, 4}, all), values(Dtype::kBfloat16, {8, 4}, all))
+          .empty());
 }
 
 TEST_CASE("masters that are the weights raise nothing, shifted ones are found at their place") {

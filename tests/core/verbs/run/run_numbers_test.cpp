@@ -18,7 +18,7 @@ constexpr float kRunNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kRunInfinity = std::numeric_limits<float>::infinity();
 
 verbs::RunNumbers count_all(const verbs::RunSteps& run, verbs::RunNumbers numbers = {}) {
-  while (verbs::steps_to_count(run, &numbers) != 0) {
+  while (verbs::count_uncounted_steps(run, &numbers) != 0) {
     auto counted = verbs::count_next_step(run, std::move(numbers), nullptr);
     REQUIRE(counted);
     numbers = std::move(*counted);
@@ -77,7 +77,7 @@ TEST_CASE("run numbers: a new step is counted alone, and a step that was written
   put_step_of_values(folder / "step_3", {{"layers.9.mlp.up.weight", {3, 3}}});
   put_step_of_values(folder / "step_2", {{"layers.0.mlp.up.weight", {20, 20}}});
   const auto run = verbs::list_run(folder.path());
-  CHECK(verbs::steps_to_count(run, &numbers) == 2);
+  CHECK(verbs::count_uncounted_steps(run, &numbers) == 2);
   numbers = count_all(run, std::move(numbers));
   CHECK(numbers.steps.at("step_1") == first);
   CHECK(module_at(numbers, "step_2", "layers.0.mlp").elements == 2);
