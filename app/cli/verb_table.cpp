@@ -21,8 +21,8 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright ls step_9000 '*.bias' --sort bytes --reverse --columns tensor,bytes",
      "Words must occur in the name; terms are finding:*, finding:RULE, dtype:bfloat16, rank:17, "
      "ndim:3, shape:[288,*,640]. Dtypes may be spelt bf16, fp32, float. A word with * or ? is a "
-     "shell pattern of the whole name. Column titles are printed on a terminal only. Exit code 1: "
-     "nothing fits."},
+     "shell pattern of the whole name. Entries that are not tensors are listed where words fit "
+     "them. Column titles are printed on a terminal only. Exit code 1: nothing fits."},
     {"show", "l", "One tensor: its tiles, their places, its values",
      "shardwright show step_9000 model.norm.weight\n"
      "  shardwright show step_9000 model.norm.weight --values --limit 8",
