@@ -360,7 +360,7 @@ OpenedCheckpoint with_part_note(const std::string& name, OpenedCheckpoint opened
   const std::size_t dot = name.rfind('.');
   if (!opened || dot == name.npos) return opened;
   const auto part = parse_part_name(name, std::string_view(name).substr(dot));
-  if (!part || part->count < 2) return opened;
+  if (!part || part->count < 2 || name.ends_with(".gguf")) return opened;  // it says so itself
   return CheckpointBuilder::with_finding(
       **opened,
       how_read_finding(name, fmt::format("This is part {} of {}, opened alone: nothing is known of "
