@@ -20,7 +20,7 @@ struct TextOptions {
   std::string mesh;         // as typed; may be empty
   std::string against;      // as typed; may be empty
   std::string then;         // last step of a repair in suggested commands; set by check_to_text()
-  std::optional<Depth> depth = {};   // as typed
+  std::optional<Depth> depth = {};  // as typed
   // False if tensors of missing files have unknown shapes, so that nothing can fill them; set by
   // check_to_text().
   bool can_fill = true;

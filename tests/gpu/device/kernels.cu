@@ -31,7 +31,7 @@ TileJob job_of(ElementOp op, Dtype from, Dtype to, const Sizes& sizes, const Siz
                const Sizes& target, std::int64_t first = 0) {
   TileJob job{op, from, to, {}, {0, 0}, {}};
   for_each_canonical_pair(pair_of(sizes, source, first, target, 0),
-                      [&](const LayoutPair& pair) { job.layouts = pair; });
+                          [&](const LayoutPair& pair) { job.layouts = pair; });
   return job;
 }
 
