@@ -10,6 +10,7 @@
 
 #include "core/base/checked.h"
 #include "core/explain/hypotheses.h"
+#include "core/explain/message_kinds.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/rules.h"
 
