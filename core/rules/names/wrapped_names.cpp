@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "core/base/parse_text.h"
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
