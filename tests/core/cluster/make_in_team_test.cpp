@@ -172,7 +172,9 @@ void check_half_made(const Store& store, const Error& first) {
 TEST_CASE(
     "a worker whose disk is full ends all, and what is durable is gone on with by any number") {
   int failed = 0, kept = 0, gone = 0;
-  for (int i = 0; i < 24; ++i) {
+  // Which worker is full first depends on the machine's load: a few more runs are made if it has
+  // to.
+  for (int i = 0; i < 24 || (i < 96 && (kept <= 3 || gone <= 3)); ++i) {
     Dice dice(static_cast<unsigned>(520'000 + i));
     DrawnPlan plan;
     draw_plan(dice, false, plan);
