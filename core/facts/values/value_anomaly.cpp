@@ -11,13 +11,22 @@ bool is_in_flat_bucket(std::string_view fqn) {
   return fqn.find(".bucket_idx_") != std::string_view::npos;
 }
 
-// Masks and what observers keep may hold NaN.
-bool may_hold_nan(std::string_view fqn) {
-  constexpr auto kWords = std::to_array<std::string_view>(
-      {"mask", "causal", "amax", "scale", "observer", "min_val", "max_val", "zero_point"});
-  return is_in_flat_bucket(fqn) ||
-         std::any_of(kWords.begin(), kWords.end(),
-                     [&](std::string_view word) { return fqn.find(word) != fqn.npos; });
+// Parameters and statistics whose names do not end in "weight": experts in one tensor, Mamba,
+// attention sinks, tokens and positions, DeepSpeed's flat groups.
+bool is_named_as_parameter(std::string_view fqn) {
+  constexpr auto kEndings = std::to_array<std::string_view>(
+      {".w1", ".w2", ".w3", ".A_log", ".D", ".sinks", "running_mean", "running_var", "cls_token",
+       "class_embedding", "pos_embed", "position_embedding", "codebook", ".gamma", ".beta"});
+  constexpr auto kParts =
+      std::to_array<std::string_view>({".experts.", "fp32_from_fp16_params", ".lora_"});
+  if (is_in_flat_bucket(fqn) || fqn.find("scale") != fqn.npos) return false;
+  // Transformer Engine numbers the weights of grouped layers: "linear_fc1.weight0".
+  const std::string_view unnumbered = fqn.substr(0, fqn.find_last_not_of("0123456789") + 1);
+  return unnumbered.ends_with(".weight") ||
+         std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](std::string_view ending) { return fqn.ends_with(ending); }) ||
+         std::any_of(kParts.begin(), kParts.end(),
+                     [&](std::string_view part) { return fqn.find(part) != fqn.npos; });
 }
 
 }  // namespace
@@ -38,8 +47,8 @@ ValueAnomaly value_anomaly(std::string_view fqn, std::uint64_t elements, std::ui
   constexpr std::uint64_t kEnough = 64;
   if (nan == 0 && infinite == 0) return ValueAnomaly::kNone;
   if (nan == elements && elements >= kEnough) return ValueAnomaly::kAllNan;
-  const bool is_unknown_weight = elements >= kEnough && !may_hold_nan(fqn);
-  if (nan != 0 && (is_weight_or_moment(fqn) || is_unknown_weight)) return ValueAnomaly::kNan;
+  if (nan != 0 && (is_weight_or_moment(fqn) || is_named_as_parameter(fqn)))
+    return ValueAnomaly::kNan;
   // The causal mask of GPT-2 in transformers is a buffer named "attn.bias".
   if (infinite != 0 && is_weight_or_moment(fqn) && !fqn.ends_with("bias"))
     return ValueAnomaly::kInfinite;

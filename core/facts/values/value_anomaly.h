@@ -14,7 +14,7 @@ bool is_weight_or_moment(std::string_view fqn);
 enum class ValueAnomaly : std::uint8_t {
   kNone,
   kAllNan,         // nothing but NaN
-  kNan,            // NaN in a weight, or in a larger tensor that is not named as a mask
+  kNan,            // NaN in a weight or in a statistic that a model computes with
   kInfinite,       // infinity in a weight that is not a bias
   kPossiblyMeant,  // a mask may be saved as NaN or infinity
 };
