@@ -66,7 +66,8 @@ bool begins_as_pickle(char first, char second) {
   return kOldOpcodes.find(first) != kOldOpcodes.npos;
 }
 
-// Classifies the first bytes. A pickle without an archive has no end that could be missing.
+// Classifies the first bytes. A pickle without an archive has no end that could be missing. No
+// pickle begins with zeros, like a page, or like a pointer of git-lfs.
 FirstBytesKind first_bytes_kind_of(const Directory& directory, const std::string& path) {
   auto source = directory.open(path);
   if (!source || (*source)->size() < 2) return FirstBytesKind::kOtherwise;
@@ -74,9 +75,13 @@ FirstBytesKind first_bytes_kind_of(const Directory& directory, const std::string
   if (!bytes) return FirstBytesKind::kOtherwise;
   const std::pair<char, char> begin(static_cast<char>((*bytes)[0]), static_cast<char>((*bytes)[1]));
   if (begin == std::pair('P', 'K')) return FirstBytesKind::kZipArchive;
-  return path.ends_with(".safetensors") || begins_as_pickle(begin.first, begin.second)
-             ? FirstBytesKind::kOtherwise
-             : FirstBytesKind::kNotPickle;
+  const bool is_none = begin == std::pair('\0', '\0') || begin == std::pair('<', '!') ||
+                       begin == std::pair('v', 'e');
+  // Under other names joblib and others write pickles that are compressed.
+  const bool is_of_torch =
+      path.ends_with(".pt") || path.ends_with(".pth") || path.ends_with(".bin");
+  const bool is_other = is_of_torch && !begins_as_pickle(begin.first, begin.second);
+  return is_none || is_other ? FirstBytesKind::kNotPickle : FirstBytesKind::kOtherwise;
 }
 
 // True if an item ends beyond the end of its file: the file was cut off.

@@ -241,6 +241,14 @@ TEST_CASE("optimizer next to weights: what is no pickle in its place is reported
   }
 }
 
+TEST_CASE("files next to weights: a compressed pickle of another library raises nothing") {
+  auto opened = open_checkpoint(
+      memory_directory("ckpt", Files{{"pytorch_model.bin", weights_of({{16, 8}, {8, 8}})},
+                                     {"scaler.pkl", to_bytes("\x78\x9c" + std::string(40, 'a'))}}));
+  REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+  CHECK(named(checked(**opened), "side-file") == nullptr);
+}
+
 TEST_CASE("optimizer next to weights: Adam's parameters without a state are reported") {
   // Two parameters in the group, but only one has a state.
   const std::string group =
