@@ -130,6 +130,7 @@ Status add_findings(Context& context, const std::shared_ptr<const Checkpoint>& c
   const Depth depth = is_remote(context.options.checkpoint) ? Depth::kMetadata : Depth::kHeaders;
   SHW_TRY(CheckReport report, verbs::check(opened, depth, &context.progress));
   lookup.checked = depth;
+  lookup.is_undecided = report.verdict == Verdict::kUndecided;
   for (Finding& finding : report.findings) {
     if (finding.severity != Severity::kInfo) lookup.findings.push_back(std::move(finding));
   }

@@ -109,7 +109,11 @@ std::string check_result_text(const CheckpointLookup& lookup) {
   if (!lookup.checked)
     return "It was not checked, because it has many chunks: `shardwright check` does it.";
   if (!lookup.findings.empty()) return "";
-  return fmt::format("A check ({}) finds nothing wrong in it.", name(*lookup.checked));
+  if (lookup.is_undecided)
+    return fmt::format(
+        "A check ({}) could not look at everything; `shardwright check` says at what.",
+        name(*lookup.checked));
+  return fmt::format("A check has no finding (depth {}).", name(*lookup.checked));
 }
 
 // What the checkpoint has of the message's names: counts, and the first of each kind.
@@ -156,6 +160,7 @@ Json json_of_lookup(const CheckpointLookup& lookup) {
           {"nowhere", lookup.nowhere},
           {"names", std::move(names)},
           {"checked", lookup.checked ? Json(name(*lookup.checked)) : Json()},
+          {"undecided", lookup.is_undecided},
           {"findings", std::move(findings)},
           {"unopened", lookup.unopened ? Json(lookup.unopened->message) : Json()}};
 }

@@ -381,7 +381,8 @@ class SideFileChecks {
       return {};
     }
     if (!opened && is_no_pickle && opened.error().kind == ErrorKind::kUnsupported)
-      opened.error() = {ErrorKind::kDamaged, "it begins as no file of torch.save or pickle does"};
+      opened.error() = {ErrorKind::kDamaged,
+                        "its first bytes are not those of a file of torch.save or pickle"};
     if (!opened && (is_no_pickle || (opened.error().kind == ErrorKind::kDamaged && has_an_end)))
       out_.findings.push_back(damaged_side_file(file, opened.error()));
     else if (file.is_optimizer && (!opened || depth_ != Depth::kData))

@@ -156,4 +156,6 @@ TEST_CASE("explain: what a check of the checkpoint finds comes before what the m
   CHECK(told.out.find("unowned-bytes") < told.out.find("The message alone says"));
   const Json json = parsed(shardwright({"explain", text, path, "--json"}).out);
   CHECK(json["lookup"]["findings"][0]["rule"] == "unowned-bytes");
+  CHECK(json["lookup"]["checked"] == "headers");
+  CHECK(json["lookup"]["undecided"] == false);
 }

@@ -125,14 +125,6 @@ TEST_CASE("ls refuses terms that are none and says so where nothing fits") {
           .size() == 1);
 }
 
-TEST_CASE("ls lists entries that are not tensors where words fit them") {
-  const std::string path = SHW_TEST_DATA "/torch-2.14/healthy_fsdp/ckpt";
-  const Run run = shardwright({"ls", path, "weight_decay"});
-  CHECK(run.code == 0);
-  CHECK(contains(run.out, "optimizer.param_groups.0.weight_decay   0.01"));
-  CHECK(contains(shardwright({"ls", path}).err, "Not tensors: 14 entries"));
-}
-
 TEST_CASE("an answer is the same on any number of threads") {
   Run one = shardwright({"check", step(), "--spec", spec(), "--data", "--threads", "1"});
   Run many = shardwright({"check", step(), "--spec", spec(), "--data", "--threads", "9"});

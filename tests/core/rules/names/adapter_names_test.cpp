@@ -1,4 +1,5 @@
-// Names in adapters that PEFT, vLLM and diffusers do not read.
+// Names in adapters: those that PEFT, vLLM and diffusers do not read, and what a name says.
+#include "core/facts/names/adapter_config.h"
 #include "core/rules/names/named_tensors.h"
 
 using namespace shw;
@@ -48,4 +49,29 @@ TEST_CASE("adapter: its own name in a file without a config is taken out") {
   // The state dict of a running PEFT model, saved by a trainer for itself.
   const NamedTensors running = lora_under("base_model.model.model.", ".default.weight");
   CHECK(rules_above_info(checked_tensors(running, {}, Depth::kHeaders, file)).empty());
+}
+
+TEST_CASE("adapter: the layer of a module is the number that PEFT takes") {
+  AdapterConfig config;
+  CHECK(layer_of_module(config, "model.layers.3.self_attn.q_proj") == 3);
+  CHECK(layer_of_module(config, "model.layers.3.mlp.experts.5.up_proj") == 3);
+  CHECK(layer_of_module(config, "layers.3.up_proj") == std::nullopt);
+  CHECK(layer_of_module(config, "model.head.0") == std::nullopt);
+  config.layer_patterns = {"layers"};
+  CHECK(layer_of_module(config, "model.layers.3.mlp.experts.5.up_proj") == 3);
+  CHECK(layer_of_module(config, "layers.4.mlp.up_proj") == 4);
+  CHECK(layer_of_module(config, "model.h.3.attn.c_attn") == std::nullopt);
+}
+
+TEST_CASE("adapter: second matrices of zeros are reported in kohya's names too") {
+  NamedTensors tensors;
+  for (int i = 0; i < 3; ++i) {
+    const std::string name = fmt::format("lora_unet_down_blocks_{}_attn_to_q.lora_", i);
+    tensors[name + "down.weight"] = {"F32", {4, 8}};
+    tensors[name + "up.weight"] = {"F32", {8, 4}};
+    tensors[name + "up.weight"].value = 0;
+  }
+  const CheckReport report = checked_tensors(tensors, {}, Depth::kData);
+  REQUIRE(find(report, "zero-weights") != nullptr);
+  CHECK(find(report, "zero-weights")->severity == Severity::kInfo);
 }

@@ -459,37 +459,12 @@ TEST_CASE("adapter: layers that layers_to_transform does not list, or lists for 
   CHECK(all_causes(report, "adapter-contradicts").find("layers 7 and 9") != std::string::npos);
 }
 
-TEST_CASE("adapter: the layer of a module is the number that PEFT takes") {
-  AdapterConfig config;
-  CHECK(layer_of_module(config, "model.layers.3.self_attn.q_proj") == 3);
-  CHECK(layer_of_module(config, "model.layers.3.mlp.experts.5.up_proj") == 3);
-  CHECK(layer_of_module(config, "layers.3.up_proj") == std::nullopt);
-  CHECK(layer_of_module(config, "model.head.0") == std::nullopt);
-  config.layer_patterns = {"layers"};
-  CHECK(layer_of_module(config, "model.layers.3.mlp.experts.5.up_proj") == 3);
-  CHECK(layer_of_module(config, "layers.4.mlp.up_proj") == 4);
-  CHECK(layer_of_module(config, "model.h.3.attn.c_attn") == std::nullopt);
-}
-
 TEST_CASE("adapter: one without its config is reported") {
   const CheckReport report = checked_tensors(adapter_tensors(), {}, Depth::kHeaders, kFile);
   CHECK(find(report, "adapter-contradicts") != nullptr);
   const CheckReport other =
       checked_tensors(adapter_tensors(), {}, Depth::kHeaders, "model.safetensors");
   CHECK(find(other, "adapter-contradicts") == nullptr);
-}
-
-TEST_CASE("adapter: second matrices of zeros are reported in kohya's names too") {
-  NamedTensors tensors;
-  for (int i = 0; i < 3; ++i) {
-    const std::string name = fmt::format("lora_unet_down_blocks_{}_attn_to_q.lora_", i);
-    tensors[name + "down.weight"] = {"F32", {4, 8}};
-    tensors[name + "up.weight"] = {"F32", {8, 4}};
-    tensors[name + "up.weight"].value = 0;
-  }
-  const CheckReport report = checked_tensors(tensors, {}, Depth::kData);
-  REQUIRE(find(report, "zero-weights") != nullptr);
-  CHECK(find(report, "zero-weights")->severity == Severity::kInfo);
 }
 
 TEST_CASE("adapter: modules that exclude_modules leaves out are not expected") {
