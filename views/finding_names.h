@@ -19,7 +19,7 @@ class FindingNames {
   std::span<const std::uint32_t> of(TensorId tensor) const { return tensors_.of(index_of(tensor)); }
   std::span<const std::uint32_t> of(FileId file) const { return files_.of(index_of(file)); }
   bool names(TensorId tensor, std::size_t finding) const;
-  // Those that name the tensor or a file with a chunk of it, ascending.
+  // Indices of the findings that name the tensor or a file with one of its chunks, ascending.
   std::vector<std::uint32_t> about(const Checkpoint& checkpoint, TensorId tensor) const;
 
  private:

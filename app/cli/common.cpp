@@ -135,7 +135,7 @@ int exit_code_of_result(Context& context, const Checkpoint& source,
     all += static_cast<double>(volume(source.shape(tensor)).value_or(0));
   const double percent = all > 0 ? 100 * static_cast<double>(zeros) / all : 0;
   context.terminal.say(fmt::format(
-      "{} of the checkpoint, {} %, {} zero now: no trained value is there. {}",
+      "{} of the checkpoint, {} %, {} zero now: the trained values are lost. {}",
       plural(static_cast<std::uint64_t>(zeros), "element"),
       percent >= 0.01 ? fmt::format("{:.2f}", percent) : fmt::format("{:.1g}", percent),
       zeros == 1 ? "is" : "are",
@@ -225,8 +225,9 @@ std::string error_with_local_paths(const Context& context, const Error& error) {
 }
 
 Status confirmation_required_error() {
-  return fail(ErrorKind::kUsage, "nothing was written: several processes ask nobody, and no --yes",
-              {}, "Look at the plan with `shardwright plan`, then repeat this with --yes.");
+  return fail(ErrorKind::kUsage,
+              "nothing was written: with several processes there is no prompt, so --yes is needed",
+              {}, "Review the plan with `shardwright plan`, then run this again with --yes.");
 }
 
 TextStyle style_of(const Context& context) {
@@ -299,7 +300,7 @@ DeviceOptions device_options(const Context& context) {
 
 void print_device_use(Context& context, const DeviceUse& use, const char* done) {
   if (!use.failed.empty()) {
-    context.terminal.say("The GPU failed, and the CPU went on: " + printable(use.failed));
+    context.terminal.say("The GPU failed, and the CPU continued: " + printable(use.failed));
   } else if (use.device != "cpu" || context.options.device.kind != DeviceKind::kAuto) {
     context.terminal.say(
         fmt::format("Elements were {} on {}: {}.", done, use.device, printable(use.why)));
@@ -325,16 +326,16 @@ void print_traffic(Context& context, const TeamTraffic& traffic) {
 
 void print_reused_work(Context& context, const RepairResult& result) {
   if (result.files_kept == 0) return;
-  context.terminal.say("Went on with what a killed run had left: " +
-                       plural(result.files_kept, "file") + " had been finished.");
+  context.terminal.say("Resumed an interrupted run: " + plural(result.files_kept, "file") +
+                       " had already been finished.");
 }
 
 Status check_upload(const Context& context) {
   const Options& options = context.options;
   if (options.upload.empty()) return {};
   if (options.in_place)
-    return fail(ErrorKind::kUsage, "--upload and --in-place exclude each other", {},
-                "A result in a folder of its own can be sent.");
+    return fail(ErrorKind::kUsage, "--upload and --in-place cannot be combined", {},
+                "Only a result in a new folder can be uploaded.");
   return check_upload_target(options.upload);
 }
 
@@ -346,7 +347,7 @@ Result<UploadResult> upload_or_resume_folder(Context& context, const std::string
   if (!sent && (sent.error().kind == ErrorKind::kIo || sent.error().kind == ErrorKind::kCancelled))
     sent.error().advice += (sent.error().advice.empty() ? "" : " ") +
                            ("`shardwright upload " + printable(folder) + " " +
-                            printable(without_secrets(target)) + "` sends what is missing.");
+                            printable(without_secrets(target)) + "` uploads the missing files.");
   if (!sent) return tl::unexpected<Error>(sent.error());
   return UploadResult{without_secrets(target), sent->files, sent->bytes, sent->kept};
 }
@@ -356,7 +357,7 @@ Status upload_result(Context& context, RepairResult& result) {
   if (target.empty() || (context.team != nullptr && context.team->rank() != 0)) return {};
   auto sent = upload_or_resume_folder(context, result.output, target);
   if (!sent) {
-    sent.error().message += " (the result is whole in " + result.output + ")";
+    sent.error().message += " (the result is complete in " + result.output + ")";
     return tl::unexpected<Error>(std::move(sent.error()));
   }
   result.sent = std::move(*sent);

@@ -39,8 +39,8 @@ constexpr OptionNote kNotes[] = {
      "--verify-integrity."},
     {"--fill",
      "Zeros; masters cast from the model's weights and zeros elsewhere (the default); or the same "
-     "elements of another checkpoint. Lost they stay: lost.json next to the certificate lists "
-     "every box."},
+     "elements of another checkpoint. They stay marked as lost: lost.json next to the certificate "
+     "lists every box."},
     {"--color", "NO_COLOR and CLICOLOR_FORCE are obeyed."},
 };
 
@@ -58,17 +58,17 @@ constexpr const char* kAbout =
 
 constexpr OptionNote kCodes[] = {
     {"0", "Clean, or done."},
-    {"1", "Findings at or above --fail-on, a difference, or no tensor that fits the words."},
-    {"2", "Could not decide: damaged, incomplete, beyond what is read, or stopped."},
+    {"1", "Findings at or above --fail-on, a difference, or no matching tensor."},
+    {"2", "Undecided: damaged, incomplete, unsupported, or interrupted."},
     {"3", "Wrong use."},
     {"4", "The system refused to read or write."},
     {"130", "Stopped by Ctrl-C."},
 };
 
 constexpr const char* kSignals =
-    "SIGINT (Ctrl-C), SIGTERM and SIGHUP stop cleanly and keep the files that are finished; the "
-    "error names the command that goes on with them. A second one stops at once. So it is where a "
-    "disk is full or lost.";
+    "SIGINT (Ctrl-C), SIGTERM and SIGHUP stop cleanly and keep finished files; the error names the "
+    "command to continue. A second signal stops immediately. The same happens if a disk is full or "
+    "lost.";
 
 // Escapes text for roff: backslashes, dashes, and lines that begin like a request.
 std::string escape_for_roff(std::string_view text) {

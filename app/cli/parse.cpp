@@ -92,7 +92,7 @@ EarlyExit usage_exit(bool json, const CLI::ParseError& problem, const CLI::App& 
   if (problem.get_name() == "ExtrasError") {
     std::size_t colon = message.find(": ");
     std::string extra = colon == std::string::npos ? message : message.substr(colon + 2);
-    return usage_error(json, verb + " does not know what to do with: " + extra, help);
+    return usage_error(json, verb + " has an unexpected argument: " + extra, help);
   }
   return usage_error(json, verb + ": " + message, help);
 }
@@ -130,7 +130,7 @@ class HelpFormatter : public CLI::Formatter {
 
 void build(CLI::App& app, Options& options, std::vector<std::string>& words) {
   app.formatter(std::make_shared<HelpFormatter>());
-  app.set_help_flag("-h,--help", "say this");
+  app.set_help_flag("-h,--help", "print this help");
   app.require_subcommand(0, 1);
   for (const VerbRow& help : verb_table()) {
     CLI::App* verb =

@@ -65,16 +65,16 @@ std::optional<Error> check_process_options(const Options& options, const Launch&
     return Error{ErrorKind::kUsage,
                  std::string(kProcessesVariable) + " is \"" + printable(asked) + "\"",
                  {},
-                 "It is mpi or alone."};
+                 "Use mpi or alone."};
   if (joined.size > 1 || !asked.empty() || !writes_a_folder(options.verb)) return std::nullopt;
   const Launch launched = detect_own_launch();
   if (launched.size == 1 || !is_started_by_launcher()) return std::nullopt;
   return Error{ErrorKind::kUsage,
-               fmt::format("{} has begun {} processes, and each would write the same folder",
+               fmt::format("{} started {} processes, and each would write the same folder",
                            launched.by, launched.size),
                {},
-               "Add `--processes mpi`: they share the work. Where one of them alone runs "
-               "shardwright: `--processes alone`."};
+               "Add `--processes mpi` to share the work, or `--processes alone` if only one of "
+               "them runs shardwright."};
 }
 
 }  // namespace shw::cli

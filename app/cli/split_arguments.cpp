@@ -42,7 +42,7 @@ EarlyExit refuse_verb(bool json, const std::string& word) {
   for (const VerbRow& verb : verb_table()) names.push_back(verb.name);
   std::string advice = did_you_mean_text(did_you_mean(word, names, 2));
   if (advice.empty()) advice = "`shardwright --help` lists the verbs.";
-  return usage_error(json, "there is no verb \"" + word + "\"", advice);
+  return usage_error(json, "unknown command \"" + word + "\"", advice);
 }
 
 Typed split_arguments(int argc, char** argv) {

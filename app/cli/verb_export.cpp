@@ -22,8 +22,8 @@ int run_export_hdf5(Context& context) {
   } else {
     context.terminal.out(exported_to_text(*exported, wanted.paths, style_of(context)));
     context.terminal.say(
-        "Open it to read only: h5py.File(..., \"r\"). In mode r+ it would change "
-        "the checkpoint.");
+        "Open it read-only: h5py.File(..., \"r\"). Writing in mode r+ would change the "
+        "checkpoint.");
   }
   return exported->is_whole() ? kClean : kUndecided;
 }

@@ -19,7 +19,7 @@ int run_gui(Context& context) {
                                "the desktop program is not installed next to this one",
                                {program, {}, {}},
                                "Build it with libimgui-dev, libglfw3-dev, libegl-dev and libgl-dev "
-                               "installed; `bash app/run.sh` does all of it."});
+                               "installed; `bash app/run.sh` does all this."});
   }
   std::vector<std::string> words{program};
   auto add = [&](const char* option, const std::string& value) {

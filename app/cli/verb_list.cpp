@@ -60,8 +60,8 @@ Result<std::vector<std::size_t>> columns_of(const std::string& text) {
 
 std::string no_match_text(const Checkpoint& checkpoint, const std::string& words) {
   if (checkpoint.tensor_count() == 0) return "There is no tensor in this checkpoint.";
-  return "No tensor fits \"" + printable(words) + "\": of " +
-         plural(checkpoint.tensor_count(), "tensor") + ", none has all of it.";
+  return "No tensor matches \"" + printable(words) + "\": of " +
+         plural(checkpoint.tensor_count(), "tensor") + ", none contains all of it.";
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
     if (name == "stats" || name == "hash") {
       verb.add_option(
           "FQN", options.names,
-          "tensors: a name, a shell pattern in quotes, or words and terms as of ls; without: all");
+          "tensors: a name, a shell pattern in quotes, or words and terms as of ls; default: all");
     }
     if (name == "ls" || name == "convert") {
       verb.add_option(

@@ -65,7 +65,7 @@ int run_show(Context& context) {
   context.terminal.out(quantised_text(**checkpoint, *tensor));
   if (shown != nullptr && shown->uncovered > 0) {
     context.terminal.say(plural(static_cast<std::uint64_t>(shown->uncovered), "element") +
-                         " of this tensor are in no tile; they are shown as 0");
+                         " of this tensor are in no chunk; they are shown as 0");
   }
   return kClean;
 }

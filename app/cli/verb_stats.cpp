@@ -13,9 +13,9 @@ namespace {
 Status check_by_step_options(const Context& context) {
   if (!context.options.names.empty())
     return fail(ErrorKind::kUsage, "--by-step counts all tensors by module", {},
-                "Leave the names away, or name one step: its tensors can be chosen.");
+                "Remove the names, or give one step: its tensors can be selected.");
   if (context.team != nullptr)
-    return fail(ErrorKind::kUsage, "--by-step does not run in several processes", {},
+    return fail(ErrorKind::kUsage, "--by-step cannot run in several processes", {},
                 "Start it once, without --processes mpi.");
   return {};
 }

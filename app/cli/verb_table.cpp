@@ -23,12 +23,12 @@ constexpr VerbRow kVerbs[] = {
      "ndim:3, shape:[288,*,640]. Dtypes may be spelt bf16, fp32, float. A word with * or ? is a "
      "shell pattern of the whole name. Entries that are not tensors are listed where words fit "
      "them. Column titles are printed on a terminal only. Exit code 1: nothing fits."},
-    {"show", "l", "One tensor: its tiles, their places, its values",
+    {"show", "l", "One tensor: its chunks, their files, its values",
      "shardwright show step_9000 model.norm.weight\n"
      "  shardwright show step_9000 model.norm.weight --values --limit 8",
      "The two arguments may change places. FQN may be words that fit one tensor only. Of an entry "
      "that is not a tensor its value is printed."},
-    {"stats", "UyMZ", "What its numbers are like: NaN, least, greatest, mean, histogram",
+    {"stats", "UyMZ", "Statistics of its values: NaN, minimum, maximum, mean, histogram",
      "shardwright stats step_9000\n"
      "  shardwright stats step_9000 'model.layers.3.*' model.norm.weight --json\n"
      "  shardwright stats runs/7 --by-step            where NaN begin, and what changes",
@@ -37,8 +37,7 @@ constexpr VerbRow kVerbs[] = {
      "depends neither on threads nor on tiles. Names may be shell patterns in quotes; without any, "
      "all tensors. Tensors that are not whole or hold NaN come first. Exit code 2: of some tensor "
      "elements are missing, cannot be read, or are in several tiles."},
-    {"hash", "byMVB",
-     "One number per tensor, the same for the same elements in any tiles and format",
+    {"hash", "byMVB", "One hash per tensor, equal for equal elements in any sharding and format",
      "shardwright hash step_9000 > here.txt         and there, then: diff here.txt there.txt\n"
      "  shardwright hash step_9000 'model.*' --json\n"
      "  shardwright hash run/iter_0000100 --as hf     as the Hugging Face model has them",
@@ -57,12 +56,12 @@ constexpr VerbRow kVerbs[] = {
      "expected\n"
      "  shardwright check step_9000 --data        every byte, CRCs included\n"
      "  shardwright check step_* --ignore portability",
-     "Several checkpoints are checked one after the other. The exit code is 1 where one of them "
-     "has findings, else the largest of theirs. With --json they are one list.\n\nWhat --ignore "
-     "removes is listed under what was not checked. `ignore = [\"RULE\"]` in shardwright.toml, or "
-     "under [tool.shardwright] of pyproject.toml, says it for the folder that you are in, unless "
-     "that is the checkpoint's own."},
-    {"diff", "vbTBy", "Say how two checkpoints differ, in any formats and tiles",
+     "Several checkpoints are checked in turn. The exit code is 1 if one of them has findings, "
+     "otherwise the largest exit code. With --json the output is one list.\n\nIgnored rules are "
+     "listed under \"not checked\". `ignore = [\"RULE\"]` in shardwright.toml, or under "
+     "[tool.shardwright] of pyproject.toml, does the same for the current folder, unless that is "
+     "the checkpoint."},
+    {"diff", "vbTBy", "Show how two checkpoints differ, in any format and sharding",
      "shardwright diff step_8000 step_9000          names, shapes, dtypes, tiles\n"
      "  shardwright diff step_9000 hf --data          every value as well\n"
      "  shardwright diff step_9000 hf --atol 1e-5 mlp '*.weight'     what fits, nearly the same",
@@ -74,34 +73,34 @@ constexpr VerbRow kVerbs[] = {
      "nothing; 2: undecided. Without --data it is "
      "undecided wherever metadata agree. It is also undecided where bytes are damaged, missing, "
      "filled by a repair, or differ between copies inside one checkpoint."},
-    {"plan", "sadmgpXbBy", "Say what a repair would do, and what it would lose",
+    {"plan", "sadmgpXbBy", "Show what a repair would do, and what it would lose",
      "shardwright plan step_9000 --spec spec.json\n"
      "  shardwright plan step_9000 --spec spec.json --json > plan.json\n"
      "  shardwright plan step_9000 --plan steps.json        what a plan of steps comes to",
-     "Exits 1 where something is not mended by it."},
-    {"repair", "sadmoipgbhuMB", "Carry the repair out, into a new folder, with a certificate",
+     "Exits 1 if a finding is not repaired by the plan."},
+    {"repair", "sadmoipgbhuMB", "Repair into a new folder, with a certificate",
      "shardwright repair step_9000 --spec spec.json\n"
      "  shardwright repair step_9000 --plan plan.json --out step_9000-mended --yes\n"
      "  shardwright repair step_9000 --spec spec.json --in-place --yes\n"
      "  shardwright repair step_9000 --spec spec.json --then reshard:dp=8 --then cast:bfloat16",
      "Into a new folder next to the checkpoint. It asks first; without a terminal and without "
-     "--yes it writes nothing and exits 3. What the same repair left next to it when it was killed "
-     "on this machine is gone on with. What another one left for the same output is "
-     "removed.\n\nThe result is checked as the checkpoint was. What is still wrong in it is said "
-     "first, and the exit code is 1. What was filled stays a finding (filled-elements) and alone "
-     "leaves the exit code 0, but for zeros that --fill puts where elements are lost: then it is 1 "
-     "unless --accept-loss is given.\n\nWhere nothing was found nothing is written and the exit "
-     "code is 0; --json then names the checkpoint itself as output, with \"repaired\": false. "
-     "Where nothing that was found can be mended it is an error with exit code 2."},
-    {"reshard", "sadmoycbhuM", "Cut every tensor again, for another mesh",
+     "--yes it writes nothing and exits 3. If the same repair was killed on this machine, it is "
+     "resumed. Leftovers of a different repair for the same output are removed.\n\nThe result is "
+     "checked like the checkpoint. Remaining findings are printed first, and the exit code is 1. "
+     "Filled elements stay a finding (filled-elements), which alone leaves the exit code 0, except "
+     "for zeros that --fill puts where elements are lost: then it is 1 unless --accept-loss is "
+     "given.\n\nWithout findings nothing is written and the exit code is 0; --json then names the "
+     "checkpoint as output, with \"repaired\": false. If no finding can be repaired, it is an "
+     "error with exit code 2."},
+    {"reshard", "sadmoycbhuM", "Reshard every tensor for a different mesh",
      "shardwright reshard step_9000 --mesh dp=8,tp=2 --out step_9000-dp8-tp2\n"
      "  shardwright reshard step_9000 --mesh dp=8,tp=2 --placements placements.json\n"
      "      placements.json: {\"*.weight\": [\"Shard(0)\", \"Shard(1)\"], \"*\": [\"Shard(0)\", "
      "\"Replicate\"]}",
-     "Into a new folder, with proof. The file of --placements is JSON: shell patterns of "
-     "names, each with a placement for every axis; the first that matches counts. Without "
-     "it: Shard(0) on the first axis, Replicate on the others. What holds "
-     "whole tensors (safetensors, torch.save) is written as DCP. What is broken is refused."},
+     "Into a new folder, with proof. The file of --placements is JSON: shell patterns of names, "
+     "each with a placement for every axis; the first that matches counts. Without it: Shard(0) on "
+     "the first axis, Replicate on the others. What holds whole tensors (safetensors, torch.save) "
+     "is written as DCP. A broken checkpoint is refused."},
     {"convert", "sadoytbhuM", "Write the same tensors in another format",
      "shardwright convert step_9000 --to safetensors --out hf\n"
      "  shardwright convert step_9000 --to torch --out whole          one file, model.pt\n"
@@ -118,7 +117,9 @@ constexpr VerbRow kVerbs[] = {
      "float32 as they are, and config.json says the new dtype.\n\nWith --to hf, torch_dist, titan "
      "or fsdp_dtensor names and layouts become those of Hugging Face, Megatron-core, torchtitan or "
      "Megatron-FSDP, by a map (docs/maps.md). Optimizer states go the same way where that program "
-     "keeps them; hf has none. What no file says is asked for with --set."},
+     "keeps them; hf has none. What no file says is asked for with --set.\n\nWith --to optimizer "
+     "the states become the optimizer.pt from which transformers' Trainer resumes. It numbers "
+     "parameters: --order gives their order where the checkpoint does not."},
     {"learn", "oy", "Find the map between two checkpoints of the same weights",
      "shardwright learn hf run/iter_0000100 --out mine.json\n"
      "  shardwright convert hf2 --map mine.json --out run2/release      other weights, by that map",
@@ -149,10 +150,10 @@ constexpr VerbRow kVerbs[] = {
      "shardwright average step_8000 step_9000 step_10000 --out averaged\n"
      "  shardwright average a b --weights 0.7,0.3 --out mixed\n"
      "  shardwright average a b c --weights 1,1,-1 --out task     a + (b - c)",
-     "Every floating weight becomes the weighted sum, in float64 and rounded once to A's dtype. "
-     "Formats and tiles may differ. Integers are A's own; optimizer states and other entries that "
-     "are not weights are left out. Weights have to come to 1."},
-    {"delta", "doytbhuM", "Write what makes one checkpoint of another",
+     "Every floating-point weight becomes the weighted sum, computed in float64 and rounded once "
+     "to A's dtype. Formats and tiles may differ. Integers are copied from A; optimizer states and "
+     "other entries that are not weights are left out. The weights must add up to 1."},
+    {"delta", "doytbhuM", "Write the difference between two checkpoints as a delta",
      "shardwright delta step_8000 step_9000 --out d\n"
      "  shardwright apply step_8000 d --out step_9000-again",
      "The elements whose bits differ, with their places: exact, and small where training changed "
@@ -162,10 +163,9 @@ constexpr VerbRow kVerbs[] = {
      "out. Formats and tiles may differ."},
     {"apply", "doytbhuM", "Make the second checkpoint again, from the first and a delta",
      "shardwright apply step_8000 d --out step_9000-again",
-     "Refused where the hash of what comes out is not that of the checkpoint that the delta stands "
-     "for: another base, or a delta that is damaged. Entries that are not "
-     "tensors are the base's."},
-    {"extract", "RdoytbhuM", "Make a LoRA adapter of what a model learned",
+     "Refused if the result does not have the hash recorded in the delta: the base differs, or the "
+     "delta is damaged. Entries that are not tensors are copied from the base."},
+    {"extract", "RdoytbhuM", "Extract a LoRA adapter from a fine-tuned model",
      "shardwright extract llama-tuned llama --rank 32 --out adapter\n"
      "  shardwright merge llama adapter --out again",
      "Of each two-dimensional weight that differs from BASE the nearest product of two matrices of "
@@ -187,29 +187,28 @@ constexpr VerbRow kVerbs[] = {
      "  shardwright verify step_9000-repaired --against step_9000  element by element",
      "Without the source: every tile, file, entry and dtype must be as it was certified. The "
      "certificate, lost.json and the record inside the checkpoint must agree. A certificate "
-     "without a hash of itself (content_hash; older versions wrote none) is undecided.\n\n"
-     "With --against the plan that the certificate keeps is followed again on the source, and "
-     "every element is read on both sides. Each must be the source's own (cast, where the plan "
-     "casts) at the place where the plan puts it. Forged hashes do not help. What differs is "
-     "named: tensor, index, file and both values.\n\nIt is undecided where the source is another "
-     "one, and where the certificate has no plan (older versions wrote none)."},
-    {"resume", "kbuM", "Go on with what was killed, or take it away",
+     "without a hash of itself (content_hash; older versions wrote none) is undecided.\n\nWith "
+     "--against the certificate's plan is applied to the source again, and every element is read "
+     "on both sides. Each must equal the source's element (cast, if the plan casts) at the "
+     "position that the plan gives. Forged hashes do not help. Differences are named: tensor, "
+     "index, file and both values.\n\nIt is undecided if the source is a different one, or if the "
+     "certificate has no plan (older versions wrote none)."},
+    {"resume", "kbuM", "Resume an interrupted run, or remove its result",
      "shardwright resume step_9000-repaired\n"
      "  shardwright resume --roll-back step_9000-repaired",
-     "DIR is the output that was asked for, the half-made folder next to it "
-     "(DIR.shardwright-partial-...), or a checkpoint that was being repaired in place. Files that "
-     "were finished are kept, if the inputs are the same; the whole result is proved as ever. "
-     "Inputs that changed are named, with exit code 2. Where all was done already nothing happens, "
-     "with exit code 0; where nothing was killed it is 3. With --roll-back what is half made is "
-     "taken away."},
-    {"undo", "", "Take an in-place repair back", "shardwright undo step_9000"},
+     "DIR is the output folder, the unfinished folder next to it (DIR.shardwright-partial-...), or "
+     "a checkpoint that was being repaired in place. Finished files are kept if the inputs are "
+     "unchanged; the whole result is verified as usual. Changed inputs are named, with exit code "
+     "2. If everything was already done, nothing happens and the exit code is 0; without an "
+     "interrupted run it is 3. --roll-back removes the unfinished result."},
+    {"undo", "", "Undo an in-place repair", "shardwright undo step_9000"},
     {"commit", "", "Keep an in-place repair for good", "shardwright commit step_9000",
-     "What undo needs is removed."},
-    {"upload", "", "Send a folder into a bucket, or go on with one that was cut off",
+     "The files that undo needs are removed."},
+    {"upload", "", "Upload a folder to a bucket, or resume an upload",
      "shardwright upload step_9000-repaired s3://bucket/step_9000",
-     "Nothing may be below the prefix but what a cut off upload of the same folder has left: its "
-     "files are not sent again. Large files go in parts. .metadata, indexes and certificates go "
-     "last, so that no loader takes a half-sent folder for a checkpoint. At the end the size of "
+     "The prefix must be empty, except for an interrupted upload of the same folder, whose files "
+     "are not sent again. Large files are sent in parts. .metadata, indexes and certificates are "
+     "sent last, so that no loader takes a partial folder for a checkpoint. At the end the size of "
      "each object is compared."},
     {"report", "sadmqofgnNebEy",
      "Write what was found: a page (HTML, Markdown), JSON, tables, or a form for CI",
@@ -222,24 +221,23 @@ constexpr VerbRow kVerbs[] = {
      ".sarif, .xml, .h5), else Markdown. HDF5 is tables: tensors, chunks, files, findings, "
      "subjects, and with --data statistics and histograms.\n\nThe exit code is that of `check`. "
      "With --fail-on never it is 0 where the report is written and all could be checked."},
-    {"explain", "wr", "Say what an error message can mean, or teach a rule",
+    {"explain", "wr", "Explain an error message or a rule",
      "shardwright explain placement-axis-moved\n"
      "  shardwright explain \"Size mismatch between saved torch.Size([64]) and current: "
      "torch.Size([128]) for optimizer.state.0.exp_avg\" --world 4:2\n"
      "  shardwright explain < traceback.txt\n"
      "  shardwright explain - step_9000 < traceback.txt\n"
-     "  shardwright explain glu-split-local --rows 4,8 --tp 2     what a save will come to",
-     "TEXT is the message or a whole traceback, which can come on stdin too. The likeliest cause "
-     "comes first. The numbers of ranks of both runs sharpen the answer. With CHECKPOINT the names "
-     "and shapes of the message are looked up in it. Exit code 2: no known "
-     "message "
-     "was found in the text.\n\nWith the id of a rule it teaches the rule with a drawn example; "
-     "without anything it lists the rules. With --rows, the rows of a gated weight that each FSDP "
-     "rank owns (4,8), it foresees what a saver with the defect of Megatron-LM #4423 makes of "
-     "them: harmless, an error, or rows lost in silence."},
-    {"demo", "", "Make a broken checkpoint to try all this on", "shardwright demo demo",
+     "  shardwright explain glu-split-local --rows 4,8 --tp 2     what a save would lose",
+     "TEXT is the message or a whole traceback, which can come on stdin too. The most likely cause "
+     "comes first. The rank counts of both runs narrow it down. With CHECKPOINT, names and shapes "
+     "of the message are looked up in it. Exit code 2: no known message was found in the "
+     "text.\n\nWith a rule id it explains the rule with a drawn example; without arguments it "
+     "lists the rules. With --rows, the rows of a gated weight that each FSDP rank owns (4,8), it "
+     "predicts the result of the save bug Megatron-LM #4423: harmless, an error, or rows lost "
+     "silently."},
+    {"demo", "", "Make a broken checkpoint for practice", "shardwright demo demo",
      "About 40 MB of disk."},
-    {"completion", "", "Print what makes a shell complete all this, or the man page",
+    {"completion", "", "Print shell completions or the man page",
      "source <(shardwright completion bash)        in ~/.bashrc\n"
      "  shardwright completion zsh > ~/.zfunc/_shardwright\n"
      "  shardwright completion fish > ~/.config/fish/completions/shardwright.fish\n"

@@ -14,8 +14,8 @@ int run_upload(Context& context) {
     return kClean;
   }
   if (sent->kept != 0)
-    context.terminal.say("Went on with what was there: " + plural(sent->kept, "file") +
-                         " had been sent.");
+    context.terminal.say("Resumed an earlier upload: " + plural(sent->kept, "file") +
+                         " had already been sent.");
   context.terminal.out_line("sent to " + printable(sent->to) + ": " + plural(sent->files, "file") +
                             ", " + human_bytes(sent->bytes));
   return kClean;

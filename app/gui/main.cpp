@@ -38,21 +38,20 @@ int main(int argc, char** argv) {
                  "checkpoint directories, or their .metadata files; each opens in a tab");
   app.add_option("--spec", options.spec, "what the model expects (JSON)");
   app.add_option("--against", options.against, "another checkpoint of the same model");
-  app.add_option("--mesh", options.mesh, "how the ranks were arranged: dp=4,tp=2");
-  app.add_option("--screenshot", options.screenshot, "draw into this PNG, without any display");
-  app.add_option("--size", size, "of the window or the picture: WIDTHxHEIGHT");
+  app.add_option("--mesh", options.mesh, "the device mesh of the ranks: dp=4,tp=2");
+  app.add_option("--screenshot", options.screenshot, "draw into this PNG, without a display");
+  app.add_option("--size", size, "window or picture size: WIDTHxHEIGHT");
   app.add_option("--scale", options.scale, "1 to 4; the monitor's by default")
       ->check(CLI::Range(0.5, 4.0));
   std::string theme;
   app.add_option("--theme", theme, "dark, light or contrast; as the settings say by default")
       ->check(CLI::IsMember({"dark", "light", "contrast"}));
-  app.add_option("--settings", options.settings,
-                 "of a picture: the file of settings that it follows; none by default");
+  app.add_option("--settings", options.settings, "settings file for --screenshot; default: none");
   app.add_option("--replay", options.replay,
                  "a script of commands, one per line, without any display");
   app.add_option("--record", options.record, "write every command into this file, for --replay");
   app.add_flag("--frame-times", options.frame_times, "measure 300 frames, without any display");
-  app.add_flag("--fonts", fonts, "say which fonts are used");
+  app.add_flag("--fonts", fonts, "print which fonts are used");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -72,9 +71,9 @@ int main(int argc, char** argv) {
       7;  // of the session, the digest, the layouts, the settings and the watch
   if (shw::count_startable_threads(kThreads) < kThreads)
     return report({shw::ErrorKind::kIo,
-                   "the system lets no more threads start",
+                   "the system refuses to start more threads",
                    {},
-                   "Raise the limit on processes: `ulimit -u`, or that of the container."});
+                   "Raise the process limit (`ulimit -u`, or that of the container)."});
   bool picture = !options.screenshot.empty() || !options.replay.empty() || options.frame_times;
   auto done = picture ? shw::render_pictures(options) : shw::run_window(options);
   return done ? 0 : report(done.error());

@@ -40,7 +40,7 @@ std::string opacity_text(Rgba colour) {
   return alpha == 255 ? "" : fmt::format(" fill-opacity=\"{:.2f}\"", alpha / 255.0);
 }
 
-// A part of the screen as it is there.
+// An SVG image element with the pixels of `box` copied from the screen.
 std::string image_of(const Image& screen, ImVec4 box) {
   const auto inside = [](float at, int size) {
     return std::clamp(static_cast<int>(std::floor(at)), 0, size);

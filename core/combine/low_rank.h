@@ -23,9 +23,9 @@ struct LowRank {
   double rest = 0;  // Frobenius norm of the part that the product omits
 };
 
-// Subspace iteration from a fixed random start (Halko, Martinsson, Tropp 2011, algorithm 4.4): the
-// rest is that of the truncated singular value decomposition, or slightly more. The matrix is read
-// 2 * kPowerSteps + 2 times and never held in memory.
+// Randomised subspace iteration with a fixed seed (Halko, Martinsson, Tropp 2011, algorithm 4.4).
+// The approximation error is that of the truncated SVD, or slightly more. Reads the matrix 2 *
+// kPowerSteps + 2 times, row block by row block.
 inline constexpr int kPowerSteps = 3;
 Result<LowRank> factorise_low_rank(const MatrixRows& matrix, std::int64_t rank);
 

@@ -80,7 +80,7 @@ Status FingerprintPass::judge(std::size_t tensor) const {
   if (judged.tiling == Tiling::kExact) return {};
   return fail(ErrorKind::kDamaged, judged.defects.missing != 0
                                        ? "elements of it are in no chunk"
-                                       : "its tiles do not hold each element once");
+                                       : "its chunks do not hold each element exactly once");
 }
 
 void FingerprintPass::add_parts(std::size_t tensor) {

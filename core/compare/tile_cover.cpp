@@ -22,7 +22,7 @@ std::optional<Error> missing_data_error(const Checkpoint& checkpoint, TensorId t
     auto item = checkpoint.item(chunk);
     std::string file =
         item && item->file != FileId::kNone ? checkpoint.file(item->file).path : std::string();
-    return Error{ErrorKind::kDamaged, "the bytes of a tile are gone: " + std::string(why),
+    return Error{ErrorKind::kDamaged, "the bytes of a chunk are missing: " + std::string(why),
                  Place{std::move(file), std::nullopt, std::string(checkpoint.fqn(tensor))}};
   }
   return std::nullopt;
@@ -65,9 +65,9 @@ TileCover compute_tile_cover(const Checkpoint& checkpoint, TensorId tensor) {
   if (auto outside = tile_outside_error(checkpoint, tensor)) cover.error = std::move(outside);
   // Impossible shapes have no number of elements.
   if (!volume(checkpoint.shape(tensor)) && !cover.error)
-    cover.error =
-        Error{ErrorKind::kDamaged, "the shape " + to_text(checkpoint.shape(tensor)) + " cannot be",
-              Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor))}};
+    cover.error = Error{ErrorKind::kDamaged,
+                        "the shape " + to_text(checkpoint.shape(tensor)) + " is impossible",
+                        Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor))}};
   if (judged.tiling == Tiling::kMalformed) return cover;
   cover.has_more_gaps = !judged.defects.complete;
   cover.missing = judged.defects.missing;

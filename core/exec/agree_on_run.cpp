@@ -47,7 +47,7 @@ Status agree_on_run(Team& team, const JournalHeader& header, MemoryPlan& shares)
           ErrorKind::kIo,
           fmt::format("nothing was written: worker {} {}{} than worker {}", member, kWhat[i],
                       i + 1 == own.size() ? " " + one + ", another folder" : "", team.rank()),
-          {}, "begin all of them with the same words, where they see the same files");
+          {}, "start all of them with the same arguments, on machines that see the same files");
     }
     SHW_TRY(auto numbers, theirs.numbers());
     if (member != 0 || numbers.size() != 3) continue;

@@ -234,8 +234,8 @@ std::string to_text(const DeviceOptions& options) {
 Result<std::vector<int>> choose_gpus(const DeviceOptions& options, const Gpus& gpus) {
   if (!gpus.none.empty() || gpus.found.empty()) {
     return fail(ErrorKind::kIo,
-                "no GPU can be taken: " + (gpus.none.empty() ? "none was found" : gpus.none), {},
-                "repeat this with --device cpu");
+                "no GPU can be used: " + (gpus.none.empty() ? "none was found" : gpus.none), {},
+                "run this again with --device cpu");
   }
   std::vector<int> all;
   std::string there;

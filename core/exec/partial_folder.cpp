@@ -53,8 +53,8 @@ std::string layout_hash(const LaidOut& laid_out) {
 }
 
 tl::unexpected<Error> different_run_error(const std::string& what) {
-  return fail(ErrorKind::kDamaged, "what was begun there is another run: " + what, {kJournalFile},
-              "take it away with `resume --roll-back`, and begin from scratch");
+  return fail(ErrorKind::kDamaged, "the unfinished run there is a different one: " + what,
+              {kJournalFile}, "remove it with `resume --roll-back`, and start from scratch");
 }
 
 using FilesByPath = std::map<std::string_view, const Entry*>;
@@ -190,9 +190,9 @@ Status check_same_run(const JournalHeader& begun, const JournalHeader& now) {
       auto found = files.find(file.path);
       if (found != files.end() && is_same(file, *found->second)) continue;
       return fail(ErrorKind::kDamaged,
-                  "has changed since the run began: what was made of it is old",
+                  "has changed since the run began, so the partial result is outdated",
                   {begun.inputs[i].folder + "/" + file.path},
-                  "take it away with `resume --roll-back`, and begin from scratch");
+                  "remove it with `resume --roll-back`, and start from scratch");
     }
   }
   return {};

@@ -12,7 +12,7 @@ Result<bool> ReceivedSourceData::take(SourceId source, std::span<std::byte> to) 
   BytesView& left = left_[reader];
   if (left.size() < to.size())
     return fail(ErrorKind::kIo,
-                fmt::format("worker {} sent {} bytes of a part, and {} were to come", reader,
+                fmt::format("worker {} sent {} bytes of a part, but {} were expected", reader,
                             left.size(), to.size()));
   std::memcpy(to.data(), left.data(), to.size());
   left = left.subspan(to.size());
@@ -22,8 +22,8 @@ Result<bool> ReceivedSourceData::take(SourceId source, std::span<std::byte> to) 
 Result<ElementSums> ReceivedSourceData::finish() {
   for (std::size_t worker = 0; worker < left_.size(); ++worker) {
     if (!left_[worker].empty())
-      return fail(ErrorKind::kIo, fmt::format("worker {} sent {} bytes more than were to come",
-                                              worker, left_[worker].size()));
+      return fail(ErrorKind::kIo, fmt::format("worker {} sent {} bytes more than expected", worker,
+                                              left_[worker].size()));
   }
   return elements_;
 }

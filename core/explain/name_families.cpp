@@ -113,14 +113,14 @@ void add_renumbered(const KeyLists& keys, std::vector<Hypothesis>& all) {
       std::count_if(keys.missing.begin(), keys.missing.end(), has_other_number));
   if (count < kFewestNames || count * 10 < keys.missing.size() * 8) return;
   Hypothesis one{"renumbered", &kMissingKey, FaultSide::kRequest, 0.88};
-  one.title = "the same modules are counted otherwise in the file than in the model";
+  one.title = "the same modules have different numbers in the file and the model";
   one.text = fmt::format(
-      "{} of {} missing names are in the file under another number: \"{}\" is asked for, \"{}\" "
-      "is there. The model has other blocks, or orders them otherwise: another base model "
-      "(SD 1.5 against SDXL), another depth, or a version of the library that lists its modules in "
-      "another order. Do not rename by guess: the shapes tell which belong together.",
+      "{} of {} missing names are in the file with a different number: the model expects \"{}\", "
+      "the file has \"{}\". The model has different blocks or a different order: a different base "
+      "model (SD 1.5 instead of SDXL), a different depth, or a library version that orders its "
+      "modules differently. Do not rename by guessing: match them by shape.",
       count, keys.missing.size(), keys.missing.front(), keys.unexpected.front());
-  one.decide = "The highest number on each side, and the shapes of one pair.";
+  one.decide = "Compare the highest number on each side, and the shapes of one pair.";
   one.command = "shardwright ls CHECKPOINT";
   one.evidence.emplace_back("names", static_cast<std::int64_t>(count));
   all.push_back(std::move(one));
@@ -136,13 +136,13 @@ void add_name_families(const KeyLists& keys, std::vector<Hypothesis>& all) {
     return;
   }
   Hypothesis one{"other-format", &kMissingKey, FaultSide::kRequest, 0.93};
-  one.title = "the file has the names of another program for this kind of model";
+  one.title = "the file uses the tensor names of another program";
   one.text = fmt::format(
       "The unexpected names are those of {}, and the missing ones are those of {}. The weights can "
-      "be the same in both. Take the file that was published for this program, load with the "
-      "other program, or convert: names, and often fused or transposed tensors too.",
+      "be the same. Use the file published for this program, load with the other program, or "
+      "convert (names, and often fused or transposed tensors too).",
       saved->who, asked->who);
-  one.decide = "Whether the page of the model has files for both programs.";
+  one.decide = "Check whether the model's page has files for both programs.";
   one.command = "shardwright ls CHECKPOINT";
   one.evidence.emplace_back("saved_as", keys.unexpected.front());
   one.evidence.emplace_back("asked_as", keys.missing.front());

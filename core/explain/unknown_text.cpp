@@ -46,13 +46,12 @@ std::string_view tensor_in(std::string_view text) {
 std::string next_step_for(std::string_view text) {
   if (text.size() > kMostTextRead) text.remove_prefix(text.size() - kMostTextRead);
   std::string steps =
-      "Ask the checkpoint itself: `shardwright check CHECKPOINT` says what is wrong "
-      "in it";
+      "Check the checkpoint itself: `shardwright check CHECKPOINT` reports what is wrong in it";
   if (std::string_view tensor = tensor_in(text); !tensor.empty())
     steps += ", `shardwright ls CHECKPOINT " + std::string(tensor) +
-             "` whether it has that tensor, and in which shape";
+             "` shows whether it has that tensor, and its shape";
   if (text.find("torch.Size") != text.npos || text.find("shape") != text.npos)
-    steps += ", `shardwright check CHECKPOINT --spec SPEC.json` holds its shapes against the model";
+    steps += ", `shardwright check CHECKPOINT --spec SPEC.json` compares its shapes with the model";
   return steps + ".";
 }
 

@@ -11,20 +11,20 @@ namespace shw {
 Finding chosen_step_finding(const ChosenStep& chosen) {
   std::string cause = fmt::format("Opened {}, {}.", chosen.folder, chosen.why);
   if (chosen.gone)
-    cause = fmt::format("{}: it was deleted, or its save never began. {}", *chosen.gone, cause);
+    cause = fmt::format("{}: it was deleted, or its save never started. {}", *chosen.gone, cause);
   if (!chosen.without_model.empty()) {
     const bool is_one = chosen.without_model.size() == 1;
     cause = fmt::format(
-        "{} {} later, and {} the files of a trainer and no model: the weights were "
-        "lost, or their save did not finish. A resumed run stops there. {}",
+        "{} {} later, and {} trainer files but no model: the weights were lost, or their save was "
+        "interrupted. A resumed run fails there. {}",
         short_list_text(chosen.without_model), is_one ? "is" : "are", is_one ? "holds" : "hold",
         cause);
   }
   if (!chosen.empty.empty()) {
     const bool is_one = chosen.empty.size() == 1;
     cause = fmt::format(
-        "{} {} later, and {} no file: the save did not get further, or has just begun. A resumed "
-        "run stops there. {}",
+        "{} {} later, and {} no file: the save got no further, or has just started. A resumed run "
+        "fails there. {}",
         short_list_text(chosen.empty), is_one ? "is" : "are", is_one ? "holds" : "hold", cause);
   }
   if (!chosen.tracker_note.empty()) cause += " " + chosen.tracker_note;
@@ -34,7 +34,7 @@ Finding chosen_step_finding(const ChosenStep& chosen) {
                                : how_read_finding(chosen.folder, std::move(cause));
   if (is_damaged) finding.severity = Severity::kWarning;
   if (!chosen.aside.empty()) {
-    finding.cause += fmt::format(" Not opened: {}. A path to one of them opens that one.",
+    finding.cause += fmt::format(" Not opened: {}. To open one of them, give its path.",
                                  short_list_text(chosen.aside));
     finding.subjects = chosen.aside;
   }
@@ -58,10 +58,10 @@ tl::unexpected<Error> newest_step_error(Error error, const ChosenStep& chosen,
   error.message = fmt::format("{} (in {}, {})", error.message, chosen.folder, chosen.why);
   if (!chosen.aside.empty()) {
     std::vector<std::string> newest(chosen.aside.rbegin(), chosen.aside.rend());
-    error.advice += fmt::format("{}Others are here too: {}. Open one of them by its path",
+    error.advice += fmt::format("{}Also here: {}. To open one of them, give its path",
                                 error.advice.empty() ? "" : " ", short_list_text(newest));
     error.advice +=
-        run.empty() ? "." : ", or the newest whole one as " + run + "/@latest-complete.";
+        run.empty() ? "." : ", or open the newest complete one as " + run + "/@latest-complete.";
   }
   return tl::unexpected<Error>(std::move(error));
 }

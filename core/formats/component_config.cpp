@@ -170,8 +170,8 @@ class ConfigComparison {
     if (subjects.empty()) return;
     Finding finding{.rule = "config-shape", .severity = Severity::kError};
     finding.cause = fmt::format(
-        "{} says {}, but {} {} has {} {}{}: the config is of another model, or the weights are. {} "
-        "stops with \"size mismatch\".",
+        "{} says {}, but {} {} has {} {}{}: the config or the weights belong to another model. {} "
+        "fails with \"size mismatch\".",
         config_.file, words_of_value(constraint, said), subjects.front(),
         to_text(c_.shape(*c_.find(subjects.front()))), saved,
         axis == 0   ? "rows"
@@ -195,12 +195,12 @@ class ConfigComparison {
       if (!said || *said == there) continue;
       Finding finding{.rule = "config-count", .severity = Severity::kWarning};
       finding.cause = fmt::format(
-          "{} says {}, and of {}.* there {} {}: the config is of another model, or the weights "
-          "are. {} {}.",
+          "{} says {}, and of {}.* there {} {}: the config or the weights belong to another model. "
+          "{} {}.",
           config_.file, words_of_value(constraint, *said), list, there == 1 ? "is" : "are", there,
           config_.library,
-          *said > there ? "finds no weights for the rest, and stops or leaves them at random values"
-                        : "leaves out what is beyond, or stops at it");
+          *said > there ? "finds no weights for the rest, and fails or leaves them at random values"
+                        : "ignores the additional ones, or fails");
       finding.subjects = {fmt::format("{}.{}", list, std::min(*said, there))};
       finding.evidence = {{"key", std::string(constraint.value)},
                           {"said", *said},

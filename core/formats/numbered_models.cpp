@@ -47,8 +47,8 @@ Finding several_models_finding(const std::vector<std::string>& files) {
   Finding finding = how_read_finding(
       files.front(),
       fmt::format(
-          "{} models are side by side, numbered as accelerate's save_state numbers them ({}). "
-          "Names begin with the file's name, and a path to one of the files opens it alone.",
+          "The folder holds {} models, numbered as accelerate's save_state does ({}). Tensor names "
+          "begin with the file's name; to open only one, give the path of its file.",
           files.size(), short_list_text(files)));
   finding.subjects = files;
   return finding;

@@ -9,8 +9,8 @@
 
 namespace shw {
 
-// Opens them as one checkpoint, with the file's name as prefix of tensor names ("model_1."); null
-// if the numbers are not complete from 1 on.
+// Opens the files "model", "model_1", "model_2", ... as one checkpoint; tensors of "model_1" get
+// the prefix "model_1.". Null if a number is missing between 1 and the last.
 OpenedCheckpoint open_numbered_models(const std::shared_ptr<const Directory>& around,
                                       std::span<const Entry> entries, Progress* progress);
 

@@ -118,7 +118,7 @@ Result<ObjectPickle> scan_object(const Checkpoint& checkpoint, std::size_t objec
   std::optional<Error> damaged;
   if (!row.item)
     damaged = Error{ErrorKind::kDamaged, "no storage record says where its bytes are", {}};
-  // In torch's order; reads on after a damaged one.
+  // Scans the items in the order in which torch loads them, and continues after a damaged item.
   for (const ItemPlace& item : items) {
     ObjectPickle one;
     auto status = scan_item(checkpoint, item, one);

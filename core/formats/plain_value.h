@@ -4,6 +4,7 @@
 //   value  = None | bool | int | float | text | bytes | list | tuple | set | dict
 //          | OrderedDict and other holders: as the dict or list that they hold
 //          | a tensor of one number: as that number
+//          | torch.Size: as a list
 //          | anything else: kOther
 #pragma once
 

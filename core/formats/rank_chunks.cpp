@@ -31,7 +31,7 @@ Status RankChunks::add(const RankPiece& piece, const std::vector<Box>& boxes) {
   if (is_empty || (boxes.size() == 1 && volume(total) == 0 && volume(tensor.sizes) == 0)) return {};
   if (total != tensor.sizes || boxes.empty())
     return fail(ErrorKind::kUnsupported,
-                "holds another number of elements than its placements give it");
+                "has a number of elements that does not match its placements");
   std::int64_t done = 0;
   for (const Box& box : boxes) {
     const std::int64_t element = tensor.storage_offset + (axis ? done * tensor.strides[*axis] : 0);

@@ -25,7 +25,7 @@ Result<FolderLock> FolderLock::take(const std::string& path) {
     std::this_thread::sleep_for(kBetween);
   }
   ::close(fd);
-  return fail(ErrorKind::kUsage, "is being repaired right now", {path});
+  return fail(ErrorKind::kUsage, "is being repaired by another process", {path});
 }
 
 FolderLock::FolderLock(FolderLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}

@@ -62,7 +62,7 @@ class MemoryDirectory final : public Directory {
   }
   Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
     if (!is_safe_relative_path(path))
-      return fail(ErrorKind::kDamaged, "the path leaves the checkpoint", {path});
+      return fail(ErrorKind::kDamaged, "the path points outside the checkpoint folder", {path});
     auto found = files_.find(path);
     if (found == files_.end()) return fail(ErrorKind::kIo, "no such file", {path});
     return found->second;

@@ -77,7 +77,7 @@ Result<OutputTarget> output_target(const std::string& path) {
     if (is_open_file_of_process(at)) return OutputTarget{at, true};
     SHW_TRY(at, target_of_link(at));
   }
-  return fail(ErrorKind::kUsage, "is a link that leads in a circle", {path});
+  return fail(ErrorKind::kUsage, "is a link in a cycle", {path});
 }
 
 Status write_output_file(const std::string& path, std::string_view text) {

@@ -221,7 +221,7 @@ Result<std::string> claim_directory(Store& store, const std::string& path,
   std::string from = without_trailing_slashes(path);
   std::size_t mark = from.rfind(marker);
   if (mark == std::string::npos)
-    return fail(ErrorKind::kUsage, "was not made by this program", {path});
+    return fail(ErrorKind::kUsage, "was not made by shardwright", {path});
   std::string base = from.substr(0, mark) + marker + std::string(kTaken) +
                      std::to_string(::getpid()) + "-" + random_digits();
   std::string to = base;

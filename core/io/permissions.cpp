@@ -31,13 +31,13 @@ mode_t mask_of_process() {
   return mask;
 }
 
-constexpr const char* kLookFirst = "look at who put it there, remove it, and do this again";
+constexpr const char* kLookFirst = "find out where it comes from, remove it, and run this again";
 
 Status check_is_own(const std::string& path, const struct stat& status) {
   if (status.st_uid == ::geteuid()) return {};
   return fail(ErrorKind::kUsage,
-              fmt::format("belongs to user {}, and this program runs as user {}: what others have "
-                          "begun is not gone on with",
+              fmt::format("belongs to user {}, but this program runs as user {}: runs of other "
+                          "users cannot be resumed",
                           status.st_uid, ::geteuid()),
               {path}, kLookFirst);
 }
@@ -45,7 +45,7 @@ Status check_is_own(const std::string& path, const struct stat& status) {
 Status check_is_not_shared(const std::string& path, const struct stat& status) {
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
   return fail(ErrorKind::kUsage,
-              "other users may write to it, so it is not known who has begun this", {path},
+              "other users may write to it, so it is not known who started this run", {path},
               kLookFirst);
 }
 

@@ -80,7 +80,7 @@ class PosixFile final : public OutputFile {
 
   Status sync() override {
     if (fd_ < 0) return already_finished_error();
-    if (::fdatasync(fd_) != 0) return system_error("cannot make it durable", name_, errno);
+    if (::fdatasync(fd_) != 0) return system_error("cannot flush it to disk", name_, errno);
     return {};
   }
 
@@ -89,7 +89,7 @@ class PosixFile final : public OutputFile {
     // A hole at the end exists only after the length is set.
     if (::ftruncate(fd_, static_cast<off_t>(length)) != 0)
       return system_error("cannot set the length", name_, errno);
-    if (::fsync(fd_) != 0) return system_error("cannot make it durable", name_, errno);
+    if (::fsync(fd_) != 0) return system_error("cannot flush it to disk", name_, errno);
     int fd = std::exchange(fd_, -1);
     if (::close(fd) != 0) return system_error("cannot close it", name_, errno);
     return {};
@@ -188,9 +188,9 @@ class PosixWritableDirectory final : public WritableDirectory {
       int fd = ::openat(fd_, folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
       int code = fd < 0 || ::fsync(fd) != 0 ? errno : 0;
       if (fd >= 0) ::close(fd);
-      if (code != 0) return system_error("cannot make it durable", folder, code);
+      if (code != 0) return system_error("cannot flush it to disk", folder, code);
     }
-    if (::fsync(fd_) != 0) return system_error("cannot make it durable", path_, errno);
+    if (::fsync(fd_) != 0) return system_error("cannot flush it to disk", path_, errno);
     return {};
   }
 
@@ -199,7 +199,7 @@ class PosixWritableDirectory final : public WritableDirectory {
   std::string name_of(const std::string& relative) const { return path_ + "/" + relative; }
   static Status check_path(const std::string& relative) {
     if (is_safe_relative_path(relative)) return {};
-    return fail(ErrorKind::kUsage, "the path leaves the directory", {relative});
+    return fail(ErrorKind::kUsage, "the path points outside the folder", {relative});
   }
 
   // ENOSPC has two causes: the disk is full, or it has no free inodes.
@@ -208,7 +208,7 @@ class PosixWritableDirectory final : public WritableDirectory {
     const bool has_no_files = code == ENOSPC && ::fstatvfs(fd_, &disk) == 0 && disk.f_files != 0 &&
                               disk.f_favail == 0 && disk.f_bavail != 0;
     if (!has_no_files) return system_error("cannot create it", name, code);
-    return fail(ErrorKind::kIo, "cannot create it: the disk has room, and no inodes left", {name});
+    return fail(ErrorKind::kIo, "cannot create it: the disk has space but no inodes left", {name});
   }
 
   Status make_folders(const std::string& relative) {

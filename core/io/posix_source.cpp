@@ -199,13 +199,13 @@ class PosixDirectory final : public Directory {
 
   Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
     if (!is_safe_relative_path(path))
-      return fail(ErrorKind::kDamaged, "the path leaves the checkpoint", {path});
+      return fail(ErrorKind::kDamaged, "the path points outside the checkpoint folder", {path});
     // O_NONBLOCK, because opening a named pipe must not hang.
     int fd = ::openat(fd_.get(), path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
       int code = errno;
       if (stat(path).kind == EntryKind::kDanglingLink)
-        return fail(ErrorKind::kIo, "is a link to something that is not there", {path});
+        return fail(ErrorKind::kIo, "is a broken link", {path});
       return system_error("cannot open it", path, code);
     }
     return source_of(fd, path);

@@ -134,8 +134,8 @@ class Choices {
   std::vector<std::size_t> digits_;
 };
 
-// False if simpler placements say the same, or if the mesh makes too few
-// parts.
+// False if an equivalent layout with simpler placements exists, or if the mesh has fewer parts than
+// the tensor has chunks.
 bool can_explain(const Mesh& mesh, const std::vector<Placement>& placements,
                  const ShardedLayout& cutting) {
   std::int64_t parts = 1;

@@ -11,9 +11,9 @@ namespace shw {
 
 // The error that an answer of `verb` is, or the reason why it is not an answer of this version.
 Status check_answer(std::string_view text, const char* verb);
-// Without the comparison with a source.
+// Reads a report of `verify`; its comparison with a source is left empty.
 Result<VerifyReport> verify_from_json(std::string_view text);
-// Without the words about a map between two programs.
+// Reads an answer of `diff`; its texts about a map between two programs are left empty.
 Result<CheckpointDifference> difference_from_json(std::string_view text);
 
 }  // namespace shw

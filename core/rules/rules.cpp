@@ -12,7 +12,7 @@ namespace shw {
 namespace {
 
 const Rule* const kInOrder[] = {
-    // Reported on opening, and missing data.
+    // Findings made when the checkpoint was opened, and missing or unreadable data.
     &kUnsafePickle, &kPathEscape, &kMissingFile, &kShortFile, &kDataNewer, &kFileHash,
     &kTileUnlisted, &kStorageDangling, &kFilledElements, &kSharedStorage, &kIndexMisplaced,
     &kUnownedBytes,

@@ -24,7 +24,7 @@ struct Unjudged {
 // Specific to this checkpoint and the given options. `findings` must be final.
 std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>& findings);
 
-// Questions that the same thing would decide.
+// Open questions that the same option would answer (`needs`: "--spec or --against").
 struct UnjudgedGroup {
   std::string needs;
   std::vector<std::string> whats;  // each once

@@ -60,7 +60,8 @@ SHW_HOST_DEVICE constexpr std::uint32_t rounded_magnitude(std::uint32_t magnitud
                                    << form.mantissa_bits;
   std::uint32_t normal = ((magnitude + half + ((magnitude >> shift) & 1)) >> shift) - rebias;
   if constexpr (form.exponent_bits == 8) return normal;  // such types share float's exponent range
-  // Subnormals of the type: the addition rounds to a multiple of the smallest one.
+  // Rounds results below the smallest normal number: adding `magic` rounds to a multiple of the
+  // smallest subnormal.
   constexpr std::uint32_t smallest_normal = static_cast<std::uint32_t>(128 - form.bias) << 23;
   constexpr std::uint32_t magic = static_cast<std::uint32_t>(151 - form.bias - form.mantissa_bits)
                                   << 23;

@@ -47,7 +47,7 @@ class EditedJson {
     if (!object.is_object()) return complain("an object is expected");
     for (const auto& [key, value] : object.items()) {
       if (std::find(keys.begin(), keys.end(), key) == keys.end())
-        complain("there is no key \"" + key + "\"; what there can be is " + listed(keys));
+        complain("unknown key \"" + key + "\"; allowed keys are " + listed(keys));
     }
   }
   static std::string listed(std::initializer_list<std::string_view> keys) {

@@ -37,12 +37,12 @@ struct StepName {
 
 struct StepText {
   std::string operator()(const RelabelStep& step) const {
-    return fmt::format("{}: {} placed again in {}", step.tensor, plural(step.tiles.size(), "tile"),
+    return fmt::format("{}: {} placed again in {}", step.tensor, plural(step.tiles.size(), "chunk"),
                        to_text(step.shape));
   }
   std::string operator()(const RetileStep& step) const {
     return fmt::format("{}: cut into {}", listed(step.tensors),
-                       plural(std::max<std::size_t>(step.tiles.size(), 1), "tile"));
+                       plural(std::max<std::size_t>(step.tiles.size(), 1), "chunk"));
   }
   std::string operator()(const ReshardStep& step) const {
     return fmt::format("{}: cut for the mesh {} as {}", listed(step.tensors), to_text(step.mesh),

@@ -37,7 +37,7 @@ std::string note_of(const TensorCertificate& tensor) {
   else if (tensor.lost != 0 && tensor.fill == "from")
     note = "filled from " + tensor.fill_checkpoint;
   else if (tensor.lost != 0)
-    note = tensor.fill == "zero" ? "filled with zeros" : "a hole that was there before";
+    note = tensor.fill == "zero" ? "filled with zeros" : "a gap that was in the source";
   if (!tensor.renamed_from.empty())
     note += (note.empty() ? "was " : ", was ") + tensor.renamed_from;
   if (tensor.out_of_range != 0)

@@ -4,6 +4,8 @@
 //   hf/@quantised:fp8-block     weights in 8 or 4 bits (core/combine/quantised.h)
 //   gemma/@norms:-1             norm weights less 1, or plus 1 (core/combine/shift_norm_weights.h)
 //   iter_100/@as:hf             names and layouts of another program (mapped_view.h)
+//   ck-500/@optimizer           Trainer's optimizer.pt by names of parameters (trainer_folder.h);
+//                               ck-500/@optimizer=names.txt gives their order
 //   base/@merged=adapter        a LoRA adapter added to its base (core/combine/merge_adapter.h)
 //   a/@average=b,c              average of a, b and c; a/@average:0.5,0.3,0.2=b,c with weights
 //   base/@delta-to=tuned        the difference from base to tuned (core/combine/delta.h)

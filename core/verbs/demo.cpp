@@ -140,7 +140,7 @@ Status check_is_no_checkpoint(const std::string& folder) {
                 name.ends_with(".safetensors") || name.ends_with(".index.json");
     if (part)
       return fail(ErrorKind::kUsage, "is a checkpoint (there is " + name + " in it)", {folder},
-                  "Name a folder that is new or empty.");
+                  "Choose a folder that is new or empty.");
   }
   return {};
 }
@@ -152,8 +152,8 @@ Status clear(const std::string& folder, const std::string& checkpoint) {
   bool ours = fs::exists(folder + "/" + kMarker, code);
   bool taken = fs::exists(made, code) || fs::exists(folder + "/spec.json", code);
   if (taken && !ours) {
-    return fail(ErrorKind::kUsage, "holds files that no demo made", {folder, {}, {}},
-                "Name a folder that is new or empty.");
+    return fail(ErrorKind::kUsage, "holds files that are not from a demo", {folder, {}, {}},
+                "Choose a folder that is new or empty.");
   }
   if (!taken) return {};
   std::string old = made + ".shardwright-partial-old";

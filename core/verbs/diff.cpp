@@ -44,7 +44,7 @@ Status compare_opened(const DiffOptions& options, Progress* progress, ComparedCh
             difference_through_map(out.a, out.b, options.mapping, compare.data, progress));
     if (mapped && compare.tolerance)
       return fail(ErrorKind::kUnsupported,
-                  "--atol and --rtol are not applied where names of two programs differ", {},
+                  "--atol and --rtol do not apply between two programs with different names", {},
                   "convert one of them with --to hf, and compare the result");
     if (mapped) {
       out.difference = std::move(*mapped);

@@ -19,7 +19,7 @@ Result<std::string> free_name(const Store& store, const std::string& folder,
                                    n == 1 ? "" : fmt::format("-{}", n), ending);
     if (!store.exists(path)) return path;
   }
-  return fail(ErrorKind::kUsage, "ten thousand files of this name are there already", {folder});
+  return fail(ErrorKind::kUsage, "ten thousand files with this name already exist", {folder});
 }
 
 // The folder and the name without ending of a file about the checkpoint. Next to a checkpoint of
@@ -51,8 +51,8 @@ Result<std::string> free_path(const Store& store, const PlaceRequest& asked) {
   std::string path = without_trailing_slashes(expanded_path(asked.path));
   if (!store.exists(path)) return path;
   if (store.read_folder(path)) return free_name(store, path, stem, asked.ending);
-  return fail(ErrorKind::kUsage, "there is a file of this name, and it is left as it is", {path},
-              "Name another file, or a folder: the file gets a free name in it.");
+  return fail(ErrorKind::kUsage, "a file with this name already exists and is not overwritten",
+              {path}, "Choose another file name, or a folder, in which a free name is chosen.");
 }
 
 std::string file_name_of(std::string_view fqn) {

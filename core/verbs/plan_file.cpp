@@ -25,7 +25,7 @@ Status check_replaces_a_plan(const Directory& folder, const std::string& name,
   Entry entry = folder.stat(name);
   if (entry.kind == EntryKind::kMissing) return {};
   auto refuse = [&] {
-    return fail(ErrorKind::kUsage, "is there already and is not a plan", {path},
+    return fail(ErrorKind::kUsage, "already exists and is not a plan", {path},
                 "choose another name");
   };
   if (entry.kind != EntryKind::kFile) return refuse();
@@ -65,7 +65,7 @@ Status save_plan(Store& store, const Opened& opened, const VerbOptions& verb_opt
   SHW_TRY(const OutputTarget target, output_target(expanded_path(wanted)));
   const std::string& path = target.path;
   std::string name = path.substr(path.rfind('/') + 1);
-  if (name.empty()) return fail(ErrorKind::kUsage, "is not a name of a file", {path});
+  if (name.empty()) return fail(ErrorKind::kUsage, "is not a file name", {path});
   SHW_CHECK(check_output_place(opened, verb_options, path));
   std::string parent = parent_of(path);
   SHW_TRY(auto there, store.read_folder(parent));

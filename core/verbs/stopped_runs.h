@@ -40,7 +40,7 @@ struct StoppedRuns {
   std::vector<std::string> seen;     // of unfinished_marks()
 };
 
-// Beside the checkpoint that was opened as `path`, in it, and at `outputs`. Nothing for remote
+// Searches next to the checkpoint opened as `path`, inside it, and at `outputs`. Empty for remote
 // checkpoints.
 StoppedRuns find_stopped_runs(const Store& store, const Checkpoint& checkpoint,
                               const std::string& path, std::vector<std::string> outputs = {},

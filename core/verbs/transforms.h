@@ -58,7 +58,7 @@ Result<StepsEstimate> estimate_steps(const Opened& opened, const Plan& plan, std
 Result<std::vector<Finding>> findings_to_repair_first(const Opened& opened,
                                                       std::optional<Depth> depth,
                                                       Progress* progress, Team* team = nullptr);
-// Findings above info of a source checkpoint, errors first.
+// Findings above info of a source checkpoint, and its unread files; these and errors first.
 Result<std::vector<Finding>> findings_of_input(const std::string& path, std::optional<Depth> depth,
                                                Progress* progress);
 // The findings in plan.undecided that must be repaired before resharding or converting.

@@ -42,7 +42,7 @@ TEST_CASE("explain ranks what an error message can mean, from an argument and fr
 TEST_CASE("explain answers with the likeliest cause in its first line and without codes") {
   Run run = shardwright({"explain", "No such file or directory: '/x/step_3/.metadata'"});
   CHECK(run.code == 0);
-  CHECK(run.out.starts_with("Most likely: the save did not end"));
+  CHECK(run.out.starts_with("Most likely: the save did not finish"));
   Run shapes = shardwright({"explain", "saved [2, 3, 4] current [2, 6, 2] for l.0.moe.down_proj"});
   CHECK_FALSE(contains(shapes.out, "H-"));
   CHECK(shardwright({"explain", "headertoolarge"}).code == 0);
@@ -67,12 +67,11 @@ TEST_CASE(
       // failures.md F2.4
       {"4,8", "1", "bounds", "stops at rank 1: bounds, off 2+4>4"},
       {"5,7", "1", "odd-rows", "stops at rank 0: 5 rows cannot be halved"},
-      {"0,4,4", "1", "silent",
-       "silent: 1 row of 2 is saved, the others are lost without a message"},
+      {"0,4,4", "1", "silent", "silent: 1 row of 2 is saved, the others are lost without an error"},
       {"2,2,2,2", "1", "silent",
-       "silent: 1 row of 4 is saved, the others are lost without a message"},
+       "silent: 1 row of 4 is saved, the others are lost without an error"},
       {"0,0,8", "1", "harmless", "harmless: every row is saved in its place"},
-      {"4,4", "2", "silent", "silent: 1 row of 4 is saved, the others are lost without a message"},
+      {"4,4", "2", "silent", "silent: 1 row of 4 is saved, the others are lost without an error"},
       {"6,6", "2", "reshape", "stops at rank 0: its half is not a whole number of rows"},
       {"0,8", "2", "bounds", ""},
   };
@@ -112,7 +111,9 @@ TEST_CASE("explain says which messages it understands when it did not understand
   CHECK(parsed(json.out)["error"]["message"].is_string());
   Run near = shardwright({"explain", "the checkpoint used a DP world size of 8, current is 4"});
   CHECK(near.code == 2);
-  CHECK(contains(near.err, "the nearest is \"The checkpoint being loaded used a DP world size"));
+  CHECK(
+      contains(near.err,
+               "the most similar known one is \"The checkpoint being loaded used a DP world size"));
   CHECK(shardwright({"explain", "saved [1] current [2]", "--world", "four"}).code == 3);
 }
 
@@ -129,7 +130,7 @@ TEST_CASE("explain: with a checkpoint, names of the message are looked up in it"
   const Run told = shardwright({"explain", text, path});
   CHECK(told.code == 0);
   CHECK(contains(told.out, "In the checkpoint"));
-  CHECK(contains(told.out, "no.such.weight is nowhere in the checkpoint"));
+  CHECK(contains(told.out, "no.such.weight is not in the checkpoint"));
   CHECK_FALSE(contains(told.out, "CHECKPOINT"));
 }
 

@@ -23,7 +23,7 @@ TEST_CASE("Several processes of a verb for one refuse, and write nothing") {
   std::vector<std::string> words = {"report", checkpoint, "--out", out, "--json"};
   Run first = shardwright(words, kFirst);
   CHECK(first.code == 3);
-  CHECK(contains(parsed(first.out)["error"]["message"].get<std::string>(), "mpirun has begun 4"));
+  CHECK(contains(parsed(first.out)["error"]["message"].get<std::string>(), "mpirun started 4"));
   Run third = shardwright(words, kThird);
   CHECK(third.code == 3);
   CHECK(third.out.empty());  // all processes know the result, and only the first prints it
@@ -57,7 +57,7 @@ TEST_CASE("launch: a program that a rank of a job begins is alone where nobody a
 TEST_CASE("launch: a word that is neither mpi nor alone is refused") {
   Run run = shardwright({"info", demo() + "/step_9000"}, {"SHARDWRIGHT_PROCESSES=four"});
   CHECK(run.code == 3);
-  CHECK(contains(run.err, "It is mpi or alone"));
+  CHECK(contains(run.err, "Use mpi or alone"));
 }
 
 TEST_CASE(
@@ -69,7 +69,7 @@ TEST_CASE(
       "--yes",   "--processes",         "mpi"};
   Run first = shardwright(words, {"SLURM_PROCID=0", "SLURM_STEP_NUM_TASKS=4"});
   CHECK(first.code == 3);
-  CHECK(contains(first.err, "srun has begun 4 processes and does not tell them"));
+  CHECK(contains(first.err, "srun started 4 processes but does not tell them"));
   CHECK(contains(first.err, "srun --mpi=pmix"));
   Run third = shardwright(words, {"SLURM_PROCID=2", "SLURM_STEP_NUM_TASKS=4"});
   CHECK(third.code == 3);

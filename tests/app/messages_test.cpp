@@ -98,8 +98,8 @@ TEST_CASE("one data file of a checkpoint leads to the folder around it") {
   Saved saved;
   Run run = saved.run("check sound/__0_0.distcp");
   CHECK(run.code == 2);
-  CHECK(contains(run.err, "sound/__0_0.distcp: is one data file of a checkpoint"));
-  CHECK(contains(run.err, "Open the folder that it is in: sound\n"));
+  CHECK(contains(run.err, "sound/__0_0.distcp: is only one data file of a checkpoint"));
+  CHECK(contains(run.err, "Open its folder instead: sound\n"));
 }
 
 TEST_CASE("JSON that is none is named as it was typed, with the byte") {
@@ -127,7 +127,7 @@ TEST_CASE("an output that holds the checkpoint is there already, and not in it")
     CAPTURE(words);
     Run run = saved.run(words);
     CHECK(run.code == 3);
-    CHECK(contains(run.err, "run: is there already, and is never replaced"));
+    CHECK(contains(run.err, "run: already exists, and is never replaced"));
   }
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("a report is not written as Markdown under the name of a PDF") {
   Saved saved;
   Run run = saved.run("report sound --out r.pdf");
   CHECK(run.code == 3);
-  CHECK(contains(run.err, "r.pdf: a report is never a PDF"));
+  CHECK(contains(run.err, "r.pdf: a report cannot be a PDF"));
   CHECK_FALSE(fs::exists(saved.scratch / "r.pdf"));
   CHECK(saved.run("report sound --out r.pdf --format md").code == 0);
 }

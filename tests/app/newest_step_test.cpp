@@ -88,7 +88,7 @@ TEST_CASE("a step compared with itself is not a witness, under whatever name it 
     CHECK(answer["findings"] == alone["findings"]);
     // The same questions are open as without a reference, and one more: that it was not used.
     REQUIRE(answer["unjudged"].size() == alone["unjudged"].size() + 1);
-    CHECK(contains(answer["unjudged"].back()["what"], "is this one"));
+    CHECK(contains(answer["unjudged"].back()["what"], "names this one"));
   }
   // Two files of one folder, or a file and its copy, are different checkpoints.
   const std::string truth = kTorch + "s1_placement_not_transposed/truth.safetensors";

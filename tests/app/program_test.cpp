@@ -79,7 +79,7 @@ TEST_CASE("a usage error names the verb and the option that was meant") {
       {{"check"}, "check needs a CHECKPOINT", "check --help"},
       {{"show", "x"}, "show needs a FQN", "show --help"},
       {{"info", "x", "y"}, "y", "info --help"},
-      {{"show", "x", "w", "--limit", "-1"}, "-1 is not a whole number from 0 on", "show --help"},
+      {{"show", "x", "w", "--limit", "-1"}, "-1 is not a whole number of 0 or more", "show --help"},
       {{"show", "x", "w", "--limit", "18446744073709551616"},
        "18446744073709551616 is larger than 2^64 - 1",
        "show --help"},
@@ -90,7 +90,7 @@ TEST_CASE("a usage error names the verb and the option that was meant") {
        "-1 is not a number of bytes",
        "convert --help"},
       {{"convert", "x", "--to", "safetensors", "--memory", "18446744073709551616"},
-       "is a number of bytes from 1M on",
+       "is a number of bytes of at least 1M",
        "convert --help"},
       {{"check", "x", "--threads", "0"}, "--threads: Value 0 not in range", "check --help"},
       {{"check", "x", "--threads", "-3"}, "--threads: Value -3 not in range", "check --help"},
@@ -118,7 +118,7 @@ TEST_CASE("ls refuses terms that are none and says so where nothing fits") {
   }
   Run none = shardwright({"ls", step(), "rank:99"});
   CHECK(none.code == 1);
-  CHECK(contains(none.err, "No tensor fits"));
+  CHECK(contains(none.err, "No tensor matches"));
   CHECK(
       parsed(
           shardwright({"ls", step(), "dtype:bf16", "down_proj", "ndim:3", "--json"}).out)["tensors"]
@@ -140,12 +140,12 @@ TEST_CASE("a plan says how to go without a file that is lost") {
   std::filesystem::remove(scratch / "c/__1_0.distcp");
   Run plan = shardwright({"plan", scratch / "c"});
   CHECK(plan.code == 1);
-  CHECK(contains(plan.err, "can be given up, and all else kept"));
+  CHECK(contains(plan.err, "can be dropped and the rest kept"));
   CHECK(contains(plan.err, "--fill from:CHECKPOINT"));
   CHECK(contains(plan.err, " --fill zero\n"));
   Run filled = shardwright({"repair", scratch / "c", "--fill", "zero", "--in-place", "--yes"});
   CHECK(filled.code == 2);
-  CHECK(contains(filled.err, "(fill) is not taken in place"));
+  CHECK(contains(filled.err, "(fill) cannot be done in place"));
 }
 
 TEST_CASE("repair: zeros in the place of what is lost fail it unless they are accepted") {
@@ -310,7 +310,7 @@ TEST_CASE("metadata that is cut off is named from where the person is, with the 
   std::filesystem::resize_file(scratch / "step_1/.metadata", 48'213);
   Run text = shardwright({"info", scratch / "step_1"});
   CHECK(text.code == 2);
-  CHECK(text.err.starts_with(scratch / "step_1/.metadata: cut off at byte "));
+  CHECK(text.err.starts_with(scratch / "step_1/.metadata: truncated at byte "));
   Json error = parsed(shardwright({"info", scratch / "step_1", "--json"}).out)["error"];
   CHECK(error["file"] == ".metadata");
   CHECK(error["offset"].is_number());

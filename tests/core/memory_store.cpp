@@ -121,7 +121,7 @@ class StoredFolder final : public Directory {
   }
   Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
     if (!is_safe_relative_path(path))
-      return fail(ErrorKind::kDamaged, "the path leaves the checkpoint", {path});
+      return fail(ErrorKind::kDamaged, "the path points outside the checkpoint folder", {path});
     std::lock_guard lock(tree_->guard);
     NodePtr found = below(node_, path);
     if (found == nullptr || found->is_folder) return no_such(path);
@@ -299,7 +299,7 @@ class StoredWritable final : public WritableDirectory {
  private:
   Result<NodePtr> folder_of(const std::string& relative, bool make) {
     if (!is_safe_relative_path(relative))
-      return fail(ErrorKind::kUsage, "the path leaves the directory", {relative});
+      return fail(ErrorKind::kUsage, "the path points outside the folder", {relative});
     auto parts = parts_of(relative);
     NodePtr folder = node_;
     for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
@@ -436,7 +436,7 @@ Status MemoryStore::publish(const std::string& temporary, const std::string& fin
   NodePtr node = below(tree_->root, temporary);
   if (from == nullptr || to == nullptr || node == nullptr) return no_such(temporary);
   if (!to->names.try_emplace(last_part(final_path), node).second)
-    return fail(ErrorKind::kIo, "is there already, and is never replaced", {final_path});
+    return fail(ErrorKind::kIo, "already exists, and is never replaced", {final_path});
   from->names.erase(last_part(temporary));
   to->durable_names = to->names;
   return {};
@@ -444,7 +444,7 @@ Status MemoryStore::publish(const std::string& temporary, const std::string& fin
 
 Status MemoryStore::discard(const std::string& path, const std::string& marker) {
   if (marker.empty() || last_part(path).find(marker) == std::string::npos)
-    return fail(ErrorKind::kUsage, "was not made by this program and is not removed", {path});
+    return fail(ErrorKind::kUsage, "was not made by shardwright and is not removed", {path});
   std::lock_guard lock(tree_->guard);
   NodePtr parent = below(tree_->root, parent_of(without_trailing_slashes(path)));
   if (parent == nullptr || parent->names.erase(last_part(path)) == 0) return no_such(path);

@@ -392,12 +392,11 @@ std::shared_ptr<Snapshot> many_tiles(std::int64_t side) {
 std::shared_ptr<Snapshot> cannot_open() {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->options.checkpoint = "/runs/7/step_9000";
-  snapshot->error = Error{
-      ErrorKind::kDamaged,
-      "cut off: a string of 4,096 bytes was announced, 310 are left",
-      {".metadata", 48'213, ""},
-      "The save was probably interrupted. The data files may be whole: the metadata of an earlier "
-      "step of the same run describes the same layout."};
+  snapshot->error = Error{ErrorKind::kDamaged,
+                          "cut off: a string of 4,096 bytes was announced, 310 are left",
+                          {".metadata", 48'213, ""},
+                          "The save was probably interrupted. The data files may be complete: the "
+                          "metadata of an earlier step of the same run describes the same layout."};
   return snapshot;
 }
 

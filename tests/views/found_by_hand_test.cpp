@@ -200,8 +200,10 @@ TEST_CASE("the wheel reaches every command of the palette") {
 TEST_CASE("an error that keeps a checkpoint closed names what it speaks of") {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->options.checkpoint = "/runs/7/logs/";
-  snapshot->error = Error{
-      ErrorKind::kUnsupported, "is not a checkpoint that Shardwright knows", {"/runs/7/logs/"}, ""};
+  snapshot->error = Error{ErrorKind::kUnsupported,
+                          "is not a checkpoint that Shardwright recognises",
+                          {"/runs/7/logs/"},
+                          ""};
   Driver driver(snapshot);
   driver.frame();
   driver.frame();

@@ -211,8 +211,8 @@ TEST_CASE("F1 shows the rule of the finding with its drawing, and the chip at th
   Driver driver(make::demo(), {1280, 720}, 1);
   driver.frame({{Key::kF1}});
   for (int i = 0; i < 3; ++i) driver.frame();
-  CHECK(says(driver, "Placement recorded for the wrong axis"));
-  CHECK(says(driver, "relabels the tiles"));
+  CHECK(says(driver, "A tensor was transposed, but its placements were not"));
+  CHECK(says(driver, "corrects the chunk offsets"));
   for (const std::string& fault : driver.text_faults()) FAIL_CHECK(fault);
   driver.click("explain/close");
   CHECK_FALSE(driver.desk.explain_open);

@@ -95,10 +95,10 @@ TEST_CASE("run matrix: a NaN is not called the first while an older step is not 
 TEST_CASE("run matrix: without NaN it says so of what was read alone") {
   const auto all = make::run_of_steps(2, 4, true);
   CHECK(first_anomaly_text(*all->run, matrix_of(*all)) ==
-        "No NaN or infinite element in what was read of 2 steps");
+        "No NaN or infinite element in the data read of 2 steps");
   const auto some = not_counted(*all, "step_100");
   CHECK(first_anomaly_text(*some->run, matrix_of(*some)) ==
-        "No NaN or infinite element in what was read of 1 step. 1 step not counted");
+        "No NaN or infinite element in the data read of 1 step. 1 step not counted");
 }
 
 TEST_CASE("run matrix: a click on a cell opens that step at the tensor with the NaN") {

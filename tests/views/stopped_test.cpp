@@ -117,7 +117,7 @@ TEST_CASE("stopped: what a process works on, and what has changed, is not resume
   CHECK(items_of() == std::pair(true, true));
   runs.runs[0].not_resumable = Error{ErrorKind::kDamaged, "has changed", {"/runs/7/step_9000/a"}};
   CHECK(items_of() == std::pair(false, true));
-  runs.runs[0].in_use = Error{ErrorKind::kUsage, "is being made right now"};
+  runs.runs[0].in_use = Error{ErrorKind::kUsage, "is being written by a running process"};
   CHECK(items_of() == std::pair(false, false));
 }
 

@@ -18,7 +18,7 @@ double next_scale(double scale, int direction);
 // Shows a message in the status bar for some seconds.
 void show_toast(const Frame& frame, UiState& state, std::string text);
 
-// Draws the open panels of this topic.
+// Draws those panels that are open: settings, meaning of an error, pins, write, report and so on.
 void draw_habit_panels(Frame& frame, UiState& state);
 
 // Opens the demo checkpoint in the program's cache folder, and the tour (tour.cpp).

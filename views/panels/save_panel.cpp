@@ -39,7 +39,7 @@ Action action_of(NewFile file) {
   return Action::kReport;
 }
 
-// What the file takes at most; nullopt: less than a picture.
+// Upper bound of the written file's size; nullopt if it is always smaller than a picture.
 std::optional<std::uint64_t> most_bytes(const Snapshot& snapshot, NewFile file) {
   const bool is_csv = file == NewFile::kCsv;
   if (!is_csv && file != NewFile::kNpy) return std::nullopt;

@@ -89,8 +89,8 @@ std::string concatenation_text(const MismatchedShape& holder, const Shapes& row,
   const std::int64_t padding = ranks * holder.saved[0] - whole;
   if (padding != 0) sum += fmt::format(" + {} of padding", padding);
   return fmt::format(
-      " {} x {} = {}: {} holds one rank's part of a flat parameter of {} ranks into which FSDP had "
-      "put {}. The parts of the other ranks are not here.",
+      " {} x {} = {}: {} holds one rank's part of a flat parameter of {} ranks that FSDP made of "
+      "{}. The other ranks' shards are missing.",
       ranks, holder.saved[0], sum, holder.fqn, ranks, short_list_text(names));
 }
 
@@ -139,13 +139,13 @@ std::string flat_part_text(std::span<const MismatchedShape> shapes) {
   if (!any_element)
     return fmt::format(
         " {} saved without an element: DeepSpeed ZeRO-3 leaves that of a parameter in a state dict "
-        "that was not gathered, and FSDP on a rank that owns no part of it. The values are not "
-        "here.",
+        "that was not gathered, and FSDP on a rank that owns no part of it. The values are not in "
+        "this checkpoint.",
         flat.size() == 1 ? "It was" : "All of them were");
   if (auto ranks = infer_ranks_of_separate_parts(flat))
     return fmt::format(
         " {} flat, with 1/{} of the elements: one of {} ranks saved its own part (FSDP, DeepSpeed "
-        "ZeRO-3) as if it were the whole. The parts of the others are not here.",
+        "ZeRO-3) as if it were the whole. The other ranks' shards are missing.",
         flat.size() == 1 ? "It is" : "Each of them is", *ranks, *ranks);
   Shapes held;  // shapes that the rank holds
   std::copy_if(flat.begin(), flat.end(), std::back_inserter(held),
@@ -156,8 +156,8 @@ std::string flat_part_text(std::span<const MismatchedShape> shapes) {
   if (!found.empty() || ranks == 0) return found;
   return fmt::format(
       " {} of them {} flat, with 1/{} of the elements, and {} empty: one of {} ranks saved its own "
-      "flat part (FSDP, DeepSpeed ZeRO-3) as if it were the whole. The parts of the others are not "
-      "here.",
+      "flat part (FSDP, DeepSpeed ZeRO-3) as if it were the whole. The other ranks' shards are "
+      "missing.",
       held.size(), held.size() == 1 ? "is" : "are", ranks,
       flat.size() - held.size() == 1 ? std::string("one is")
                                      : fmt::format("{} are", flat.size() - held.size()),

@@ -34,20 +34,19 @@ void derive_by_parameters(const CheckInput& input, DerivedLayouts& out) {
   UndecidedAxis told;
   for (const OptimizerState* state : found) told.subjects.emplace_back(c.fqn(state->state));
   told.cause = fmt::format(
-      "{} short of {}: {} is {} and {} is {}, though the tiles of both are as large, rank by rank. "
-      "The saver left an axis of the mesh out of the states, and one rank's part stands for those "
-      "of several.",
+      "{} short of {}: {} is {} and {} is {}, though the chunks of both have equal sizes on each "
+      "rank. The save left a mesh axis out of the states, so one rank's shard was kept for "
+      "several.",
       plural(found.size(), "optimizer state") + (found.size() == 1 ? " is" : " are"),
       found.size() == 1 ? "its parameter" : "their parameters", c.fqn(example.state),
       to_text(c.shape(example.state)), c.fqn(*example.parameter),
       to_text(c.shape(*example.parameter)));
-  told.evidence = {
-      {"example", std::string(c.fqn(example.state))},
-      {"saved_shape", copy_of(c.shape(example.state))},
-      {"shape_of_the_parameter", copy_of(c.shape(*example.parameter))},
-      {"confidence", kParameterConfidence},
-      {"undecided", std::string("which rank holds which part needs mesh and placements "
-                                "of the parameters in a spec (--spec)")}};
+  told.evidence = {{"example", std::string(c.fqn(example.state))},
+                   {"saved_shape", copy_of(c.shape(example.state))},
+                   {"shape_of_the_parameter", copy_of(c.shape(*example.parameter))},
+                   {"confidence", kParameterConfidence},
+                   {"undecided", std::string("to know which rank holds which shard, give mesh and "
+                                             "placements of the parameters in a spec (--spec)")}};
   told.link = "TransformerEngine #2713";
   out.undecided.push_back(std::move(told));
 }

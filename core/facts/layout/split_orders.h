@@ -18,7 +18,9 @@ struct DifferentOrder {
   std::vector<Box> boxes;             // correct box of each chunk, in chunk order
 };
 
-// Only orders that mean damage: none without a spec, none if another mesh saved all tensors.
+// Finds tensors whose dims were split in another axis order than the spec says. Empty without a
+// spec, or if all tensors agree on one other mesh: then another mesh saved them and nothing is
+// damaged.
 std::vector<DifferentOrder> find_different_orders(const CheckInput& input);
 
 // Formats as "edp, then ep".

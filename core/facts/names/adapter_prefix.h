@@ -22,7 +22,8 @@ struct AdapterPrefix {
 std::optional<std::string> module_in_adapter(std::string_view fqn);
 std::vector<std::string> modules_in_adapter(const Checkpoint& adapter);
 
-// The task is one of models that hold their body in a part: "CAUSAL_LM".
+// True if the adapter's task_type belongs to models that hold their body in an attribute
+// ("CAUSAL_LM": `model`).
 bool is_for_model_with_head(const AdapterConfig& config);
 
 // nullopt unless no module is one of the class, and all are by one change. Classes that

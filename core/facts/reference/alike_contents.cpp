@@ -159,7 +159,7 @@ Result<EqualPartsOfEach> find_equal_tiles(const CheckInput& input,
                                           const std::vector<TensorId>& tensors) {
   std::vector<std::uint64_t> tiles;
   for (TensorId tensor : tensors) tiles.push_back(input.checkpoint.chunks(tensor).size());
-  return parts_of_each(input, tensors, "look for copies of tiles", tiles, equal_tiles);
+  return parts_of_each(input, tensors, "look for copies of chunks", tiles, equal_tiles);
 }
 
 Result<std::map<TensorId, std::string>> hash_similar_tensors(const CheckInput& input,

@@ -15,7 +15,7 @@ OrderName name_of_heads(const BlockPattern& pattern, const BlockOrder& order) {
   bool by_row = order.block == 1;
   switch (pattern.family) {
     case BlockFamily::kHalvesSwapped:
-      return {"heads-permuted", "two halves of its heads are exchanged", ""};
+      return {"heads-permuted", "the two halves of its heads are swapped", ""};
     case BlockFamily::kInterleaved:
       if (by_row)
         return {"rope-interleaved",
@@ -51,9 +51,9 @@ OrderName name_of_heads(const BlockPattern& pattern, const BlockOrder& order) {
     default:
       break;
   }
-  if (by_row) return {"unknown", "rows are in an order that no known cause explains", ""};
+  if (by_row) return {"unknown", "the row order matches no known cause", ""};
   return {"heads-permuted",
-          fmt::format("its heads (blocks of {} rows) are in another order", order.block), ""};
+          fmt::format("its heads (blocks of {} rows) are in a different order", order.block), ""};
 }
 
 OrderName name_of_halves(const BlockPattern& pattern, bool gate_up) {
@@ -62,11 +62,11 @@ OrderName name_of_halves(const BlockPattern& pattern, bool gate_up) {
     case BlockFamily::kHalvesSwapped:
       return {"halves-swapped", halves + " are swapped", gate_up ? "sglang #32430" : ""};
     case BlockFamily::kInterleaved:
-      return {"interleaved",
-              fmt::format("{} are interleaved, {} parts of each, as ranks that stack their own "
-                          "parts leave them",
-                          halves, pattern.second),
-              gate_up ? "TransformerEngine #2713" : ""};
+      return {
+          "interleaved",
+          fmt::format("{} are interleaved, {} parts of each, as if each rank stacked its shards",
+                      halves, pattern.second),
+          gate_up ? "TransformerEngine #2713" : ""};
     case BlockFamily::kHalved:
       return {
           "halved",
@@ -77,7 +77,7 @@ OrderName name_of_halves(const BlockPattern& pattern, bool gate_up) {
     default:
       break;
   }
-  return {"unknown", "blocks are in an order that no known cause explains", ""};
+  return {"unknown", "the block order matches no known cause", ""};
 }
 
 }  // namespace
@@ -104,7 +104,7 @@ OrderName name_of(const BlockPattern& pattern, const BlockOrder& order, RowKind 
   if (pattern.family == BlockFamily::kAxesTransposed ||
       (pattern.family == BlockFamily::kSwizzled && kind != RowKind::kGateUp))
     return {"axes-transposed",
-            fmt::format("blocks of two axes ({} x {}) are in the order of the other one",
+            fmt::format("blocks of two axes ({} x {}) are in the order of the other axis",
                         pattern.first, pattern.second),
             ""};
   if (pattern.family == BlockFamily::kSwizzled)
@@ -117,8 +117,8 @@ OrderName name_of(const BlockPattern& pattern, const BlockOrder& order, RowKind 
   if (kind == RowKind::kExperts)
     return {"experts-permuted",
             order.block == 1
-                ? "its experts are in another order"
-                : fmt::format("its experts are in another order, {} together", order.block),
+                ? "its experts are in a different order"
+                : fmt::format("its experts are in a different order, {} together", order.block),
             ""};
   if (kind == RowKind::kHeads && order.dim == 0) return name_of_heads(pattern, order);
   return name_of_halves(pattern, kind == RowKind::kGateUp);

@@ -20,7 +20,8 @@ class ClassConstraints {
   ClassConstraints(const ClassConstraints&) = delete;
   ClassConstraints& operator=(const ClassConstraints&) = delete;
 
-  // Points to this object. Its config has the keys of all parts: "text_config.hidden_size".
+  // The returned part points into this object. Its config contains the keys of all config parts,
+  // such as "text_config.hidden_size".
   ModelPart part() const { return {&keys_, &constraints_, {""}, {}}; }
 
  private:

@@ -20,7 +20,7 @@ namespace shw {
 
 struct BestMatch {
   std::size_t place = 0;
-  // Over any other place, and over 0 even if all others are negative.
+  // Best similarity minus the second best one, or minus 0 if all others are negative.
   double margin = 0;
 };
 inline constexpr double kNoPlaceOfThis = -std::numeric_limits<double>::infinity();
@@ -80,7 +80,7 @@ class PlacesByContent {
     group->second = static_cast<std::uint32_t>(entries_.size() - 1);
   }
   bool has(const Content& content) const { return last_.contains(content); }
-  // Nothing if several places have this content.
+  // The only place with this content; nullopt if no place or several places have it.
   std::optional<Place> only(const Content& content) const {
     const Entry* entry = last_entry(content);
     return entry != nullptr && entry->before == kNone ? std::optional(entry->place) : std::nullopt;

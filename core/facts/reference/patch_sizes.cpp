@@ -59,8 +59,8 @@ std::optional<std::size_t> axis_of_positions(const Checkpoint& c, TensorId tenso
                                                             : std::nullopt;
 }
 
-// Next to the patches a class token and one of distillation, at most, or as many as the config says
-// ("n_cls_tokens" 8).
+// True if `beside_patches` is a usual number of extra tokens: up to 2 (class and distillation
+// token), or a "..._tokens" value of the config ("n_cls_tokens": 8).
 bool is_number_of_tokens(const ConfigPart& part, std::int64_t beside_patches) {
   constexpr std::int64_t kMostTokens = 2;
   if (beside_patches >= 0 && beside_patches <= kMostTokens) return true;

@@ -222,8 +222,8 @@ std::optional<std::string> contradicted_by_masters(const CheckInput& input,
     }
     if (own || others.size() != 1) continue;
     return fmt::format(
-        "rank {} wrote {} at {}, but its values are those of {}: the names of the files are not a "
-        "guide to where survivors belong",
+        "rank {} wrote {} at {}, but its values are those of {}: file names do not show where the "
+        "kept shards belong",
         *writer, c.fqn(dropped.tensor), to_text(c.offsets(retained_chunk.chunk)), others.front());
   }
   return std::nullopt;

@@ -16,8 +16,8 @@ std::string_view missing_data_reason(const Checkpoint& checkpoint, ChunkId chunk
   if (!item) return volume(checkpoint.sizes(chunk)) == 0 ? "" : "no storage record";
   if (checkpoint.directory() == nullptr) return "";
   const FileRow& file = checkpoint.file(item->file);
-  if (!file.safe) return "the path leaves the checkpoint";
-  if (file.kind != EntryKind::kFile) return "the file is not there";
+  if (!file.safe) return "the path points outside the checkpoint folder";
+  if (file.kind != EntryKind::kFile) return "the file is missing";
   auto end = checked_add(item->offset, item->length);
   bool inside = item->offset >= 0 && item->length >= 0 && end &&
                 static_cast<std::uint64_t>(*end) <= file.size;

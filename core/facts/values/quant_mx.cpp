@@ -61,7 +61,8 @@ Result<DecodedWeight> mx_rows_decoder(const QuantSource& from, std::string fqn) 
       !same(scales.first(scales.size() - 1), shape.first(shape.size() - 1)) || scales.back() < 1 ||
       shape.back() * wide != scales.back() * kMxGroup / 2)
     return has_kernel_scale_layout(scales, elements_of_fp4(shape), kMxGroup)
-               ? from.unreadable_error("has scales in the order of a kernel")
+               ? from.unreadable_error(
+                     "has scales in a kernel-specific order, which is not decoded")
                : from.unfit("is not of rows of FP4 with an exponent for each group");
   Extents decoded_shape = copy_of(shape);
   decoded_shape.back() *= wide * 2;

@@ -38,7 +38,8 @@ std::optional<NfState> nf_state(BytesView bytes) {
 QuantFloats read_block_absmax(const Checkpoint& c, const QuantPair& pair, const NfState& state) {
   if (c.dtype(*pair.beside[0]) != Dtype::kUint8) return read_all_floats(c, *pair.beside[0]);
   if (!pair.beside[3] || !pair.beside[4] || state.nested_block < 1)
-    return fail(ErrorKind::kUnsupported, "has quantised scales without what decodes them");
+    return fail(ErrorKind::kUnsupported,
+                "has quantised scales without the tensors that decode them");
   SHW_TRY(Bytes codes,
           read_box_bytes(c, *pair.beside[0], whole(copy_of(c.shape(*pair.beside[0])))));
   SHW_TRY(std::vector<float> outer, read_all_floats(c, *pair.beside[3]));
@@ -84,7 +85,7 @@ Result<DecodedWeight> nf_decoder(const QuantSource& from) {
   if (elements < 1 || state->shape.empty() || state->block < 2 ||
       stored != ceil_divide(elements, 2) || volume(c.shape(*from.companion(1))) != 16 ||
       !from.is_float(from.companion(1)))
-    return from.unfit("has a state or a table that does not fit its shape and blocks");
+    return from.unfit("has a state or a table that does not match its shape and blocks");
   if (!has_matching_absmax(from, *state, elements))
     return from.unfit("has scales that do not fit its blocks");
   DecodedWeight decoded = from.result(std::string(c.fqn(from.pair.weight)), state->shape);

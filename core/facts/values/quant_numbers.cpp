@@ -17,13 +17,13 @@ Result<Bytes> read_box_as_dtype(const Checkpoint& checkpoint, TensorId tensor, c
     return fail(ErrorKind::kDamaged, why, Place{.file = {}, .tensor = fqn});
   };
   if (!is_inside(box.offsets, box.sizes, checkpoint.shape(tensor)))
-    return unread("is smaller than what is read of it");
+    return unread("has fewer elements than its decoder needs");
   auto pieces = pieces_of(checkpoint, tensor, dtype);
   if (!pieces) return unread("has gaps or cannot be read");
   const std::size_t element = size_of(pieces->dtype);
   const auto count = checked_volume(box.sizes);
   if (!count || *count > kMostNumberBytes / static_cast<std::int64_t>(element))
-    return unread("is too large to be held at once");
+    return unread("is too large to be read at once");
   Bytes out;
   if (!pieces->read(box, out)) return unread("cannot be read");
   return out;

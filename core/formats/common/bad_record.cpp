@@ -21,9 +21,9 @@ Finding unread_file_finding(const std::string& path, const Error& error,
                             std::vector<std::string> names, std::string_view noun) {
   std::string cause = path + ": " + error.message + ". ";
   if (names.empty())
-    cause += "What it held is not known.";
+    cause += "Its contents are not known.";
   else
-    cause += fmt::format("{} that the index places there ({}) cannot be read.",
+    cause += fmt::format("{} that the index lists in it ({}) cannot be read.",
                          plural(names.size(), noun), short_list_text(names));
   Finding finding = bad_record_finding(path, std::move(cause), error.place.offset);
   finding.evidence.emplace_back("unread_file", path);

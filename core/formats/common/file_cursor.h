@@ -29,7 +29,7 @@ class FileCursor {
   }
   // Reads a text whose length is known.
   std::string text_of(std::uint64_t length, std::uint64_t most) {
-    if (length > most) stop(ErrorKind::kDamaged, "a name is too long to be one");
+    if (length > most) stop(ErrorKind::kDamaged, "a name is too long");
     const BytesView bytes = consume_bytes(ok() ? length : 0);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
@@ -52,7 +52,7 @@ class FileCursor {
   static constexpr std::uint64_t kPiece = std::uint64_t{64} << 10;
 
   void stop_at_end(std::uint64_t count) {
-    stop(ErrorKind::kDamaged, "the header is cut off: " + std::to_string(count) +
+    stop(ErrorKind::kDamaged, "the header is truncated: " + std::to_string(count) +
                                   " more bytes were expected and " + std::to_string(left()) +
                                   " are there");
   }

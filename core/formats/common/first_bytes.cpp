@@ -34,7 +34,7 @@ constexpr auto kMarks = std::to_array<FormatSignature>({
 });
 
 constexpr std::string_view kPage =
-    "a web page or other XML: the download brought that in place of the file";
+    "a web page or other XML: the download returned that instead of the file";
 
 std::string_view without_blanks(std::string_view text) {
   text.remove_prefix(std::min(text.size(), text.find_first_not_of(" \t\r\n")));
@@ -60,11 +60,11 @@ std::string_view format_from_magic(BytesView bytes) {
     if (begins_with_word(words, word)) return kPage;
   }
   if (words.starts_with('{') && without_blanks(words.substr(1)).starts_with('"'))
-    return "JSON text, as the answer of a server that refused is";
+    return "JSON text, such as an error response of a server";
   constexpr std::size_t kZeros = 16;
   if (text.size() >= kZeros &&
       std::all_of(text.begin(), text.end(), [](char c) { return c == '\0'; }))
-    return "zeros: its start was never written, or was lost in a copy";
+    return "zero bytes: its start was never written, or was lost in a copy";
   const bool is_pickle = text.size() > 1 && text[0] == '\x80' && text[1] >= '\2' && text[1] <= '\5';
   return is_pickle ? "a bare pickle, which is never run here"sv : ""sv;
 }

@@ -84,7 +84,7 @@ Status check_repeats(const ItemHeader& header, const std::string& file) {
                         : std::nullopt;
   if (bytes && *bytes / kMaxRepeats <= header.payload_length + kSmall) return {};
   return fail(ErrorKind::kUnsupported,
-              fmt::format("repeats {} bytes of storage to {} of {}", header.payload_length,
+              fmt::format("expands {} bytes of storage to {} of {}", header.payload_length,
                           to_text(header.sizes), name(header.dtype)),
               {file, header.payload_offset});
 }

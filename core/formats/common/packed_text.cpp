@@ -71,15 +71,15 @@ Result<std::string> unpacked_text(std::string_view packed, std::uint64_t limit) 
   SHW_TRY(std::string bytes, from_base64(packed));
   auto size = ZSTD_getFrameContentSize(bytes.data(), bytes.size());
   if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN)
-    return fail(ErrorKind::kDamaged, "is not text that was compressed");
+    return fail(ErrorKind::kDamaged, "is not compressed text");
   // Exactly one frame: further frames would only circumvent the limit.
   if (ZSTD_findFrameCompressedSize(bytes.data(), bytes.size()) != bytes.size())
-    return fail(ErrorKind::kDamaged, "is more than one text that was compressed");
+    return fail(ErrorKind::kDamaged, "holds more than one compressed text");
   if (size > limit) return fail(ErrorKind::kUnsupported, "is too long");
   std::string text(static_cast<std::size_t>(size), '\0');
   std::size_t length = ZSTD_decompress(text.data(), text.size(), bytes.data(), bytes.size());
   if (ZSTD_isError(length) != 0 || length != text.size())
-    return fail(ErrorKind::kDamaged, "is not text that was compressed");
+    return fail(ErrorKind::kDamaged, "is not compressed text");
   return text;
 }
 

@@ -58,9 +58,9 @@ Finding parts_without_index_finding(const std::vector<std::string>& parts, const
                                     Severity severity) {
   const std::string index(names.usual);
   Finding finding = bad_record_finding(
-      index, fmt::format("There is no {} next to the {} parts of this model ({}): "
-                         "transformers follows it and does not find the model; loaders "
-                         "that take every file do. All parts are there and were read.",
+      index, fmt::format("The index {} is missing next to the {} parts of this model ({}): "
+                         "transformers needs it and does not find the model; loaders that read "
+                         "every file do. All parts are there and were read.",
                          index, parts.size(), short_list_text(parts)));
   finding.severity = severity;
   finding.evidence = {{"parts", static_cast<std::int64_t>(parts.size())},

@@ -24,11 +24,11 @@ Result<OpenItem> open_raw(const Checkpoint& checkpoint, ChunkId chunk, ItemRange
   const auto view = checkpoint.view(chunk);
   if (view) item.header.storage_offset = view->offset;
   if (item.header.dtype == Dtype::kUnknown)
-    return fail(ErrorKind::kUnsupported, "its dtype is not read",
+    return fail(ErrorKind::kUnsupported, "its dtype is not supported",
                 {range.source->name(), range.offset});
   if (!fits(item.header, view.has_value(), range.length))
     return fail(ErrorKind::kDamaged,
-                fmt::format("holds {} bytes, which is not what {} of {} takes", range.length,
+                fmt::format("holds {} bytes, which does not match {} of {}", range.length,
                             to_text(item.header.sizes), name(item.header.dtype)),
                 {range.source->name(), range.offset});
   item.header.payload_length = range.length;

@@ -36,9 +36,9 @@ std::optional<Finding> MixedStepsCheck::finding(std::string_view noun) const {
   if (is_clear)
     text += fmt::format(", and the other {} at {} {}", plural(usual->second.size(), "file"), noun,
                         usual->first);
-  finding.cause =
-      text +
-      ". Files of several saves are mixed. Each loads, and the model is a mixture of those steps.";
+  finding.cause = text +
+                  ". Files of different saves are mixed. Each loads, so the model becomes a "
+                  "mixture of those steps.";
   finding.evidence = {{"steps", std::move(steps)}};
   return finding;
 }

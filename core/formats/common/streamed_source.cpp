@@ -20,7 +20,7 @@ class StreamedSource final : public ByteSource {
   std::uint64_t size() const override { return size_; }
   Status read(std::uint64_t offset, std::span<std::byte> out) const override {
     if (offset > size_ || out.size() > size_ - offset)
-      return fail(ErrorKind::kDamaged, "decodes to too few bytes", {name_});
+      return fail(ErrorKind::kDamaged, "decodes to fewer bytes than its shape needs", {name_});
     std::lock_guard lock(guard_);
     if (!out.empty() && (stream_ == nullptr || offset < begin_)) SHW_CHECK(restart_stream());
     while (!out.empty()) {
@@ -59,7 +59,8 @@ class StreamedSource final : public ByteSource {
     // A failed stream cannot continue.
     if (!made) stream_ = nullptr;
     if (!made) return tl::unexpected<Error>(std::move(made).error());
-    if (*made == 0) return fail(ErrorKind::kDamaged, "decodes to too few bytes", {name_});
+    if (*made == 0)
+      return fail(ErrorKind::kDamaged, "decodes to fewer bytes than its shape needs", {name_});
     return {};
   }
 

@@ -31,7 +31,7 @@ Result<std::optional<std::string>> text_of(const ZipReader& zip, std::string_vie
 tl::unexpected<Error> wrong_record_error(const ZipReader& zip, std::string_view name,
                                          std::string_view what) {
   return zip.damaged(zip.find(name)->header_offset,
-                     fmt::format("the record {} is not a {}: torch.load stops there", name, what));
+                     fmt::format("the record {} is not a {}: torch.load fails there", name, what));
 }
 
 // torch reads the version from the first of the two records that exists.
@@ -44,7 +44,7 @@ std::string_view version_record(const ZipReader& zip) {
 Status check_version(const ZipReader& zip) {
   const std::string_view record = version_record(zip);
   if (zip.find(record) == nullptr)
-    return zip.damaged(0, "the archive has no record version: torch.load opens none without");
+    return zip.damaged(0, "the archive has no record \"version\": torch.load refuses it");
   SHW_TRY(auto version, text_of(zip, record));
   if (!version) return {};
   std::string_view digits = *version;
@@ -72,7 +72,7 @@ Status check_is_torch_archive(const ZipReader& zip) {
     if (!folder.empty() && entry.name.starts_with(folder)) continue;
     return zip.damaged(
         entry.header_offset,
-        fmt::format("the record \"{}\" is {}: torch.load opens no such archive", entry.name,
+        fmt::format("the record \"{}\" is {}: torch.load refuses such an archive", entry.name,
                     folder.empty() ? "in no folder" : "outside of the folder " + folder));
   }
   for (const ZipEntry* record : torch_records(zip)) {
@@ -86,8 +86,8 @@ Status check_is_torch_save_archive(const ZipReader& zip) {
   SHW_CHECK(check_is_torch_archive(zip));
   if (const ZipEntry* constants = zip.find(kConstantsRecord))
     return zip.damaged(constants->header_offset,
-                       "the archive has a record constants.pkl, as TorchScript's have: torch.load "
-                       "does not open it as tensors");
+                       "the archive has a record constants.pkl, like TorchScript archives: "
+                       "torch.load does not open it as tensors");
   return {};
 }
 

@@ -37,20 +37,19 @@ Result<ZipReader> open_torch_records(std::shared_ptr<const ByteSource> source) {
   if (is_legacy_torch_file(first)) return read_legacy_torch_file(std::move(source));
   if (is_tar_of_torch(first))
     return fail(ErrorKind::kUnsupported,
-                "is a tar archive, as torch.save wrote them before torch 0.1.10, which is not read",
+                "is a tar archive of torch.save before torch 0.1.10, which is not supported",
                 {source->name(), 0},
-                "torch.save(torch.load(FILE, weights_only=False), NEW) writes the form that is "
-                "read. That runs what is in FILE.");
+                "torch.save(torch.load(FILE, weights_only=False), NEW) writes a supported format. "
+                "This runs code in FILE.");
   const std::string_view told = format_from_magic(first);
-  return fail(
-      ErrorKind::kDamaged,
-      "does not begin as a file of torch.save does, with PK" +
-          (told.empty() ? std::string() : ": it is " + std::string(told)),
-      {source->name(), 0},
-      told.find("GGML") == std::string_view::npos
-          ? std::string()
-          : "llama.cpp's convert_llama_ggml_to_gguf.py writes a GGUF file of a LLaMA model, "
-            "which is read. whisper.cpp still reads this form itself.");
+  return fail(ErrorKind::kDamaged,
+              "does not begin like a torch.save file, with PK" +
+                  (told.empty() ? std::string() : ": it is " + std::string(told)),
+              {source->name(), 0},
+              told.find("GGML") == std::string_view::npos
+                  ? std::string()
+                  : "llama.cpp's convert_llama_ggml_to_gguf.py converts a LLaMA model to GGUF, "
+                    "which is supported. whisper.cpp still reads this format.");
 }
 
 std::vector<Finding> record_findings(const ZipReader& zip, const std::string& file,
@@ -101,7 +100,7 @@ Result<std::set<std::string>> read_unflattened_names(const ZipReader& zip) {
     rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
     if (code != std::errc{} || !rest.starts_with(':') || rest.size() - 1 < length)
       return zip.damaged(record->header_offset, "the record " + record->name +
-                                                    " does not say which entries are one value");
+                                                    " does not record which entries are one value");
     names.emplace(rest.substr(1, length));
     rest.remove_prefix(1 + length);
   }

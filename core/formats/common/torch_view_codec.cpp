@@ -25,8 +25,7 @@ Result<OpenItem> open_view(const Checkpoint& checkpoint, ChunkId chunk, ItemRang
       !is_row_major(header.sizes, header.strides))
     return fail(
         ErrorKind::kDamaged,
-        fmt::format("the payload is {} of {}, and {} of {} from element {} on are expected "
-                    "in it",
+        fmt::format("the payload is {} of {}, but should hold {} of {} from element {} on",
                     to_text(header.sizes), name(header.dtype), to_text(sizes), name(dtype), first),
         {item.source->name(), header.payload_offset});
   header.storage_offset += first;

@@ -41,8 +41,8 @@ std::optional<Finding> truncated_archives_finding(const Directory& directory,
   }
   if (cut.empty()) return std::nullopt;
   Finding finding = bad_record_finding(
-      cut.front(), fmt::format("{} cannot be loaded: {}. What was opened is in another file and "
-                               "does not need {}.",
+      cut.front(), fmt::format("{} cannot be loaded: {}. The tensors that were opened are in "
+                               "another file and do not need {}.",
                                short_list_text(cut), reason, cut.size() == 1 ? "it" : "them"));
   finding.rule = "side-file";
   finding.severity = Severity::kWarning;

@@ -28,7 +28,8 @@ struct PickledForm {
 // The form of the directory's .metadata, or if there is none, of its first `__R.metadata`.
 Result<PickledForm> read_pickled_form(const Directory& directory);
 
-// Like write_dcp_metadata, in that form. An empty checkpoint_id or save_id is written as None.
+// Writes metadata like write_dcp_metadata(), but in the pickle form `form`. An empty checkpoint_id
+// or save_id is written as None.
 Status write_dcp_metadata_as(const PickledForm& form, const DcpMetadata& metadata, ByteSink& sink);
 
 }  // namespace shw

@@ -26,7 +26,8 @@ constexpr FormatTraits stock_traits() {
   return traits;
 }
 
-// Merging records replicas of other ranks, which are in the files.
+// Format with one metadata file per rank. records_every_item is false because merging keeps only
+// the lowest rank's chunk of equal ones: files also contain the other ranks' copies.
 constexpr FormatTraits rank_local_traits() {
   FormatTraits traits = kOneIndex;
   traits.one_index_file = traits.records_every_item = false;

@@ -45,13 +45,13 @@ std::optional<Finding> custom_record_finding(const PickleTree& tree, const std::
   if (own == globals.end()) return std::nullopt;
   Finding finding{.rule = "portability", .severity = Severity::kInfo, .subjects = {file}};
   finding.cause = fmt::format(
-      "Its storage records are of {}.{}, a library's own class: torch's reader needs that library, "
-      "and torch 2.15 stops at the field transform_descriptors. They have torch's three fields and "
-      "were read by them.",
+      "Its storage records have the class {}.{} of another library: torch needs that library to "
+      "load them, and torch 2.15 fails at the field transform_descriptors. They have torch's three "
+      "fields, which were read.",
       own->module, own->name);
   finding.evidence = {{"record_class", own->module + "." + own->name}};
   finding.remedy = Remedy{"rewrite-metadata", true,
-                          "Rewrite .metadata with torch's own records; no tensor byte moves."};
+                          "Rewrite .metadata with torch's record class; no tensor byte moves."};
   return finding;
 }
 

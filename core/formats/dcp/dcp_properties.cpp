@@ -46,10 +46,10 @@ std::optional<std::string> refused_property(const PickleTree& tree, std::span<co
     bool known = std::any_of(std::begin(kLayouts), std::end(kLayouts), [&](std::string_view one) {
       return name->starts_with("torch.") && name->substr(6) == one;
     });
-    if (!known) return std::string("its layout has a name that no torch knows.");
+    if (!known) return std::string("its layout is not a torch layout.");
   }
   if (!is_memory_format(tree, fields[3]) && tree.kind(fields[3]) != NodeKind::kNone)
-    return std::string("its memory format is none that torch knows.");
+    return std::string("its memory format is not a torch memory format.");
   return std::nullopt;
 }
 

@@ -45,11 +45,10 @@ void report_differing_rank_records(const std::vector<std::shared_ptr<const Check
     if (have_equal_records(own, part.tensor, lowest, first.tensor)) continue;
     Finding finding{.rule = "bad-record", .severity = Severity::kWarning};
     finding.subjects.emplace_back(lowest.fqn(first.tensor));
-    finding.cause =
-        "Ranks say different things of " + finding.subjects.front() + ": " +
-        words_of(lowest, first.tensor, first.writer) + ", " +
-        words_of(own, part.tensor, part.writer) +
-        ". Each of them gets back what it saved, and their parts are not of one tensor.";
+    finding.cause = "Ranks disagree about " + finding.subjects.front() + ": " +
+                    words_of(lowest, first.tensor, first.writer) + ", " +
+                    words_of(own, part.tensor, part.writer) +
+                    ". Each rank loads what it saved, but their shards do not form one tensor.";
     finding.evidence.emplace_back("file", rank_local_name(part.writer));
     builder.add_finding(std::move(finding));
     return;

@@ -17,7 +17,7 @@ namespace shw {
 namespace {
 
 constexpr const char* kInterrupted =
-    "The save was probably interrupted. The data files may be whole: the metadata of an earlier "
+    "The save was probably interrupted. The data files may be complete: the metadata of an earlier "
     "step of the same run describes the same layout.";
 
 Error with_interrupted_save_hint(Error error) {
@@ -79,8 +79,7 @@ void report_no_entries(const Directory& folder, const std::string& file,
   if (files.empty()) return;
   Finding finding{.rule = "bad-record", .subjects = {file}};
   finding.cause = file + " lists no entry at all, and " + plural(files.size(), "data file") + " (" +
-                  short_list_text(files) +
-                  ") are next to it: a load brings nothing of what is in them.";
+                  short_list_text(files) + ") are next to it: a load reads none of their data.";
   finding.evidence = {{"file", file}, {"data_files", static_cast<std::int64_t>(files.size())}};
   builder.add_finding(std::move(finding));
 }

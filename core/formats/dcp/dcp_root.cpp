@@ -11,15 +11,14 @@ Result<NodeId> entries_of_metadata(const PickleTree& tree, const std::string& fi
   if (tree.kind(entries) == NodeKind::kDict && !is_of_paddle) return entries;
   if (made_of != nullptr && made_of->name == "Metadata" && entries != NodeId::kAbsent &&
       !is_of_paddle)
-    return fail(ErrorKind::kUnsupported,
-                "keeps its tensors (state_dict_metadata) in something that is not a plain dict",
+    return fail(ErrorKind::kUnsupported, "has a state_dict_metadata that is not a plain dict",
                 {file, tree.at(entries)});
   const std::string what =
       made_of == nullptr ? "a plain value" : made_of->module + "." + made_of->name;
   return fail(ErrorKind::kUnsupported,
               "is a pickle of " + what + ", not of torch.distributed.checkpoint's Metadata",
               {file, tree.at(root)},
-              "Another library wrote it; Shardwright reads torch's and Megatron's.");
+              "Another library wrote it; Shardwright reads those of torch and Megatron.");
 }
 
 }  // namespace shw

@@ -75,7 +75,8 @@ Status write_record(PickleWriter& out, const PickledForm& form, const std::strin
   auto offset = narrow<std::int64_t>(item.offset);
   auto length = narrow<std::int64_t>(item.length);
   if (!offset || !length)
-    return fail(ErrorKind::kUsage, "an item's place does not fit 63 bits", {item.path, {}, fqn});
+    return fail(ErrorKind::kUsage, "an item's offset does not fit in 63 bits",
+                {item.path, {}, fqn});
   out.object(kMetadataModule, "MetadataIndex");
   out.raw("}(");
   out.text("fqn");
@@ -116,7 +117,8 @@ Status write_entries(PickleWriter& out, const PickledForm& form, const DcpMetada
   for (std::size_t t = 0; t < metadata.tensors.size(); ++t) {
     const DcpTensor& tensor = metadata.tensors[t];
     if (tensor.dtype == Dtype::kUnknown)
-      return fail(ErrorKind::kUnsupported, "has no dtype that torch knows", {{}, {}, tensor.fqn});
+      return fail(ErrorKind::kUnsupported, "has a dtype that torch does not have",
+                  {{}, {}, tensor.fqn});
     out.batch(count++, 'u');
     out.text(tensor.fqn);
     SHW_TRY(auto chunks, chunks_in(metadata, t, made));

@@ -34,7 +34,8 @@ Result<std::string> declared_backend(const Directory& directory) {
     return fail(ErrorKind::kDamaged, why, {kMegatronMarker});
   };
   SHW_TRY(auto source, directory.open(kMegatronMarker));
-  if (source->size() > kLargestMarker) return damaged("is too large to be what Megatron writes");
+  if (source->size() > kLargestMarker)
+    return damaged("is larger than any file that Megatron writes");
   SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
   auto json =
       parse_json<nlohmann::json>({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).tree;
@@ -52,15 +53,14 @@ bool report_bad_marker(const Directory& directory, bool has_common, CheckpointBu
   if (!backend) {
     // Without other files of Megatron it may belong to another program.
     note(kMegatronMarker, has_common ? Severity::kError : Severity::kInfo,
-         "metadata.json " + backend.error().message +
-             ": Megatron begins a load with it, and ends there.",
+         "metadata.json " + backend.error().message + ": Megatron reads it first, and fails there.",
          builder);
     return has_common;
   }
   if (!backend->empty() && *backend != "torch_dist")
     note(kMegatronMarker, Severity::kError,
          "metadata.json names the backend \"" + backend->substr(0, 40) +
-             "\", and what is here is torch_dist: Megatron loads by that name.",
+             "\", but the folder holds torch_dist: Megatron selects its loader by that name.",
          builder);
   return !backend->empty();
 }
@@ -72,7 +72,7 @@ Result<bool> verify_common_state(const Directory& directory) {
   SHW_TRY(Bytes begin, read_bytes(*source, 0, std::min<std::uint64_t>(source->size(), 4)));
   // torch's format before 1.6 has no checksums; torch_dist never used it.
   if (begin.size() < 4 || load_little<std::uint32_t>(begin) != kZipMagic)
-    return fail(ErrorKind::kDamaged, "does not begin as a file of torch.save does", {kCommonState});
+    return fail(ErrorKind::kDamaged, "does not begin like a torch.save file", {kCommonState});
   SHW_TRY(ZipReader zip, ZipReader::open(source, 0, source->size()));
   SHW_TRY(Bytes pickle, read_pickle_record(zip, kReadWhole));
   SHW_TRY(PickleTree tree, decode_pickle(pickle, kCommonState));
@@ -101,8 +101,8 @@ void report_common_state(const Directory& directory, bool has_common_object,
       // torch and some converters do not need it: the tensors are complete without it.
       note(kCommonState,
            is_named_by_megatron(directory.name()) ? Severity::kWarning : Severity::kInfo,
-           "common.pt is not there, and no entry common_state either: Megatron-LM itself reads the "
-           "arguments and the optimizer's settings from it before any tensor, and stops.",
+           "common.pt is missing, and so is an entry common_state: Megatron-LM reads arguments and "
+           "optimizer settings from it before any tensor, and fails.",
            builder);
     return;
   }
@@ -115,8 +115,8 @@ void report_common_state(const Directory& directory, bool has_common_object,
          builder);
   else if (!*read)
     note(kCommonState, Severity::kInfo,
-         "common.pt was read as far as its pickle: its other records were not compared with "
-         "checksums, since it has none or is larger than 64 MiB.",
+         "Only the pickle of common.pt was read: its other records were not verified, because it "
+         "has no checksums or is larger than 64 MiB.",
          builder);
 }
 
@@ -134,11 +134,11 @@ void report_missing_marker(const Directory& directory, bool has_common_object,
                            CheckpointBuilder& builder) {
   if (!has_common_object && directory.stat(kCommonState).kind != EntryKind::kFile) return;
   note(kMegatronMarker, Severity::kWarning,
-       std::string("metadata.json is not there, and ") +
+       std::string("metadata.json is missing, and ") +
            (has_common_object ? "the entry common_state" : "common.pt") +
-           " says that Megatron saved this: it writes that file last, so the save did not finish "
-           "or the copy is incomplete, and it takes no folder without one for a checkpoint. "
-           "torch's own loader does not ask for it.",
+           " shows that Megatron saved this: it writes that file last, so the save did not finish "
+           "or the copy is incomplete. Megatron does not load a folder without it; torch's loader "
+           "does not need it.",
        builder);
 }
 

@@ -37,7 +37,8 @@ struct MegatronGroups {
 };
 struct PickledOptimizerOptions {
   MegatronOptimizer kind = MegatronOptimizer::kDistributed;
-  // Groups that there are; the distributed optimizer finds its own among all.
+  // Which parameter groups the checkpoint has, with and without weight decay. For the distributed
+  // optimizer all pairs are written and Megatron picks its own.
   MegatronGroups dense = {}, experts = {};
   bool is_torch_adam = false;       // the steps are a state of each parameter, not of its group
   bool is_expert_parallel = false;  // experts have an optimizer of their own

@@ -84,7 +84,7 @@ class FlaxOpening {
   OpenedCheckpoint run() {
     SHW_TRY(FlaxPaths paths, flax_paths(DirectoryContents(*directory_)));
     if (paths.opened.empty())
-      return fail(ErrorKind::kIo, "holds no file of flax", {directory_->name()});
+      return fail(ErrorKind::kIo, "holds no flax file", {directory_->name()});
     for (const std::string& path : paths.missing) builder_.file(path);
     for (const std::string& path : paths.opened) {
       if (is_cancelled(progress_)) return cancelled_error();
@@ -141,11 +141,10 @@ class FlaxOpening {
     }
     if (missing.empty()) return;
     Finding finding = bad_record_finding(
-        kFlaxIndex,
-        fmt::format("{} names {} that {} not in the file that it names: {}. The index is "
-                    "of another save, or the file is.",
-                    kFlaxIndex, plural(missing.size(), "array"), missing.size() == 1 ? "is" : "are",
-                    short_list_text(missing)));
+        kFlaxIndex, fmt::format("{} lists {} that {} not in the listed file: {}. The index or the "
+                                "file comes from another save.",
+                                kFlaxIndex, plural(missing.size(), "array"),
+                                missing.size() == 1 ? "is" : "are", short_list_text(missing)));
     finding.subjects.insert(finding.subjects.end(), missing.begin(), missing.end());
     builder_.add_finding(std::move(finding));
   }
@@ -156,7 +155,7 @@ class FlaxOpening {
                 fmt::format("holds {} twice: two keys of the tree, or two files ({} is one), have "
                             "this name",
                             name, path),
-                {directory_->name()}, "Open one of its files by its name.");
+                {directory_->name()}, "Give the path of one of its files.");
   }
 
   void report(const FlaxArray& array, const std::string& path) {

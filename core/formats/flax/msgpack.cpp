@@ -32,14 +32,15 @@ tl::unexpected<Error> MsgpackReader::damaged(std::uint64_t at, std::string what)
 Status MsgpackReader::skip(std::uint64_t bytes) {
   if (bytes > left())
     return damaged(
-        at_, fmt::format("ends too soon: {} bytes should follow, and {} are left", bytes, left()));
+        at_, fmt::format("is truncated: {} bytes should follow, but {} are left", bytes, left()));
   at_ += bytes;
   return {};
 }
 
 // Reads a big-endian number.
 Result<std::uint64_t> MsgpackReader::number(int bytes) {
-  if (static_cast<std::uint64_t>(bytes) > left()) return damaged(at_, "ends inside of a value");
+  if (static_cast<std::uint64_t>(bytes) > left())
+    return damaged(at_, "is truncated inside a value");
   const bool is_held =
       at_ >= held_from_ && at_ + static_cast<std::uint64_t>(bytes) <= held_from_ + held_.size();
   if (!is_held) {
@@ -65,12 +66,11 @@ Result<MsgpackHead> MsgpackReader::sized(MsgpackHead head, MsgpackKind kind, int
   // Every value takes at least one byte, a pair two.
   const std::uint64_t needed = kind == MsgpackKind::kMap ? 2 * head.length : head.length;
   if (is_counted(kind) && needed > left())
-    return damaged(head.at,
-                   fmt::format("says that {} {} follow, and {} bytes are left", head.length,
-                               kind == MsgpackKind::kMap     ? "pairs"
-                               : kind == MsgpackKind::kArray ? "values"
-                                                             : "bytes",
-                               left()));
+    return damaged(head.at, fmt::format("announces {} {}, but only {} bytes are left", head.length,
+                                        kind == MsgpackKind::kMap     ? "pairs"
+                                        : kind == MsgpackKind::kArray ? "values"
+                                                                      : "bytes",
+                                        left()));
   return head;
 }
 
@@ -150,14 +150,15 @@ Result<MsgpackHead> MsgpackReader::head_from_type_byte(MsgpackHead head, int byt
     case 0xdf:
       return sized(head, MsgpackKind::kMap, byte == 0xde ? 2 : 4);
     default:
-      return damaged(head.at,
-                     fmt::format("has the byte {:#04x}, which msgpack does not use", byte));
+      return damaged(head.at, fmt::format("has the byte {:#04x}, which is invalid in msgpack: it "
+                                          "is damaged or has another format",
+                                          byte));
   }
 }
 
 Result<std::string> MsgpackReader::text(const MsgpackHead& head, std::uint64_t most) {
   if (head.kind != MsgpackKind::kText && head.kind != MsgpackKind::kBytes)
-    return damaged(head.at, "has another value where a text is expected");
+    return damaged(head.at, "has a value that is not text where text is expected");
   if (head.length > most)
     return damaged(head.at, fmt::format("has a text of {} bytes where at most {} are expected",
                                         head.length, most));

@@ -25,7 +25,7 @@ Result<OpenItem> open_filled(const Checkpoint& checkpoint, ChunkId chunk, ItemRa
                                       std::uint64_t{size_of(header.dtype)})
                         : std::nullopt;
   if (!bytes || element.empty() || element.size() != size_of(header.dtype))
-    return fail(ErrorKind::kDamaged, "a fill value cannot be",
+    return fail(ErrorKind::kDamaged, "a fill value is invalid",
                 {range.source->name(), range.offset});
   header.payload_length = *bytes;
   item.source = range.source;

@@ -25,8 +25,8 @@ constexpr Codec kUnreadCodecs[] = {
     {"external HDF5 (elements in other files)"},
     {"virtual HDF5 (elements in other datasets)"},
     {"big-endian HDF5"},
-    {"HDF5 elements that are not numbers of torch's"},
-    {"HDF5 with a type of its own name"},
+    {"HDF5 elements without a torch dtype"},
+    {"HDF5 with a named type"},
     {"HDF5 with its attributes in a heap"},
 };
 static_assert(std::size(kUnreadCodecs) == static_cast<std::size_t>(Hdf5Unsupported::kCount));

@@ -103,7 +103,7 @@ void add_unread(CheckpointBuilder& builder, const Hdf5Shard& shard) {
   for (const auto& [path, error] : shard.walk.lost_groups) {
     Finding finding =
         bad_record_finding(shard.path,
-                           fmt::format("In {}, what is in the group {} is not known: {}.",
+                           fmt::format("In {}, the contents of the group {} are not known: {}.",
                                        shard.path, path.empty() ? "/" : path, error.message),
                            error.place.offset);
     mark_unexamined(finding, error);
@@ -121,18 +121,16 @@ void add_unread(CheckpointBuilder& builder, const Hdf5Shard& shard) {
   if (shard.walk.was_left_open)
     builder.add_finding(bad_record_finding(
         shard.path,
-        fmt::format("A writer had {} open and did not close it (a flag at byte {} says so): h5py "
-                    "refuses to open it until h5clear -s takes the flag away, and what was not yet "
-                    "written then is not in it.",
+        fmt::format("A writer did not close {} (flag at byte {}): h5py refuses to open it until "
+                    "h5clear -s clears the flag, and data not yet written is missing.",
                     shard.path, shard.begin + 11),
         shard.begin + 11));
   if (shard.walk.end_of_file > shard.size)
-    builder.add_finding(bad_record_finding(
-        shard.path,
-        fmt::format("{} is to end at byte {} by its own word and ends at {}: it was cut "
-                    "short.",
-                    shard.path, shard.walk.end_of_file, shard.size),
-        shard.begin + shard.size));
+    builder.add_finding(
+        bad_record_finding(shard.path,
+                           fmt::format("{} should end at byte {} but ends at {}: it is truncated.",
+                                       shard.path, shard.walk.end_of_file, shard.size),
+                           shard.begin + shard.size));
 }
 
 // Fails if files have equal names but do not record which parts they are: they are separate
@@ -144,13 +142,12 @@ Status check_parts(const std::map<std::string, std::vector<Hdf5Piece>>& tensors,
       return piece.array->global_shape && piece.array->offsets;
     });
     if (pieces.size() < 2 || said) continue;
-    return fail(
-        ErrorKind::kUnsupported,
-        fmt::format("holds several checkpoints: {} has {} and so has {}", pieces[0].file, fqn,
-                    pieces[1].file),
-        {directory.name()},
-        "Open one of them by its name. Parts of one tensor say so by the attributes offsets "
-        "and global_shape.");
+    return fail(ErrorKind::kUnsupported,
+                fmt::format("holds several checkpoints: {} has {} and so has {}", pieces[0].file,
+                            fqn, pieces[1].file),
+                {directory.name()},
+                "Give the path of one of them. Parts of one tensor say so by the attributes "
+                "offsets and global_shape.");
   }
   return {};
 }
@@ -164,7 +161,8 @@ class NamesInFile {
     for (const auto& [path, file] : walk.links_outside) names_.push_back(path);
     std::sort(names_.begin(), names_.end());
   }
-  // True if the file has, or may have, something below the group; unread parts may.
+  // True if the file has an object `group` or one below it. Also true for groups that could not be
+  // read, which may have objects.
   bool has_group(const std::string& group) const {
     if (std::binary_search(names_.begin(), names_.end(), group)) return true;
     const std::string below = group + "/";
@@ -186,7 +184,7 @@ void check_against_index(CheckpointBuilder& builder, const KerasIndex& index,
     auto found = files.find(file);
     if (found == files.end() || found->second.has_group(group)) continue;
     Finding finding = bad_record_finding(
-        group, fmt::format("The index places {} in {}, and nothing of it is there.", group, file));
+        group, fmt::format("The index places {} in {}, but it is not there.", group, file));
     finding.subjects.push_back(file);
     builder.add_finding(std::move(finding));
     builder.add_unclaimed_record({group, std::nullopt, {builder.file(file), 0, 0}});

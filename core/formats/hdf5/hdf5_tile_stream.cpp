@@ -16,15 +16,14 @@ constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 constexpr std::uint64_t kLargestTile = (std::uint64_t{1} << 32) - 1;
 
 Result<std::unique_ptr<ByteStream>> inflated(const DeflatedTile& tile) {
-  return inflating_stream(tile.source, {"the compressed tile", tile.offset, tile.length,
+  return inflating_stream(tile.source, {"the compressed chunk", tile.offset, tile.length,
                                         std::nullopt, DeflateForm::kZlib});
 }
 
 tl::unexpected<Error> wrong_tile_size_error(const DeflatedTile& tile, std::uint64_t made) {
-  return fail(
-      ErrorKind::kDamaged,
-      fmt::format("the compressed tile is a stream of {} bytes, which is not its size", made),
-      {tile.source->name(), tile.offset});
+  return fail(ErrorKind::kDamaged,
+              fmt::format("the compressed chunk expands to {} bytes, which is not its size", made),
+              {tile.source->name(), tile.offset});
 }
 
 // Skips up to `most` bytes, and returns how many there were.

@@ -43,7 +43,8 @@ class ItemCursor {
   // another dtype or shape than its chunk's record.
   Result<ChunkStorage> storage(ChunkId chunk);
   Result<std::shared_ptr<const ByteSource>> stored(const ChunkStorage& storage);
-  // The item's own header, and a box in the item's shape, whatever the chunk's record says.
+  // The header that the item's file gives, and a box in the shape that it gives; both may differ
+  // from the shape in the chunk's record.
   Result<ItemHeader> header(ChunkId chunk);
   Status read_item(ChunkId chunk, const Box& box, Bytes& to);
   Result<Bytes> read_item(ChunkId chunk, const Box& box);

@@ -86,7 +86,7 @@ Result<ItemHeader> read_orphan_header(const Checkpoint& checkpoint, ChunkId chun
   SHW_TRY(ItemRange range, find_item(files, place));
   const ItemReader* reader = checkpoint.codec(chunk).reader;
   if (reader == nullptr)
-    return fail(ErrorKind::kUnsupported, "holds items that say nothing of themselves",
+    return fail(ErrorKind::kUnsupported, "holds items without headers",
                 {range.source->name(), range.offset});
   SHW_TRY(OpenItem item, reader->open(checkpoint, chunk, std::move(range), ItemPart::kHeader));
   return std::move(item.header);

@@ -118,7 +118,8 @@ class LegacyReading {
     }
   }
 
-  // Every model-parallel rank writes files of the same names: the optimizer's is in each folder.
+  // Every model-parallel rank writes files of the same names. A name found in one rank's folder is
+  // therefore reported as missing in folders that lack it, such as the optimizer's file.
   void add_missing_siblings() {
     std::set<std::string> names;
     for (const auto& [folder, own] : folders_) names.insert(own.begin(), own.end());

@@ -82,7 +82,7 @@ Result<std::vector<Box>> nanotron_boxes(std::string_view pairs, const Extents& s
     SHW_TRY(Box local, box_of_slices(sides[0], sizes));
     SHW_TRY(Box global, box_of_slices(sides[1], whole));
     if (local.sizes != global.sizes)
-      return invalid_slices_error("a pair of slices is of two sizes");
+      return invalid_slices_error("the two slices of a pair differ in size");
     boxes.emplace_back(std::move(local), std::move(global));
   }
   std::sort(boxes.begin(), boxes.end(),
@@ -94,13 +94,13 @@ Result<std::vector<Box>> nanotron_boxes(std::string_view pairs, const Extents& s
   for (auto& [local, global] : boxes) {
     for (std::size_t d = 0; d < sizes.size(); ++d) {
       const bool fits = d == axis ? local.offsets[d] == at : local.sizes[d] == sizes[d];
-      if (!fits) return invalid_slices_error("the slices do not follow one another along one axis");
+      if (!fits) return invalid_slices_error("the slices are not contiguous along one axis");
     }
     if (!sizes.empty()) at += local.sizes[axis];
     out.push_back(std::move(global));
   }
   if (!sizes.empty() && at != sizes[axis])
-    return invalid_slices_error("the slices do not hold all of the part");
+    return invalid_slices_error("the slices do not cover the whole shard");
   return out;
 }
 

@@ -65,14 +65,13 @@ bool begins_as_npy(BytesView bytes) {
 Result<NpyHeader> parse_npy_header(BytesView bytes) {
   const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (!all.starts_with(kNpyMagic) || all.size() < 12)
-    return damaged_npy_error("does not begin as an array of numpy");
+    return damaged_npy_error("is not a .npy file: wrong first bytes");
   const unsigned version = std::to_integer<unsigned>(bytes[6]);
-  if (version < 1 || version > 3)
-    return damaged_npy_error("is of a version of .npy that is not known");
+  if (version < 1 || version > 3) return damaged_npy_error("has an unknown .npy version");
   const std::size_t begin = version == 1 ? 10 : 12;
   const std::uint64_t length =
       version == 1 ? load_little<std::uint16_t>(bytes, 8) : load_little<std::uint32_t>(bytes, 8);
-  if (length > all.size() - begin) return damaged_npy_error("has a header that is cut off");
+  if (length > all.size() - begin) return damaged_npy_error("has a truncated header");
   const std::string_view text = all.substr(begin, static_cast<std::size_t>(length));
   NpyHeader header;
   header.length = begin + length;
@@ -80,7 +79,7 @@ Result<NpyHeader> parse_npy_header(BytesView bytes) {
   const std::string_view order = value_of(text, "fortran_order");
   auto shape = shape_in(value_of(text, "shape"));
   if (!shape || (!order.starts_with("True") && !order.starts_with("False")))
-    return damaged_npy_error("has a header that is not a dictionary of an array");
+    return damaged_npy_error("has a header that is not a .npy dictionary");
   header.is_column_major = order.starts_with("True");
   header.shape = std::move(*shape);
   return header;

@@ -171,8 +171,8 @@ void add_npy(CheckpointBuilder& builder, const NpzFile& file, const NpzArray& ar
     const bool is_object = array.header.descr.find('O') != std::string::npos;
     return report_unread_npy(
         builder, file, array,
-        is_object ? std::string("holds pickled objects, which are not read")
-                  : fmt::format("has elements of numpy's type {}, which is not read",
+        is_object ? std::string("holds pickled objects, which are not supported")
+                  : fmt::format("has elements of the numpy type {}, which is not supported",
                                 array.header.descr.empty() ? "of fields" : array.header.descr),
         false);
   }
@@ -180,7 +180,7 @@ void add_npy(CheckpointBuilder& builder, const NpzFile& file, const NpzArray& ar
   if (!bytes || *bytes != array.whole - array.header.length)
     return report_unread_npy(
         builder, file, array,
-        fmt::format("says that it is {} of {}, and {} bytes are there", to_text(array.header.shape),
+        fmt::format("is {} of {} by its header, but has {} bytes", to_text(array.header.shape),
                     name(type.dtype), array.whole - array.header.length),
         true);
   builder.add_tensor(array.name, type.dtype, array.header.shape);
@@ -206,7 +206,7 @@ Result<std::vector<std::string>> npz_paths(const Directory& directory) {
       arrays.push_back(entry.path);
   }
   std::vector<std::string>& paths = archives.empty() ? arrays : archives;
-  if (paths.empty()) return fail(ErrorKind::kIo, "holds no array of numpy", {directory.name()});
+  if (paths.empty()) return fail(ErrorKind::kIo, "holds no numpy array", {directory.name()});
   std::sort(paths.begin(), paths.end());
   return paths;
 }
@@ -242,7 +242,7 @@ OpenedCheckpoint open_npz(std::shared_ptr<const Directory> directory, Progress* 
                     fmt::format("holds several checkpoints: {} and {} both hold {}", other->second,
                                 path, array.name),
                     {directory->name()},
-                    "Open one of them by its name. " + advice_to_open(*directory, path));
+                    "Give the path of one of them. " + advice_to_open(*directory, path));
       add_npy(builder, *file, array);
     }
   }

@@ -50,7 +50,8 @@ Status parse_grid(const Json& shape, const Json& chunk, ZarrArray& array) {
   if (array.shape.size() != array.chunk.size())
     return damaged_zarr_error(fmt::format("has chunks of {} dimensions for an array of {}",
                                           array.chunk.size(), array.shape.size()));
-  if (!volume(array.shape) || !volume(array.chunk)) return damaged_zarr_error("is too large to be");
+  if (!volume(array.shape) || !volume(array.chunk))
+    return damaged_zarr_error("is impossibly large");
   return {};
 }
 
@@ -63,8 +64,8 @@ Status parse_zarr_two_dtype(const Json& value, ZarrArray& array) {
   if (array.dtype == Dtype::kUnknown && text.find_first_of("<>|=") != 0)
     array.dtype = dtype_from_torch(text).value_or(Dtype::kUnknown);
   if (array.dtype == Dtype::kUnknown)
-    return unsupported_zarr_error(fmt::format("has elements of the type {}, which is not read",
-                                              text.empty() ? "of its own" : text));
+    return unsupported_zarr_error(
+        fmt::format("has elements of the unsupported type {}", text.empty() ? "of its own" : text));
   return {};
 }
 
@@ -76,11 +77,11 @@ Status parse_compressor(const std::string& id, ZarrArray& array) {
   for (const auto& [name, kind] : kKinds) {
     if (name != id) continue;
     if (array.pipe.compression != ZarrCompression::kNone)
-      return unsupported_zarr_error("is compressed twice, which is not read");
+      return unsupported_zarr_error("is compressed twice, which is not supported");
     array.pipe.compression = kind;
     return {};
   }
-  return unsupported_zarr_error(fmt::format("is compressed by {}, which is not read", id));
+  return unsupported_zarr_error(fmt::format("is compressed with {}, which is not supported", id));
 }
 
 bool is_zero(const Json& fill) {
@@ -98,7 +99,7 @@ Result<std::optional<ZarrArray>> parse_zarr_two(const Json& json) {
   SHW_CHECK(parse_grid(member(json, "shape"), member(json, "chunks"), array));
   SHW_CHECK(parse_zarr_two_dtype(member(json, "dtype"), array));
   if (const Json& filters = member(json, "filters"); filters.is_array() && !filters.empty())
-    return unsupported_zarr_error("has filters, which are not read");
+    return unsupported_zarr_error("has filters, which are not supported");
   if (const Json& compressor = member(json, "compressor"); !compressor.is_null())
     SHW_CHECK(parse_compressor(text_of(member(compressor, "id")), array));
   array.is_column_major = text_of(member(json, "order")) == "F";
@@ -115,10 +116,10 @@ Status parse_shards(const Json& configuration, ZarrArray& array) {
           extents_of(member(configuration, "chunk_shape"), "shape of inner chunks", 1));
   array.is_sharded = true;
   if (array.inner.size() != array.chunk.size())
-    return damaged_zarr_error("has inner chunks of another number of dimensions");
+    return damaged_zarr_error("has inner chunks with the wrong number of dimensions");
   for (std::size_t d = 0; d < array.inner.size(); ++d) {
     if (array.chunk[d] % array.inner[d] != 0)
-      return damaged_zarr_error("has inner chunks that do not fill its chunks");
+      return damaged_zarr_error("has inner chunks that do not divide its chunks");
   }
   array.index_at_end = text_of(member(configuration, "index_location")) != "start";
   const Json& index = member(configuration, "index_codecs");
@@ -128,7 +129,7 @@ Status parse_shards(const Json& configuration, ZarrArray& array) {
     if (name == "crc32c")
       array.index_has_checksum = true;
     else if (name != "bytes" || text_of(member(member(codec, "configuration"), "endian")) == "big")
-      return unsupported_zarr_error("keeps the index of its shards in a form that is not read");
+      return unsupported_zarr_error("has a shard index in an unsupported format");
   }
   return parse_codecs(member(configuration, "codecs"), array, true);
 }
@@ -150,11 +151,11 @@ Status parse_codecs(const Json& codecs, ZarrArray& array, bool is_inside) {
     } else if (are_bytes && !array.pipe.has_checksum && name != "bytes") {
       SHW_CHECK(parse_compressor(name, array));
     } else {
-      return unsupported_zarr_error(fmt::format("has the codec {}, which is not read here", name));
+      return unsupported_zarr_error(fmt::format("has the unsupported codec {}", name));
     }
   }
   return are_bytes ? Status{}
-                   : unsupported_zarr_error("has no codec that makes bytes of its elements");
+                   : unsupported_zarr_error("has no codec that converts elements to bytes");
 }
 
 Result<std::optional<ZarrArray>> parse_zarr_three(const Json& json) {
@@ -163,16 +164,16 @@ Result<std::optional<ZarrArray>> parse_zarr_three(const Json& json) {
   if (member(json, "zarr_format") != 3) return damaged_zarr_error("is not of zarr format 3");
   const Json& grid = member(json, "chunk_grid");
   if (text_of(member(grid, "name")) != "regular")
-    return unsupported_zarr_error("has a grid of chunks that is not regular");
+    return unsupported_zarr_error("has an irregular chunk grid");
   SHW_CHECK(parse_grid(member(json, "shape"), member(member(grid, "configuration"), "chunk_shape"),
                        array));
   const std::string type = text_of(member(json, "data_type"));
   array.dtype = dtype_from_torch(type).value_or(Dtype::kUnknown);
   if (array.dtype == Dtype::kUnknown)
-    return unsupported_zarr_error(fmt::format("has elements of the type {}, which is not read",
-                                              type.empty() ? "of its own" : type));
+    return unsupported_zarr_error(
+        fmt::format("has elements of the unsupported type {}", type.empty() ? "of its own" : type));
   if (const Json& more = member(json, "storage_transformers"); more.is_array() && !more.empty())
-    return unsupported_zarr_error("has storage transformers, which are not read");
+    return unsupported_zarr_error("has storage transformers, which are not supported");
   const Json& keys = member(json, "chunk_key_encoding");
   const bool is_default = text_of(member(keys, "name")) != "v2";
   array.begins_with_c = is_default;

@@ -20,7 +20,7 @@ Result<Bytes> read_index(const ByteSource& source, const StoredKey& shard, const
   const std::uint64_t tail = array.index_has_checksum ? kIndexChecksum : 0;
   if (pieces > shard.length / kPlace || pieces * kPlace + tail > shard.length)
     return damaged_shard_error(
-        shard, fmt::format("a shard of {} bytes is too short for an index of {} pieces",
+        shard, fmt::format("a shard of {} bytes is too short for an index of {} chunks",
                            shard.length, pieces));
   const std::uint64_t length = pieces * kPlace + tail;
   const std::uint64_t at = shard.offset + (array.index_at_end ? shard.length - length : 0);
@@ -40,7 +40,7 @@ Result<std::vector<ShardPiece>> shard_pieces(const ByteSource& source, const Sto
   for (std::size_t d = 0; d < array.chunk.size(); ++d)
     counts.push_back(array.chunk[d] / array.inner[d]);
   const auto count = checked_volume(counts);
-  if (!count) return damaged_shard_error(shard, "a shard has too many pieces to be");
+  if (!count) return damaged_shard_error(shard, "a shard has impossibly many chunks");
   SHW_TRY(Bytes index, read_index(source, shard, array, static_cast<std::uint64_t>(*count)));
   std::vector<ShardPiece> pieces;
   Extents at(counts.size(), 0);
@@ -52,8 +52,9 @@ Result<std::vector<ShardPiece>> shard_pieces(const ByteSource& source, const Sto
     if (is_written && (offset > shard.length || length > shard.length - offset))
       return damaged_shard_error(
           shard,
-          fmt::format("a piece of a shard is to be at byte {} with {} bytes, and the shard has {}",
-                      offset, length, shard.length));
+          fmt::format(
+              "a chunk of a shard is recorded at byte {} with {} bytes, but the shard has {}",
+              offset, length, shard.length));
     ShardPiece piece{offsets, shard.offset + offset, length};
     bool is_inside = true;
     for (std::size_t d = 0; d < at.size(); ++d) {

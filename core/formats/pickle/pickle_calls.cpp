@@ -197,7 +197,7 @@ bool is_state_of(const PickleCallArity& arity, NodeKind state, std::size_t items
 
 const char* refused_call(const PickleTree& tree, const PickleCallArity& arity, NodeId arguments) {
   const auto items = tree.items(arguments);
-  if (arity.least > arity.most) return "what names a dtype or a storage is called";
+  if (arity.least > arity.most) return "a dtype or storage name is called as a function";
   if (tree.kind(arguments) == NodeKind::kTuple &&
       (items.size() < arity.least || items.size() > arity.most))
     return "a call has too many arguments, or too few";

@@ -181,7 +181,7 @@ std::string non_plain_value_reason(const PickleTree& tree, NodeId value) {
       case NodeKind::kObject:
       case NodeKind::kReduce:
         if (plain_pickle(tree, node, 1 << 16)) break;
-        return made == nullptr ? "what a computed call makes" : made->module + "." + made->name;
+        return made == nullptr ? "the result of a function call" : made->module + "." + made->name;
       default:
         break;
     }
@@ -189,7 +189,7 @@ std::string non_plain_value_reason(const PickleTree& tree, NodeId value) {
       if (queue.size() < kMostLookedAt) queue.push_back(item);
     }
   }
-  return "more than can be written again";
+  return "data that cannot be written again";
 }
 
 }  // namespace shw

@@ -94,7 +94,7 @@ class RankFilesReading {
       const TorchFileTensor& tensor = piece.tensor;
       const Extents own = tensor.sharding ? tensor.sharding->global_shape : tensor.sizes;
       if (tensor.dtype != first.dtype || own != shape) {
-        unreadable_["is of another shape or dtype on another rank"].push_back(fqn);
+        unreadable_["has a different shape or dtype on another rank"].push_back(fqn);
         continue;
       }
       auto boxes = tensor.sharding ? boxes_of_sharding(*tensor.sharding, piece.rank)
@@ -123,10 +123,11 @@ class RankFilesReading {
     if (files_.others.empty()) return;
     Finding finding = bad_record_finding(
         files_.others.front(),
-        fmt::format(
-            "{} of a save by another number of ranks are in this folder too: {}. They were not "
-            "read: the {} ranks whose files are read are those of which the fewest are missing.",
-            plural(files_.others.size(), "file"), short_list_text(files_.others), files_.ranks));
+        fmt::format("This folder also has {} from a save with a different number of ranks, not "
+                    "read: {}. The save with {} ranks was chosen because the fewest of its files "
+                    "are missing.",
+                    plural(files_.others.size(), "file"), short_list_text(files_.others),
+                    files_.ranks));
     finding.severity = Severity::kWarning;
     finding.subjects = files_.others;
     builder_.add_finding(std::move(finding));

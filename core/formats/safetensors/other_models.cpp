@@ -54,8 +54,8 @@ std::vector<std::string> exclude_variant_files(std::vector<std::string>& paths,
 Finding variants_finding(const std::vector<std::string>& variants, const std::string& opened) {
   Finding finding = how_read_finding(
       variants.front(),
-      fmt::format("Opened {}, which a loader takes unless it is told otherwise. Not "
-                  "opened: {}, another form of the model. A path to {} opens {}.",
+      fmt::format("Opened {}, which loaders use by default. Not opened: {}, another variant of the "
+                  "model. A path to {} opens {}.",
                   opened, short_list_text(variants), variants.size() == 1 ? "it" : "one of them",
                   variants.size() == 1 ? "it" : "that one"));
   finding.subjects = variants;
@@ -81,9 +81,10 @@ std::vector<std::string> exclude_adapter_files(std::vector<std::string>& paths) 
 Finding adapters_finding(const std::vector<std::string>& adapters) {
   Finding finding = how_read_finding(
       adapters.front(),
-      fmt::format("{} {} next to the model of this folder and {} not opened: open {} by its name.",
-                  short_list_text(adapters), adapters.size() == 1 ? "is" : "are",
-                  adapters.size() == 1 ? "was" : "were", adapters.size() == 1 ? "it" : "each"));
+      fmt::format(
+          "{} {} next to the model of this folder and {} not opened: to open {}, give the path.",
+          short_list_text(adapters), adapters.size() == 1 ? "is" : "are",
+          adapters.size() == 1 ? "was" : "were", adapters.size() == 1 ? "it" : "each"));
   finding.evidence = {{"adapters", adapters}};
   return finding;
 }
@@ -114,8 +115,8 @@ std::vector<std::string> exclude_older_step_files(std::vector<std::string>& path
 Finding older_steps_finding(const std::vector<std::string>& steps, const std::string& opened) {
   Finding finding = how_read_finding(
       steps.front(),
-      fmt::format("Opened {}, the newest save of this training. Not opened: {}, {} of it. A path "
-                  "to {} opens {}.",
+      fmt::format("Opened {}, the newest save of this training run. Not opened: {}, {} of it. A "
+                  "path to {} opens {}.",
                   opened, short_list_text(steps),
                   steps.size() == 1 ? "an earlier step" : "earlier steps",
                   steps.size() == 1 ? "it" : "one of them", steps.size() == 1 ? "it" : "that one"));
@@ -134,14 +135,13 @@ std::optional<Error> find_other_models(const Directory& directory,
     if (stem.empty()) continue;
     if (first == nullptr) first = &path;
     if (model_stem(*first) == stem) continue;
-    return Error{
-        ErrorKind::kUnsupported,
-        fmt::format("holds several checkpoints side by side: {} and {} are what different programs "
-                    "look for, each as a whole model, and no index says which counts",
-                    *first, path),
-        {directory.name()},
-        fmt::format("Open one of them by its name: {} or {}. {}", *first, path,
-                    advice_to_open(directory, *first))};
+    return Error{ErrorKind::kUnsupported,
+                 fmt::format("holds several checkpoints: different programs load {} or {} as the "
+                             "whole model, and no index decides",
+                             *first, path),
+                 {directory.name()},
+                 fmt::format("Give the path of one of them: {} or {}. {}", *first, path,
+                             advice_to_open(directory, *first))};
   }
   return std::nullopt;
 }

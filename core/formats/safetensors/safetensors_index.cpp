@@ -17,7 +17,7 @@ Result<IndexJson> read_index_json(const ByteSource& source) {
   auto damaged = [&](const std::string& why) {
     return fail(ErrorKind::kDamaged, "the index " + why, {source.name()});
   };
-  if (source.size() > kMaxSafetensorsIndex) return damaged("is too large to be one");
+  if (source.size() > kMaxSafetensorsIndex) return damaged("is too large for an index");
   SHW_TRY(Bytes bytes, read_bytes(source, 0, source.size()));
   const std::string text =
       quote_non_json_numbers({reinterpret_cast<const char*>(bytes.data()), bytes.size()});

@@ -194,7 +194,7 @@ Result<SafetensorsLayout> lay_out_rewritten(const ByteSource& source,
   std::string text = json.dump();
   std::uint64_t length = (text.size() + 7) / 8 * 8;
   if (length > kMaxSafetensorsHeader)
-    return fail(ErrorKind::kUnsupported, "would need a header that no reader takes",
+    return fail(ErrorKind::kUnsupported, "needs a header larger than readers accept",
                 {source.name()});
   SafetensorsLayout layout;
   layout.header = padded_header(text, length);

@@ -25,7 +25,7 @@ class TarDirectory final : public Directory {
   const std::string& name() const override { return name_; }
   Result<std::vector<Entry>> list(std::size_t limit) const override {
     if (files_.size() > limit)
-      return fail(ErrorKind::kUnsupported, "holds more files than are listed", {name_});
+      return fail(ErrorKind::kUnsupported, "holds more files than the limit", {name_});
     std::vector<Entry> entries;
     for (const auto& [path, file] : files_)
       entries.push_back({path, EntryKind::kFile, file.size, 0, file.size});
@@ -95,11 +95,10 @@ class TarWalk {
                                       [](std::byte byte) { return byte == std::byte{0}; });
       if (is_end) return std::move(files_);
       if (!has_tar_checksum(block))
-        return damaged(at_, files_.empty() ? "is not a tar archive"
-                                           : "has a header in the archive that is not one");
+        return damaged(at_, files_.empty() ? "is not a tar archive" : "has an invalid file header");
       SHW_CHECK(take(block));
     }
-    return damaged(at_, "ends before its archive does: it was cut off");
+    return damaged(at_, "is truncated: it ends before the end of its archive");
   }
 
  private:
@@ -112,7 +111,7 @@ class TarWalk {
     const std::uint64_t data = at_ + kTarBlock;
     const std::uint64_t length = pax_size_.value_or(size.value_or(0));
     if (!size || length > source_.size() - data)
-      return damaged(at_, "has a file in its archive that ends after it: it was cut off");
+      return damaged(at_, "is truncated: a file in the archive ends after it");
     const char type = static_cast<char>(block[156]);
     at_ = data + (length + kTarBlock - 1) / kTarBlock * kTarBlock;
     if (type == 'L') return read_long_name(data, length);
@@ -167,7 +166,7 @@ class TarWalk {
     std::uint64_t size = 0;
     for (char c : value) {
       if (c < '0' || c > '9' || size > source_.size())
-        return damaged(at, "has a file in its archive that ends after it: it was cut off");
+        return damaged(at, "is truncated: a file in the archive ends after it");
       size = size * 10 + static_cast<std::uint64_t>(c - '0');
     }
     pax_size_ = size;

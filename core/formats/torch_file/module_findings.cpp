@@ -55,8 +55,8 @@ std::optional<Finding> subclass_finding(const PickleTree& tree,
   const std::vector<std::string> names(types.begin(), types.end());
   Finding finding = how_read_finding(
       path, fmt::format("{} holds {} of the class {}. Each is read as the tensors that it wraps, "
-                        "by their attributes ({} in all); the class is not imported, and its "
-                        "other attributes are not read.",
+                        "by their attributes ({} in all); the class is not imported, and its other "
+                        "attributes are not read.",
                         path, plural(subclasses.size(), "tensor"), short_list_text(names), count));
   finding.evidence = {{"classes", names},
                       {"tensors", static_cast<std::int64_t>(subclasses.size())},

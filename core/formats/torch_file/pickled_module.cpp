@@ -52,7 +52,7 @@ class ModuleWalk {
 
  private:
   tl::unexpected<Error> entangled(NodeId node) const {
-    return fail(ErrorKind::kUnsupported, "the modules are too entangled to be walked",
+    return fail(ErrorKind::kUnsupported, "the module structure is too complex to read",
                 {file_, tree_.at(node)});
   }
 
@@ -112,7 +112,7 @@ class ModuleWalk {
   Result<std::string> name_of(const std::string& prefix, NodeId key) {
     const auto text = tree_.text(key);
     if (!text)
-      return fail(ErrorKind::kUnsupported, "a part of a module has a name that is not text",
+      return fail(ErrorKind::kUnsupported, "a submodule's name is not text",
                   {file_, tree_.at(key)});
     return joined_name(prefix, *text, key);
   }

@@ -80,10 +80,11 @@ Finding unknown_devices_finding(const Places& places, const std::string& path) {
   Finding finding = finding_of(places, path);
   finding.severity = Severity::kWarning;
   finding.cause = fmt::format(
-      "torch.load stops at {}: a storage in it says that it was on the device {}, which torch does "
-      "not know. Either a package that adds such a device wrote it, or the word is damaged. The "
-      "tensor bytes are whole: torch.load(FILE, map_location=\"cpu\") takes it, and `shardwright "
-      "convert --to torch` writes a file that needs no such word.",
+      "torch.load fails at {}: a storage in it says that it was on the device {}, which torch does "
+      "not know. Either a package that adds such a device wrote it, or the name is damaged. The "
+      "tensor bytes are complete: torch.load(FILE, map_location=\"cpu\") loads it, and "
+      "`shardwright "
+      "convert --to torch` writes a file without the device name.",
       path, words_of(places));
   return finding;
 }
@@ -92,7 +93,7 @@ Finding backend_devices_finding(const Places& places, const std::string& path) {
   Finding finding = finding_of(places, path);
   finding.severity = Severity::kInfo;
   finding.cause = fmt::format(
-      "{} was saved from the device {}, which a package next to torch adds: torch.load needs that "
+      "{} was saved from the device {}, which an extension package adds: torch.load needs that "
       "package, or map_location=\"cpu\".",
       path, words_of(places));
   return finding;

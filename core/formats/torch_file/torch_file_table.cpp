@@ -43,11 +43,11 @@ std::optional<Error> missing_parts_error(std::span<const Entry> entries) {
   if (parts.missing.empty()) return std::nullopt;
   const std::size_t all = parts.files.size() + parts.missing.size();
   return Error{ErrorKind::kUnsupported,
-               fmt::format("is not there: of the {} parts of a Hugging Face model in torch.save "
-                           "files (.bin) only {} are here, and no index says what was in {}",
+               fmt::format("is missing: only {1} of the {0} parts of a Hugging Face model in "
+                           "torch.save files (.bin) are here, and no index says what was in {2}",
                            all, parts.files.size(), short_list_text(parts.missing)),
                {parts.missing.front()},
-               "Fetch what is missing. One part alone is opened by its name."};
+               "Download the missing parts. To open one part, give its path."};
 }
 
 // Megatron's zarr backend, whose tensors are arrays in folders next to common.pt.

@@ -93,7 +93,7 @@ class OpenvinoReader {
       const std::string* version = tag.attribute("version");
       if (version != nullptr && (*version == "10" || *version == "11")) return {};
       return fail(ErrorKind::kUnsupported,
-                  fmt::format("is of OpenVINO's form {}, and 10 and 11 are read",
+                  fmt::format("has OpenVINO IR version {}; 10 and 11 are supported",
                               version == nullptr ? "without a number" : version->substr(0, 16)),
                   {file_});
     }
@@ -123,8 +123,7 @@ class OpenvinoReader {
     constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
     if (!offset || !length || !sizes || *offset > kMost || *length > kMost ||
         name.size() > kLongestName || list_.arrays.size() == kMostConstants)
-      return fail(ErrorKind::kDamaged,
-                  "has a constant without a name, shape and place that can be read",
+      return fail(ErrorKind::kDamaged, "has a constant without a readable name, shape or offset",
                   Place{.file = file_, .tensor = name.substr(0, kLongestName)});
     list_.arrays.push_back({.name = unused_name(std::move(name)),
                             .dtype = dtype_of_element_type(text("element_type")),
@@ -159,7 +158,7 @@ bool begins_as_openvino(BytesView first) {
 
 Result<WeightList> read_openvino(const ByteSource& source) {
   if (source.size() > kMostXml)
-    return fail(ErrorKind::kUnsupported, "is larger than 256 MiB, which no list of layers is",
+    return fail(ErrorKind::kUnsupported, "is larger than 256 MiB, too large for a layer list",
                 {source.name()});
   SHW_TRY(const std::string text, read_whole_text(source, kMostXml));
   return OpenvinoReader(text, source.name()).run();

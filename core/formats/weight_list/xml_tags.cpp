@@ -69,7 +69,7 @@ Status XmlTags::read_attributes(XmlTag& tag) {
     ++at_;
     skip_spaces();
     SHW_TRY(std::string value, consume_quoted());
-    if (tag.attribute(name) != nullptr) return damaged("an attribute is there twice");
+    if (tag.attribute(name) != nullptr) return damaged("an attribute occurs twice");
     if (tag.attributes.size() == kMostAttributes) return damaged("a tag has too many attributes");
     tag.attributes.emplace_back(name, std::move(value));
   }
@@ -83,7 +83,7 @@ Result<std::optional<XmlTag>> XmlTags::read_tag() {
   if (tag.name.empty()) return damaged("\"<\" is followed by no name");
   if (is_end) {
     skip_spaces();
-    if (open_.empty() || open_.back() != tag.name) return damaged("an end has no begin before it");
+    if (open_.empty() || open_.back() != tag.name) return damaged("an end tag has no start tag");
     open_.pop_back();
     tag.ends = true;
   } else {

@@ -48,7 +48,7 @@ class InflatingStream final : public ByteStream {
                 {source_->name(), deflated_.begin});
   }
   tl::unexpected<Error> wrong_length() const {
-    return damaged(fmt::format("does not hold the {} bytes that it announces", *deflated_.length));
+    return damaged(fmt::format("does not expand to the announced {} bytes", *deflated_.length));
   }
 
   Status go_on() {

@@ -23,7 +23,7 @@ class ZipDirectory final : public Directory {
   const std::string& name() const override { return name_; }
   Result<std::vector<Entry>> list(std::size_t limit) const override {
     if (records_.size() > limit)
-      return fail(ErrorKind::kUnsupported, "holds more files than are listed", {name_});
+      return fail(ErrorKind::kUnsupported, "holds more files than the limit", {name_});
     std::vector<Entry> entries;
     for (const auto& [path, record] : records_) entries.push_back(entry_of_record(*record));
     return entries;

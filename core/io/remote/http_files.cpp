@@ -34,8 +34,7 @@ constexpr std::string_view kIndexEnding = ".index.json";
 constexpr std::uint64_t kMostHttpIndex = std::uint64_t{512} << 20;
 
 constexpr const char* kHttpAdvice =
-    "Look whether the URL is right and may be read without signing in; a password belongs into "
-    "~/.netrc.";
+    "Check that the URL is right and readable without a login; put a password into ~/.netrc.";
 
 std::string url_of(const RemotePlace& place, const std::string& path) {
   std::string url = place.scheme + "://" + place.host + "/" + place.path;
@@ -96,15 +95,15 @@ class HttpFiles final : public RemoteFiles {
       names.push_back(named_);
     SHW_TRY(std::vector<RemoteFile> files, find_all(names));
     if (files.empty())
-      return fail(ErrorKind::kIo,
-                  missing_status_ == 404
-                      ? std::string("no checkpoint was found behind the URL")
-                      : "no checkpoint was found behind the URL, or access is denied: the server "
-                        "answers " +
-                            std::to_string(missing_status_) + " to both",
-                  {place_.shown},
-                  "HTTP lists no folders: name a file, such as a .safetensors file or its "
-                  "model.safetensors.index.json.");
+      return fail(
+          ErrorKind::kIo,
+          missing_status_ == 404
+              ? std::string("no checkpoint was found at the URL")
+              : "no checkpoint was found at the URL, or access is denied: the server answers " +
+                    std::to_string(missing_status_) + " to both",
+          {place_.shown},
+          "HTTP lists no folders: name a file, such as a .safetensors file or its "
+          "model.safetensors.index.json.");
     std::set<std::string> more;
     for (const RemoteFile& file : files) {
       if (!file.path.ends_with(kIndexEnding)) continue;

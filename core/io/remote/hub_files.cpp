@@ -20,7 +20,7 @@ constexpr std::uint64_t kMostHubPage = std::uint64_t{64} << 20;
 constexpr std::size_t kMostHubPages = 10'000;
 
 constexpr const char* kHubAdvice =
-    "Look at the spelling. For a private or gated repository set HF_TOKEN, or run `hf auth login`.";
+    "Check the spelling. For a private or gated repository set HF_TOKEN, or run `hf auth login`.";
 
 // The token from HF_TOKEN, or from the file that `hf auth login` writes.
 std::string hub_token() {
@@ -121,7 +121,7 @@ class HubFiles final : public RemoteFiles {
 
   tl::unexpected<Error> no_listing_error() const {
     return fail(ErrorKind::kDamaged, "the hub answers with something that is not a listing",
-                {place_.shown}, "Look whether HF_ENDPOINT leads to a hub.");
+                {place_.shown}, "Check that HF_ENDPOINT points to a hub.");
   }
 
   Status resolve_revision() {

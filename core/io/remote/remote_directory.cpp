@@ -268,12 +268,12 @@ class ListedDirectory final : public RemoteDirectory {
 
   Result<std::shared_ptr<const ByteSource>> open(const std::string& path) const override {
     if (!is_safe_relative_path(path))
-      return fail(ErrorKind::kDamaged, "the path leaves the checkpoint", {path});
+      return fail(ErrorKind::kDamaged, "the path points outside the checkpoint folder", {path});
     SHW_TRY(const KnownFile* known, find_known(path));
     if (known == nullptr)
       return fail(ErrorKind::kIo, "cannot open it: there is no such file", {path});
     if (known->file.kind == EntryKind::kDanglingLink)
-      return fail(ErrorKind::kIo, "is a link to something that is not there", {path});
+      return fail(ErrorKind::kIo, "is a broken link", {path});
     if (known->file.kind != EntryKind::kFile)
       return fail(ErrorKind::kIo, "is not a regular file", {path});
     return std::make_shared<RemoteSource>(state_, *known);

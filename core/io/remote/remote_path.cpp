@@ -200,10 +200,9 @@ Status parse_ssh(std::string_view rest, RemotePlace& place) {
   if (is_plain_host(place.host) && plain_port && plain_user && !place.path.empty() &&
       place.path.find('\0') == std::string::npos)
     return {};
-  return invalid_remote_path_error(
-      place.shown, "names no host and path",
-      "Write it as ssh://USER@HOST/PATH or HOST:/PATH. Keys and passwords are the "
-      "business of ssh and its config.");
+  return invalid_remote_path_error(place.shown, "names no host and path",
+                                   "Write it as ssh://USER@HOST/PATH or HOST:/PATH. Keys and "
+                                   "passwords are handled by ssh and its config.");
 }
 
 // Replaces what only a URL of HTTP may carry, a password and a signature, by dots. The result is

@@ -60,14 +60,14 @@ Status SftpClient::begin() {
   SHW_TRY(const Bytes packet, receive_packet(kSftpLoginSeconds));
   SftpReader reader(BytesView(packet).subspan(1));
   if (packet[0] == std::byte(SftpType::kVersion) && reader.number32() >= kSftpVersion) return {};
-  return broken("the host speaks no SFTP of version 3");
+  return broken("the host does not support SFTP version 3");
 }
 
 Status SftpClient::send(const std::string& packet) {
-  if (!process_.is_own()) return broken("the connection of ssh is that of the parent process");
+  if (!process_.is_own()) return broken("the ssh connection belongs to the parent process");
   count_request();
   if (send_to_child(process_.to(), packet)) return {};
-  return broken("the connection of ssh has ended");
+  return broken("the ssh connection ended");
 }
 
 // Receives until `incoming_` has `length` bytes. What came before a stop stays there, so that the
@@ -89,7 +89,7 @@ Status SftpClient::receive(std::size_t length, int seconds) {
     const int code = errno;
     incoming_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     if (got < 0 && (code == EINTR || code == EAGAIN)) continue;
-    if (got <= 0) return broken("ssh has ended before the host answered");
+    if (got <= 0) return broken("ssh ended before the host answered");
     count_received_bytes(static_cast<std::uint64_t>(got));
     waited = 0;
   }
@@ -111,7 +111,7 @@ Result<Bytes> SftpClient::receive_packet(int seconds) {
 
 Status SftpClient::exchange(std::vector<SftpRequest> requests, const Take& take) {
   std::lock_guard lock(guard_);
-  if (is_broken()) return broken("the connection of ssh has ended");
+  if (is_broken()) return broken("the ssh connection ended");
   const int stall = stall_seconds(kSftpStallSeconds);
   std::unordered_map<std::uint32_t, std::size_t> asked;
   std::size_t next = 0;

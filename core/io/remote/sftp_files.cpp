@@ -140,7 +140,7 @@ class SftpFiles final : public RemoteFiles {
     SftpReader reader(answer.body);
     const SftpAttributes attributes = read_attributes(reader);
     if (reader.is_good()) return attributes;
-    return fail(ErrorKind::kIo, "the host sends a packet that is cut", {path});
+    return fail(ErrorKind::kIo, "the host sends a truncated packet", {path});
   }
 
   // Lists several folders with a few round trips in total.
@@ -207,7 +207,7 @@ class SftpFiles final : public RemoteFiles {
       reader.block();  // the line as `ls -l` prints it
       const SftpAttributes attributes = read_attributes(reader);
       if (!reader.is_good())
-        return fail(ErrorKind::kIo, "the host sends a packet that is cut", {full(folder)});
+        return fail(ErrorKind::kIo, "the host sends a truncated packet", {full(folder)});
       if (name == "." || name == ".." || !is_safe_relative_path(name) ||
           name.find('/') != name.npos)
         continue;

@@ -107,8 +107,7 @@ bool is_of_other_commit(const RemoteShardwright& found) {
 }
 
 tl::unexpected<Error> connection_lost_error(const RemotePlace& place, const std::string& message) {
-  return fail(ErrorKind::kIo,
-              "the connection of ssh has ended" + (message.empty() ? "" : ": " + message),
+  return fail(ErrorKind::kIo, "the ssh connection ended" + (message.empty() ? "" : ": " + message),
               {place.shown}, ssh_login_advice(place));
 }
 
@@ -167,9 +166,9 @@ Result<RemoteShardwright> find_shardwright(const RemotePlace& place) {
 }
 
 std::string version_mismatch_text(const RemoteShardwright& found) {
-  if (!found.is_installed) return "is not installed over there";
+  if (!found.is_installed) return "is not installed on that machine";
   if (found.version == kProgramVersion && is_of_other_commit(found))
-    return "over there is of commit " + printable(found.commit) + ", and this one is of commit " +
+    return "on that machine is commit " + printable(found.commit) + ", but this one is commit " +
            kProgramCommit;
   const std::string that = found.version.empty() ? "another version"
                            : found.version == kProgramVersion

@@ -24,7 +24,7 @@ struct RemoteShardwright {
   // program's. A commit that either does not say is not compared.
   bool is_same = false;
 };
-// Costs a login.
+// Logs in over ssh once and looks for shardwright there.
 Result<RemoteShardwright> find_shardwright(const RemotePlace& place);
 // Why the remote shardwright cannot be used: "is not installed over there", "over there is version
 // 0.0.9, and this one is version 0.1.0".

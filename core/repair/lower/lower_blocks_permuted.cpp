@@ -22,10 +22,9 @@ Result<Permutation> check_permutation(const Checkpoint& checkpoint, const Blocks
   auto blocks = static_cast<std::int64_t>(given.order.size());
   if (given.dim >= shape.size() || given.block < 1 ||
       checked_mul(blocks, given.block) != shape[given.dim]) {
-    return refuse("the blocks do not make up the dimension");
+    return refuse("the blocks do not cover the dimension");
   }
-  if (!is_permutation_of_indices(given.order))
-    return refuse("the order of the blocks names one twice");
+  if (!is_permutation_of_indices(given.order)) return refuse("the block order names a block twice");
   return Permutation{given.dim, given.block, given.order, inverse_of(given.order)};
 }
 

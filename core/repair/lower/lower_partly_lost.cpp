@@ -55,9 +55,10 @@ Result<PlannedTensor> lower_partly_lost(const Checkpoint& checkpoint, const Part
   std::vector<Box> kept;
   for (const RetainedChunk& retained_chunk : diagnosis.retained_chunks) {
     if (index_of(retained_chunk.chunk) >= checkpoint.chunk_count())
-      return cannot_lower(checkpoint, diagnosis.tensor, "a survivor's chunk does not exist");
+      return cannot_lower(checkpoint, diagnosis.tensor, "the chunk of a kept shard does not exist");
     if (!is_inside(retained_chunk.at, retained_chunk.source.sizes, diagnosis.expected))
-      return cannot_lower(checkpoint, diagnosis.tensor, "a survivor is outside the true tensor");
+      return cannot_lower(checkpoint, diagnosis.tensor,
+                          "a kept shard is outside the corrected tensor");
     if (is_empty(retained_chunk.source)) continue;  // this rank owns nothing of the tensor
     const PlannedChunk placed = plan_retained_chunk(checkpoint, diagnosis.tensor, retained_chunk);
     planned.chunks.push_back(placed);
@@ -66,7 +67,8 @@ Result<PlannedTensor> lower_partly_lost(const Checkpoint& checkpoint, const Part
   auto lost = complement(kept, diagnosis.expected);
   auto count = lost ? total_volume(*lost) : std::nullopt;
   if (!count)
-    return cannot_lower(checkpoint, diagnosis.tensor, "what is lost is in too many pieces");
+    return cannot_lower(checkpoint, diagnosis.tensor,
+                        "the lost elements are in too many separate boxes");
   planned.lost = std::move(*lost);
   planned.lost_elements = *count;
   std::uint32_t writer = planned.chunks.empty() ? 0 : planned.chunks.front().writer;

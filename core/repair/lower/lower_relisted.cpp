@@ -7,7 +7,7 @@ namespace shw {
 Result<PlannedTensor> lower_relisted(const Checkpoint& checkpoint,
                                      const UnlistedChunks& diagnosis) {
   if (diagnosis.tiles.empty())
-    return cannot_lower(checkpoint, diagnosis.tensor, "there is no tile to list again");
+    return cannot_lower(checkpoint, diagnosis.tensor, "the plan names no chunk to list again");
   PlannedTensor planned;
   planned.tensor = diagnosis.tensor;
   planned.shape = copy_of(checkpoint.shape(diagnosis.tensor));
@@ -21,7 +21,8 @@ Result<PlannedTensor> lower_relisted(const Checkpoint& checkpoint,
   }
   for (const UnlistedChunk& tile : diagnosis.tiles) {
     if (index_of(tile.file) >= checkpoint.files().size())
-      return cannot_lower(checkpoint, diagnosis.tensor, "a tile's bytes are in no file of it");
+      return cannot_lower(checkpoint, diagnosis.tensor,
+                          "a chunk's bytes are in no file of this checkpoint");
     PlannedChunk chunk;
     chunk.box = tile.box;
     chunk.item = tile.like;

@@ -14,11 +14,13 @@ Result<PlannedTensor> lower_repointed(const Checkpoint& checkpoint,
   std::map<ChunkId, const CorrectItemPlace*> places;
   for (const CorrectItemPlace& place : diagnosis.places) {
     if (index_of(place.file) >= checkpoint.files().size())
-      return cannot_lower(checkpoint, diagnosis.tensor, "a new place is in no file of it");
+      return cannot_lower(checkpoint, diagnosis.tensor,
+                          "a new position is in no file of this checkpoint");
     places.emplace(place.chunk, &place);
   }
   if (places.empty() || places.size() != diagnosis.places.size())
-    return cannot_lower(checkpoint, diagnosis.tensor, "the new places are not one per tile");
+    return cannot_lower(checkpoint, diagnosis.tensor,
+                        "the plan must give one new position per chunk");
   std::size_t placed = 0;
   for (ChunkId id : checkpoint.chunks(diagnosis.tensor)) {
     PlannedChunk chunk;
@@ -35,7 +37,7 @@ Result<PlannedTensor> lower_repointed(const Checkpoint& checkpoint,
   }
   if (placed != places.size())
     return cannot_lower(checkpoint, diagnosis.tensor,
-                        "a new place is for a tile of another tensor");
+                        "a new position is for a chunk of another tensor");
   return planned;
 }
 

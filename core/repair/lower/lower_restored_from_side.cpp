@@ -27,7 +27,7 @@ Result<PlannedTensor> lower_restored_from_side(const Checkpoint& checkpoint,
   planned.shape = diagnosis.expected;
   for (const ExternalPiece& piece : diagnosis.pieces) {
     if (!is_inside(piece.at, piece.sizes, diagnosis.expected))
-      return cannot_lower(checkpoint, diagnosis.tensor, "a piece is outside the true tensor");
+      return cannot_lower(checkpoint, diagnosis.tensor, "a part is outside the corrected tensor");
     if (volume(piece.sizes) == 0) continue;
     PlannedChunk chunk;
     chunk.box = Box{piece.at, piece.sizes};

@@ -25,12 +25,12 @@ Result<PlannedTensor> lower_transposed(const Checkpoint& checkpoint, const Trans
   auto refuse = [&](const std::string& why) { return cannot_lower(checkpoint, given.tensor, why); };
   Extents shape = copy_of(checkpoint.shape(given.tensor));
   if (given.first >= shape.size() || given.second >= shape.size() || given.first == given.second)
-    return refuse("the dims named do not exist");
+    return refuse("the dimensions in the plan do not exist");
   Dtype dtype = checkpoint.dtype(given.tensor);
   if (is_packed(dtype) || size_of(dtype) == 0) {
     return refuse("elements of " + std::string(name(dtype)) +
-                  " are packed several to a byte, and transposing bytes would tear them apart: "
-                  "unpack it, transpose it and pack it again where the checkpoint is made");
+                  " are packed several per byte, and transposing bytes would corrupt them: unpack, "
+                  "transpose and pack again in the code that makes the checkpoint");
   }
   auto exchange = [&](Extents& extents) { std::swap(extents[given.first], extents[given.second]); };
   PlannedTensor planned;
@@ -38,7 +38,7 @@ Result<PlannedTensor> lower_transposed(const Checkpoint& checkpoint, const Trans
   planned.shape = shape;
   exchange(planned.shape);
   if (planned.shape != given.expected)
-    return refuse("exchanging the dims would not give the expected shape");
+    return refuse("swapping the dimensions does not give the expected shape");
   Extents permutation;
   for (std::size_t d = 0; d < shape.size(); ++d)
     permutation.push_back(static_cast<std::int64_t>(d));

@@ -16,12 +16,12 @@ Result<PlannedTensor> lower_renamed(const Checkpoint& checkpoint, const Renamed&
   if (renamed.fqn.empty()) return refuse("a tensor needs a name");
   if (!checkpoint.format().traits.has_index && checkpoint.format().rewrite != Rewrite::kFiles) {
     return refuse(
-        "files of this format are not rewritten; convert the checkpoint first (shardwright convert "
+        "this format cannot be rewritten; convert the checkpoint first (shardwright convert "
         "CHECKPOINT --to safetensors --out NEW), then repair the result");
   }
   std::string_view old_name = checkpoint.fqn(renamed.tensor);
   if (!renamed_path(checkpoint.path(renamed.tensor), old_name, renamed.fqn)) {
-    return refuse("its path in the state dict cannot be said for the name " + renamed.fqn);
+    return refuse("no state dict path can be derived for the name " + renamed.fqn);
   }
   PlannedTensor planned;
   planned.tensor = renamed.tensor;
@@ -50,11 +50,11 @@ Status check_names(const Checkpoint& checkpoint, const Plan& plan) {
     names[index_of(planned.tensor)] = fqn_after(checkpoint, planned);
   for (const RenamedObject& object : plan.objects) {
     if (object.object >= checkpoint.objects().size() || object.fqn.empty())
-      return fail(ErrorKind::kUsage, "an entry that does not exist would be renamed");
+      return fail(ErrorKind::kUsage, "the plan renames an entry that does not exist");
     const NonTensorEntry& row = checkpoint.objects()[object.object];
     if (!renamed_path(checkpoint.object_path(object.object), row.fqn, object.fqn)) {
       return fail(ErrorKind::kUnsupported,
-                  "its path in the state dict cannot be said for the name " + object.fqn,
+                  "no state dict path can be derived for the name " + object.fqn,
                   Place{.file = {}, .tensor = row.fqn});
     }
     names[checkpoint.tensor_count() + object.object] = object.fqn;
@@ -63,7 +63,7 @@ Status check_names(const Checkpoint& checkpoint, const Plan& plan) {
   for (std::string_view one : names) {
     if (seen.insert(one).second) continue;
     return fail(ErrorKind::kUnsupported,
-                "two entries would have this name: one that is there already is not renamed away",
+                "two entries would get this name: give each a different name",
                 Place{.file = {}, .tensor = std::string(one)});
   }
   return {};

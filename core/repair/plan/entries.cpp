@@ -57,7 +57,8 @@ Operation operation_of(const Finding& finding, const std::vector<PlannedEntry>& 
 Status plan_entries(const Checkpoint& checkpoint, const Finding& finding, bool damaged,
                     Plan& plan) {
   if (finding.entries.empty()) return {};
-  if (damaged) return entry_plan_error("what it needs is damaged", finding.entries.front().fqn);
+  if (damaged)
+    return entry_plan_error("data that it needs is damaged", finding.entries.front().fqn);
   if (!checkpoint.format().traits.has_index)
     return entry_plan_error("this format has no records of entries", finding.entries.front().fqn);
   Plan draft;
@@ -67,7 +68,7 @@ Status plan_entries(const Checkpoint& checkpoint, const Finding& finding, bool d
   for (const ReplacedEntry& entry : finding.entries) {
     auto object = index_of_entry(checkpoint, entry.fqn),
          from = index_of_entry(checkpoint, entry.from);
-    if (!object || !from) return entry_plan_error("an entry that it needs is not there", entry.fqn);
+    if (!object || !from) return entry_plan_error("an entry that it needs is missing", entry.fqn);
     added.push_back({*object, *from});
     draft.entries.push_back(added.back());
   }
@@ -98,10 +99,10 @@ Status check_entries(const Checkpoint& checkpoint, const Plan& plan) {
     if (!to.item || !from.item)
       return entry_plan_error("an entry that it needs has no item", to.fqn);
     if (!seen.insert(entry.object).second)
-      return entry_plan_error("it would be replaced twice", to.fqn);
+      return entry_plan_error("the plan replaces it twice", to.fqn);
     for (const RenamedObject& renamed : plan.objects) {
       if (renamed.object == entry.object)
-        return entry_plan_error("it would be replaced and renamed at once", to.fqn);
+        return entry_plan_error("the plan both replaces and renames it", to.fqn);
     }
   }
   return {};

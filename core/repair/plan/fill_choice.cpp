@@ -15,8 +15,8 @@ Status choose_fill(std::string_view text, PlanOptions& options, Progress* progre
     options.fill = FillChoice::kReference;
     SHW_TRY(options.fill_source, open_to_compare(std::string(text.substr(kFrom.size())), progress));
   } else {
-    return fail(ErrorKind::kUsage, "there is no fill \"" + std::string(text) + "\"", {},
-                "It is zero, cast, or from: and a checkpoint.");
+    return fail(ErrorKind::kUsage, "unknown fill \"" + std::string(text) + "\"", {},
+                "Use zero, cast, or from:CHECKPOINT.");
   }
   return {};
 }

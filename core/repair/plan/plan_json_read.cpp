@@ -36,7 +36,7 @@ struct Reader : EditedJson {
 
   Status status() const {
     if (ok()) return {};
-    return fail(ErrorKind::kDamaged, "is not a plan that can be used: " + error(), {source});
+    return fail(ErrorKind::kDamaged, "is not a valid plan: " + error(), {source});
   }
   ChunkId chunk(const Json& object, const char* key) {
     auto id = number<std::uint32_t>(object, key);
@@ -114,7 +114,7 @@ Operation read_repair_step(EditedJson& reader, const Json& json) {
     operation.kind = static_cast<OperationKind>(i);
     known = name(operation.kind) == kind;
   }
-  if (!known) reader.complain("\"does\" names nothing that a repair does");
+  if (!known) reader.complain("\"does\" is not a known repair operation");
   operation.rule = reader.text(json, "rule");
   operation.subjects = reader.texts(json, "subjects");
   operation.text = reader.text(json, "text");
@@ -169,7 +169,7 @@ Status check_fill(const Checkpoint& checkpoint, const PlannedTensor& tensor) {
   auto from = holder == nullptr ? std::nullopt : holder->find(tensor.fill_from);
   if (from && (elsewhere || *from != tensor.tensor) && same(holder->shape(*from), tensor.shape))
     return {};
-  return cannot_lower(checkpoint, tensor.tensor, "there is nothing of its shape to fill it from");
+  return cannot_lower(checkpoint, tensor.tensor, "the fill source has no tensor of this shape");
 }
 
 // True if all items and pieces are the tensor's own. If rows were saved under another tensor's
@@ -214,12 +214,12 @@ Status check_items_used_once(const Checkpoint& checkpoint, const Plan& plan,
           is_encoding_template(checkpoint, tensor, chunk))
         continue;
       if (!planned.contains(checkpoint.tensor_of(*chunk.item)) || uses[index_of(*chunk.item)] > 1)
-        return cannot_lower(checkpoint, tensor.tensor, "elements of another tensor would be used");
+        return cannot_lower(checkpoint, tensor.tensor, "the plan uses elements of another tensor");
     }
     for (ChunkId chunk : checkpoint.chunks(tensor.tensor)) {
       if (uses[index_of(chunk)] == 0 && checkpoint.item(chunk) &&
           volume(checkpoint.sizes(chunk)) != 0)
-        return cannot_lower(checkpoint, tensor.tensor, "a chunk would be left out");
+        return cannot_lower(checkpoint, tensor.tensor, "a chunk would be dropped");
     }
   }
   return {};
@@ -277,12 +277,12 @@ Status open_fill_sources(ParsedTensors& parsed, const Plan& plan) {
     });
     if (input == plan.inputs.end())
       return fail(ErrorKind::kUsage, "is not among the \"inputs\" of the plan", {path},
-                  "name it there with the same words");
+                  "write it there in the same form");
     if (source == nullptr) {
       SHW_TRY(source, open_to_compare(input->checkpoint));
       if (!input->fingerprint.empty() && fingerprint(*source) != input->fingerprint)
-        return fail(ErrorKind::kUsage, "is not what the plan was to fill from any more", {path},
-                    "make a new plan");
+        return fail(ErrorKind::kUsage, "has changed since the plan was made to fill from it",
+                    {path}, "make a new plan");
     }
     parsed.tensors[i].fill_source = source;
   }
@@ -294,7 +294,7 @@ Status read_tensors(Reader& reader, ParsedTensors& parsed, Plan& plan) {
   SHW_CHECK(open_fill_sources(parsed, plan));
   for (PlannedTensor& tensor : parsed.tensors) {
     if (&tensor == &parsed.tensors.back()) SHW_CHECK(parsed.reader->status());
-    if (!seen.insert(tensor.tensor).second) reader.complain("a tensor is planned twice");
+    if (!seen.insert(tensor.tensor).second) reader.complain("a tensor is in the plan twice");
     SHW_CHECK(reader.status());
     SHW_CHECK(prove_planned(reader.checkpoint, tensor));
     if (tensor.lost_elements != 0) SHW_CHECK(prove_used_once(reader.checkpoint, tensor));
@@ -363,8 +363,8 @@ void read_steps(EditedJson& in, const Json& json, Plan& plan) {
     const bool is_repair = in.text(one, "step") == "repair";
     if (is_repair && !plan.steps.empty())
       in.complain(
-          "what repairs comes before all other steps, because it speaks of the checkpoint "
-          "as it was saved");
+          "the step \"repair\" must come first, because it refers to the checkpoint as it was "
+          "saved");
     if (!in.ok()) return;
     if (is_repair)
       plan.operations.push_back(read_repair_step(in, one));
@@ -397,7 +397,7 @@ Status check_version(EditedJson& in, const Json& json, const std::string& source
   const auto version = has_version ? in.number<std::int64_t>(json, "plan") : 1;
   if (!in.ok() || (!is_old && version == kPlanVersion)) return {};
   return fail(ErrorKind::kUnsupported,
-              "is a plan of another version of shardwright, which this one does not read", {source},
+              "is a plan of a different shardwright version, which this one cannot read", {source},
               "make it again with `shardwright plan CHECKPOINT --json`; in a list of steps that "
               "you wrote yourself, leave out \"plan\"");
 }
@@ -424,7 +424,7 @@ Status check_fingerprint_of(Reader& reader, const Plan& plan, bool repairs) {
   SHW_CHECK(reader.status());
   if (plan.fingerprint.empty() || plan.fingerprint == fingerprint(reader.checkpoint)) return {};
   return fail(ErrorKind::kUsage,
-              "was made for another checkpoint: shapes, chunks or items are different now",
+              "was made for a different checkpoint: shapes, chunks or items differ",
               {reader.source}, "make a new plan");
 }
 
@@ -444,7 +444,7 @@ Result<Plan> read_plan_json(const Checkpoint* checkpoint, std::string_view json,
     reader.complain("it is nested more than " + std::to_string(kDeepestPlan) + " levels deep");
   else if (parsed.is_discarded())
     return fail(ErrorKind::kDamaged, json_error_text(read), {source, json_error_offset(read)});
-  if (!tensors.twice.empty()) reader.complain("\"" + tensors.twice + "\" is there twice");
+  if (!tensors.twice.empty()) reader.complain("\"" + tensors.twice + "\" occurs twice");
   Plan plan;
   SHW_CHECK(reader.status());
   SHW_CHECK(read_plan_without_tensors(reader, parsed, source, folder, plan));
@@ -454,7 +454,7 @@ Result<Plan> read_plan_json(const Checkpoint* checkpoint, std::string_view json,
   const bool changes = !tensors.tensors.empty() || target.contains("entries") ||
                        target.contains("objects") || target.contains("tensors");
   if (checkpoint == nullptr) {
-    if (changes || plan.repairs()) reader.complain("it repairs one checkpoint, which is not known");
+    if (changes || plan.repairs()) reader.complain("it does not say which checkpoint it repairs");
     SHW_CHECK(reader.status());
     return plan;
   }

@@ -113,7 +113,7 @@ void note_remaining_findings(const CheckReport* report, const Plan& whole, const
   for (const Finding& finding : report == nullptr ? std::vector<Finding>{} : report->findings) {
     if (finding.severity == Severity::kInfo || !is_left_unrepaired(finding, whole, off)) continue;
     if (told.insert({finding.rule, finding.subjects}).second)
-      leave(plan, finding, "a step that mends it is switched off");
+      leave(plan, finding, "the step that repairs it is switched off");
   }
   for (std::size_t i = 0; i < off.size(); ++i) {
     const Operation& operation = whole.operations[i];
@@ -143,9 +143,9 @@ void drop_operations(const Plan& whole, const DisabledSteps& off, Plan& plan) {
 Error missing_step_error(const Error& error) {
   Error out = error;
   out.kind = ErrorKind::kUnsupported;
-  out.message = "the other steps need what is switched off: " + error.message;
+  out.message = "the other steps need the step that is switched off: " + error.message;
   out.place.file.clear();
-  out.advice = "switch off what goes with it, or leave it on";
+  out.advice = "switch off the steps that depend on it too, or leave it on";
   return out;
 }
 
@@ -176,8 +176,8 @@ Result<DisabledSteps> switch_step(const Plan& plan, DisabledSteps off, std::size
   for (std::size_t i = 0; i < off.size(); ++i)
     others = others || (!off[i] && !is_rewrite(plan.operations[i]));
   if (!on && others && is_rewrite(plan.operations[step]))
-    return fail(ErrorKind::kUsage, "every repair rewrites this: it is off when all others are", {},
-                "switch the other steps off first");
+    return fail(ErrorKind::kUsage, "every repair does this; it is off only if all other steps are",
+                {}, "switch the other steps off first");
   std::vector<std::size_t> together = inseparable_steps(plan);
   for (std::size_t i = 0; i < off.size(); ++i) {
     if (together[i] == together[step]) off[i] = !on;
@@ -190,7 +190,7 @@ Result<DisabledSteps> switch_step(const Plan& plan, DisabledSteps off, std::size
 Result<Plan> plan_without_steps(const Checkpoint& checkpoint, const CheckReport* report,
                                 const Plan& whole, const DisabledSteps& off) {
   if (off.size() != whole.operations.size())
-    return fail(ErrorKind::kUsage, "the steps are those of another plan");
+    return fail(ErrorKind::kUsage, "the steps belong to a different plan");
   if (std::none_of(off.begin(), off.end(), [](bool one) { return one; })) return whole;
   Plan plan = whole;
   SHW_CHECK(drop_tensors(checkpoint, whole, off, plan));

@@ -68,8 +68,8 @@ std::string why_not(const Checkpoint& c, const Spec* spec, const PartlyLost& sta
   // Parameter and state are placed by the same rule for ranks.
   const auto* part = std::get_if<PartlyLost>(&parameter);
   if (part != nullptr && part->expected == state.expected) return {};
-  return "this repair mends its parameter " + name +
-         " too, so that where its chunks are does not tell where the state belongs: give a spec "
+  return "this repair changes its parameter " + name +
+         " too, so the parameter's chunks do not show where the state belongs: give a spec "
          "(--spec), or check the result again";
 }
 
@@ -131,9 +131,8 @@ std::string placement_reason(const Checkpoint& c, const PartlyLost& state, Tenso
   for (const WrongBoxes* moved : found->second) {
     if (agrees_with_moved_state(c, state, *moved)) continue;
     return "this repair moves " + std::string(c.fqn(moved->tensor)) +
-           ", another state of its parameter, and the rows that its writer holds of that one are "
-           "not those where the state would be put: where the chunks of the parameter are does not "
-           "tell where it belongs";
+           ", another state of its parameter, and its rank holds different rows of that one, so "
+           "the parameter's chunks do not show where this state belongs";
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// The plan of a result, as its certificate stores it: together with the source it tells where every
-// element had to go.
+// Encodes a plan for the certificate of its result. Plan and source checkpoint together determine
+// the expected place of every element.
 #pragma once
 
 #include <string>

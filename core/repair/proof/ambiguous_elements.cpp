@@ -31,7 +31,7 @@ void add_overlaps(const Checkpoint& checkpoint, TensorId tensor, const TilingDef
     if (++pairs == 1) first = &overlap;
   }
   if (first == nullptr) return;
-  out.by_two = "its tiles " + tile_place_text(checkpoint, chunks[first->first]) + " and " +
+  out.by_two = "its chunks " + tile_place_text(checkpoint, chunks[first->first]) + " and " +
                tile_place_text(checkpoint, chunks[first->second]) + " hold the same elements" +
                (pairs > 1 ? " (and so do " + plural(pairs - 1, "more pair") + ")" : "");
 }
@@ -42,7 +42,7 @@ void add_outside(const Checkpoint& checkpoint, TensorId tensor, AmbiguousElement
     const Box box = box_of(checkpoint, chunk);
     if (is_empty(box) || is_inside(box.offsets, box.sizes, all.sizes)) continue;
     if (out.outside.empty())
-      out.outside = "its tile " + tile_place_text(checkpoint, chunk) + " reaches beyond " +
+      out.outside = "its chunk " + tile_place_text(checkpoint, chunk) + " reaches beyond " +
                     to_text(all.sizes);
     if (auto inside = intersect(box, all)) out.boxes.push_back(*inside);
   }
@@ -56,11 +56,12 @@ AmbiguousElements ambiguous_elements_of(const Checkpoint& checkpoint, TensorId t
   const TensorTiling judged = compute_tiling(checkpoint, tensor);
   if (judged.tiling == Tiling::kExact) return out;
   const bool is_all = judged.tiling == Tiling::kMalformed;
-  if (is_all) out.outside = "a tile of it is not a box of " + to_text(checkpoint.shape(tensor));
+  if (is_all)
+    out.outside = "a chunk has an invalid box for the shape " + to_text(checkpoint.shape(tensor));
   if (!is_all) add_outside(checkpoint, tensor, out);
   add_overlaps(checkpoint, tensor, judged.defects, hashes, out);
   if (!judged.defects.complete && out.by_two.empty())
-    out.by_two = "its tiles are too tangled to say which elements two of them hold";
+    out.by_two = "its chunks overlap in a way too complex to say which elements two of them hold";
   if (is_all || !judged.defects.complete) out.boxes = {whole(checkpoint.shape(tensor))};
   return out;
 }

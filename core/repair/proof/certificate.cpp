@@ -217,11 +217,11 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
     return cancelled_error();
   }
   if (parsed.is_discarded()) return damaged("it is not JSON");
-  if (!keys.unique()) return damaged("a key is there twice");
+  if (!keys.unique()) return damaged("a key occurs twice");
   std::string schema;
   if (!read(member_or_null(parsed, "schema"), schema)) return damaged("\"schema\" is missing");
   if (!is_readable_schema(schema))
-    return fail(ErrorKind::kUnsupported, "is a certificate of another version", {source});
+    return fail(ErrorKind::kUnsupported, "is a certificate of an unsupported version", {source});
   Certificate certificate;
   certificate.seal = remove_and_check_seal(parsed);
   const In& tensors = member_or_null(parsed, "tensors");
@@ -229,7 +229,7 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
       !read(member_or_null(parsed, "version"), certificate.version) ||
       !read(member_or_null(parsed, "source"), certificate.source) ||
       !read(member_or_null(parsed, "operations"), certificate.operations)) {
-    return damaged("a key is missing or of another type");
+    return damaged("a key is missing or has the wrong type");
   }
   if (!read_objects_and_files(parsed, certificate))
     return damaged("an object or a file is incomplete");
@@ -240,7 +240,7 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
       !optional("trimmed", certificate.trimmed) ||
       !optional("of_other_ranks", certificate.of_other_ranks) ||
       !optional("left_out", certificate.left_out))
-    return damaged("what was done is incomplete");
+    return damaged("the list of operations is incomplete");
   const In& plan = member_or_null(parsed, "plan");
   if (plan.is_object()) certificate.plan = plan.dump(-1, ' ', false, In::error_handler_t::replace);
   if (!optional("plan_zstd", certificate.plan)) return damaged("its plan is not text");
@@ -256,7 +256,7 @@ Result<Certificate> certificate_from_json(std::string_view json, const std::stri
     tensor.fqn = unescape_name(fqn);
     // Versions before 0.1.0 wrote "items_after" and "layout" instead.
     if (member_or_null(value, "tiles").is_null() && !member_or_null(value, "layout").is_null())
-      return fail(ErrorKind::kUnsupported, "is a certificate of another version", {source});
+      return fail(ErrorKind::kUnsupported, "is a certificate of an unsupported version", {source});
     if (!read(value, tensor)) return damaged("the entry of " + fqn + " is incomplete");
     certificate.tensors.push_back(std::move(tensor));
   }

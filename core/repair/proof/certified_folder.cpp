@@ -17,11 +17,11 @@ std::optional<std::string> change_of(const std::string& path, const Directory& d
                                      const FileCertificate& file) {
   if (!is_safe_relative_path(file.path)) return std::nullopt;
   const EntryKind kind = directory.stat(file.path).kind;
-  if (kind == EntryKind::kMissing) return file.path + ": is certified, but not there";
-  if (kind != EntryKind::kFile) return file.path + ": is certified, and no file now";
+  if (kind == EntryKind::kMissing) return file.path + ": is certified, but missing";
+  if (kind != EntryKind::kFile) return file.path + ": is certified, but is no longer a file";
   auto bytes = directory.open(file.path);
   if (bytes && (*bytes)->size() != file.size)
-    return fmt::format("{}: has {} bytes where {} were certified", file.path, (*bytes)->size(),
+    return fmt::format("{}: has {} bytes, but {} were certified", file.path, (*bytes)->size(),
                        file.size);
   auto alone = open_checkpoint(path + "/" + file.path);
   if (alone || alone.error().kind != ErrorKind::kDamaged) return std::nullopt;

@@ -28,7 +28,7 @@ std::vector<std::string> wrong_entries(const Certificate& certificate,
   for (const EntryCertificate& entry : certificate.entries) {
     auto hash = items.hash(entry.fqn);
     if (!hash || *hash != entry.item)
-      wrong.push_back(entry.fqn + ": the entry is not the one that was certified");
+      wrong.push_back(entry.fqn + ": the entry differs from the certified one");
   }
   return wrong;
 }
@@ -48,8 +48,8 @@ std::string file_of(const Checkpoint& checkpoint, ChunkId chunk) {
 }
 
 std::string changed_tile_text(const Checkpoint& checkpoint, ChunkId chunk) {
-  return "the tile at " + to_text(checkpoint.offsets(chunk)) + " in " + file_of(checkpoint, chunk) +
-         " is not the one that was certified";
+  return "the chunk at " + to_text(checkpoint.offsets(chunk)) + " in " +
+         file_of(checkpoint, chunk) + " differs from the certified one";
 }
 
 // Marks files whose items' digest differs from the certificate.
@@ -73,7 +73,7 @@ std::vector<std::string> changed_files_text(CertificateCheck& held) {
   std::vector<std::string> reasons;
   for (const FileCertificate& file : held.certificate.files) {
     if (!file.items.empty() && changed.contains(file.path))
-      reasons.push_back(file.path + ": its tiles are not those that were certified");
+      reasons.push_back(file.path + ": its chunks differ from the certified ones");
   }
   return reasons;
 }
@@ -95,9 +95,9 @@ std::string changed_tiles_text(CertificateCheck& held, TensorId tensor) {
   if (suspects.size() == 1) return changed_tile_text(checkpoint, suspects.front());
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
-  if (files.empty()) return "its tiles are not those that were certified";
-  return "of its " + plural(suspects.size(), "tile") + " in " + short_list_text(files) +
-         " one or more are not those that were certified";
+  if (files.empty()) return "its chunks differ from the certified ones";
+  return "of its " + plural(suspects.size(), "chunk") + " in " + short_list_text(files) +
+         " one or more differ from the certified ones";
 }
 
 // Checks the bytes of the tensor's tiles, and that each has its certified box.
@@ -105,9 +105,9 @@ std::string check_tiles_of(CertificateCheck& held, const TensorCertificate& entr
                            TensorId tensor) {
   const Checkpoint& checkpoint = held.checkpoint;
   auto chunks = checkpoint.chunks(tensor);
-  const char* elsewhere = "its tiles are not where they were certified to be";
+  const char* elsewhere = "its chunks are not at their certified positions";
   if (entry.items != static_cast<std::int64_t>(chunks.size())) {
-    return fmt::format("has {} where the certificate names {}", plural(chunks.size(), "tile"),
+    return fmt::format("has {}, but the certificate names {}", plural(chunks.size(), "chunk"),
                        entry.items);
   }
   if (digest_of_items(hashes_of(checkpoint, tensor, held.hashes)) != entry.after)
@@ -129,8 +129,8 @@ bool are_certified(const std::vector<Box>& holes, const TensorCertificate& entry
 
 std::string words_of_holes(const TensorCertificate& entry, const std::vector<Box>& holes) {
   return fmt::format(
-      "{}: {} of its {} elements are in no chunk ({}{}), as in what was repaired: they are lost, "
-      "and a load leaves there whatever was before",
+      "{}: {} of its {} elements are in no chunk ({}{}), as in the source: they are lost, and a "
+      "load leaves there whatever was before",
       entry.fqn, total_volume(holes).value_or(0),
       entry.kept + entry.lost + entry.out_of_range + entry.damaged, to_text(holes.front()),
       holes.size() > 1 ? ", ..." : "");
@@ -138,14 +138,14 @@ std::string words_of_holes(const TensorCertificate& entry, const std::vector<Box
 
 std::string words_of_overlap(const TensorCertificate& entry) {
   return entry.fqn +
-         ": two of its tiles hold the same elements, as in what was repaired: which of them a load "
-         "keeps nobody says";
+         ": two of its chunks hold the same elements, as in the source: which one a load keeps is "
+         "not defined";
 }
 
 std::string words_of_outside(const TensorCertificate& entry) {
   return entry.fqn +
-         ": one of its tiles reaches beyond the tensor, as in what was repaired: nobody says which "
-         "elements are the tensor's";
+         ": one of its chunks reaches beyond the tensor, as in the source: it is not defined which "
+         "elements belong to the tensor";
 }
 
 // Reason why the tensor contradicts the certificate; empty if it agrees.
@@ -168,12 +168,12 @@ std::string tensor_contradiction(CertificateCheck& held, const TensorCertificate
       entry.damaged < 0) {
     const std::string damaged =
         entry.damaged == 0 ? "" : fmt::format(", {} damaged", entry.damaged);
-    return fmt::format("{} kept, {} lost{} and {} out of range are not the elements of {}",
+    return fmt::format("{} kept, {} lost{} and {} out of range do not add up to the elements of {}",
                        entry.kept, entry.lost, damaged, entry.out_of_range,
                        to_text(checkpoint.shape(tensor)));
   }
   if (entry.out_of_range != 0 && !entry.is_cast)
-    return "elements of it are out of range, and yet it was not cast";
+    return "the certificate lists elements out of range, but no cast";
   for (const Box& box : entry.lost_boxes) {
     if (!is_inside(box.offsets, box.sizes, checkpoint.shape(tensor)))
       return "a lost box is outside the tensor";
@@ -185,13 +185,14 @@ std::string tensor_contradiction(CertificateCheck& held, const TensorCertificate
   if (check_chunks_are_boxes(checkpoint, tensor)) {
     auto holes = saved_holes_of(checkpoint, tensor);
     if (!holes || !are_certified(*holes, entry))
-      return "its tiles do not cover " + to_text(checkpoint.shape(tensor)) + " exactly once";
+      return "its chunks do not cover " + to_text(checkpoint.shape(tensor)) + " exactly once";
     if (!holes->empty()) held.holes.push_back(words_of_holes(entry, *holes));
     if (!ambiguous_elements.by_two.empty()) held.holes.push_back(words_of_overlap(entry));
   }
   if (total_volume(entry.lost_boxes) != entry.lost || !are_disjoint(entry.lost_boxes))
-    return "the lost boxes do not hold the number of elements that is lost";
-  if (entry.lost == 0 && !entry.fill.empty()) return "nothing of it is lost, and yet it was filled";
+    return "the lost boxes do not match the number of lost elements";
+  if (entry.lost == 0 && !entry.fill.empty())
+    return "the certificate lists a fill, but no lost elements";
   return check_tiles_of(held, entry, tensor);
 }
 
@@ -220,7 +221,7 @@ VerifyReport check_against_certificate(const Certificate& certificate, const Che
   for (const TensorCertificate& entry : certificate.tensors) {
     auto tensor = checkpoint.find(entry.fqn);
     std::string why =
-        tensor ? tensor_contradiction(held, entry, *tensor) : "is certified, but not there";
+        tensor ? tensor_contradiction(held, entry, *tensor) : "is certified, but missing";
     if (!why.empty()) report.reasons.push_back(entry.fqn + ": " + why);
     if (tensor) certified[index_of(*tensor)] = true;
     ++report.tensors;
@@ -232,36 +233,35 @@ VerifyReport check_against_certificate(const Certificate& certificate, const Che
   for (std::size_t t = 0; t < certified.size(); ++t) {
     if (certified[t]) continue;
     report.reasons.push_back(std::string(checkpoint.fqn(TensorId{static_cast<std::uint32_t>(t)})) +
-                             ": is there, but not certified");
+                             ": is present, but not in the certificate");
   }
   for (std::string& why : wrong_entries(certificate, checkpoint))
     report.reasons.push_back(std::move(why));
   if (report.reasons.empty()) report.reasons = changed_files_text(held);
   if (certificate.lossless && report.lost != 0)
-    report.reasons.push_back("the certificate claims to lose nothing and lists losses");
+    report.reasons.push_back("the certificate says lossless, but lists losses");
   bool changed = has_damage(certificate) || !certificate.dropped.empty() ||
                  certificate.trimmed != 0 || !certificate.of_other_ranks.empty() ||
                  std::any_of(certificate.tensors.begin(), certificate.tensors.end(),
                              [](const TensorCertificate& entry) { return entry.is_cast; });
   if (certificate.lossless && changed)
-    report.reasons.push_back("the certificate claims to lose nothing and lists what is not kept");
+    report.reasons.push_back("the certificate says lossless, but lists data that was not kept");
   if (!certificate.lossless && report.lost == 0 && !changed && certificate.entries.empty())
-    report.reasons.push_back("the certificate says that something is lost and lists nothing");
+    report.reasons.push_back("the certificate says that data is lost, but lists none");
   add_tiles_sharing_bytes(held);
   holes = std::move(held.holes);
   report.outcome =
       report.reasons.empty() ? VerifyReport::Outcome::kProved : VerifyReport::Outcome::kBroken;
   if (report.reasons.empty()) {
     report.reasons.push_back(
-        "every tile covers its place exactly once and has the bytes that were "
-        "certified");
+        "every chunk is at its certified position and has the certified bytes");
     if (!certificate.of_other_ranks.empty())
-      report.reasons.push_back("not here: what other ranks had under the name of " +
+      report.reasons.push_back("not included: other ranks' values of " +
                                plural(certificate.of_other_ranks.size(), "entry") + " (" +
                                short_list_text(certificate.of_other_ranks) +
-                               "); it is the lowest rank's");
+                               "); only the lowest rank's was kept");
     if (!certificate.left_out.empty())
-      report.reasons.push_back("not here, though it is next to the entries of the source: " +
+      report.reasons.push_back("not included, though the source has it: " +
                                short_list_text(certificate.left_out));
   }
   return report;

@@ -32,14 +32,14 @@ void ChecksumMismatches::add_shared_items(const Checkpoint& result, const Progre
     for (std::size_t i = 0; i < range.claims.size(); ++i) {
       if (!range.claims[i].is_chunk()) continue;
       const Claim& other = range.claims[i == 0 ? 1 : 0];
-      add(range.claims[i].chunk, file + ": the bytes of its tile " +
+      add(range.claims[i].chunk, file + ": the bytes of its chunk " +
                                      to_text(box_of(result, range.claims[i].chunk)) +
                                      " are those of " + in_words(other) + " as well");
     }
   }
   if (are_all) return;
   for (ChunkId chunk : result.chunks())
-    add(chunk, "so many records name the same bytes that not all of them were distinguished");
+    add(chunk, "so many records point to the same bytes that not all of them were distinguished");
 }
 
 Status ChecksumMismatches::share(Team& team) {
@@ -48,7 +48,7 @@ Status ChecksumMismatches::share(Team& team) {
     own.add(std::uint64_t{index_of(chunk)});
     own.add(why);
   }
-  SHW_TRY(auto told, team.allgather(own.take(), "what does not match its checksum"));
+  SHW_TRY(auto told, team.allgather(own.take(), "data that does not match its checksum"));
   for (const Bytes& message : told) {
     Decoder theirs(message);
     while (!theirs.is_at_end()) {
@@ -72,7 +72,7 @@ void record_mismatches(const Checkpoint& result, TensorId tensor,
     damaged.push_back(box_of(result, chunk));
   }
   if (damaged.size() > 1)
-    entry.damage += " (and so in " + plural(damaged.size() - 1, "more tile") + ")";
+    entry.damage += " (and so in " + plural(damaged.size() - 1, "more chunk") + ")";
   if (entry.damage.empty()) entry.damage = ambiguous_elements.why();
   damaged.insert(damaged.end(), ambiguous_elements.boxes.begin(), ambiguous_elements.boxes.end());
   // Tiles may overlap, and some of their elements may be lost.

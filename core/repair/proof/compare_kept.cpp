@@ -56,19 +56,19 @@ Status each_block(const Comparing& comparing, const WantedPart& wanted) {
         part.offsets[d] += result.offsets(comparing.at)[d];
       *comparing.mismatch = first_mismatch(dtype, part, there, expected);
     }
-    return differs(comparing, "a tile");
+    return differs(comparing, "a chunk");
   }
-  return seen == volume(sizes) ? Status{} : Status(differs(comparing, "a tile"));
+  return seen == volume(sizes) ? Status{} : Status(differs(comparing, "a chunk"));
 }
 
 // Compares byte by byte, for items without separable elements.
 Status compare_items(const Comparing& comparing, const ItemPlace& before) {
   const Checkpoint& result = comparing.written.checkpoint();
   auto now = result.item(comparing.at);
-  if (!now) return differs(comparing, "a tile");
+  if (!now) return differs(comparing, "a chunk");
   SHW_TRY(std::string wanted, hash_item(comparing.source.checkpoint(), before, comparing.progress));
   SHW_TRY(std::string there, hash_item(result, *now, comparing.progress));
-  if (there != wanted) return differs(comparing, "the item of a tile");
+  if (there != wanted) return differs(comparing, "the item of a chunk");
   if (comparing.compared != nullptr)
     *comparing.compared += volume(result.sizes(comparing.at)).value_or(0);
   return {};
@@ -91,7 +91,7 @@ Status compare_item(const Comparing& comparing, ChunkId item) {
     wanted.is_zeros = [&](const Box& part) { return comparing.source.is_hole(item, part); };
     return each_block(comparing, wanted);
   }
-  if (!place) return differs(comparing, "a tile without an item");
+  if (!place) return differs(comparing, "a chunk without an item");
   return compare_items(comparing, *place);
 }
 

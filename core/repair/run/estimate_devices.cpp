@@ -18,7 +18,8 @@ DeviceEstimate on_gpu(const Program& program, const Gpus& gpus, const Gpu& gpu,
     outlook.failed = spent.error().message;
     return outlook;
   }
-  // The device's executor also fingerprints what it computes. Threads share the bus to it.
+  // Replaces the CPU's compute time by the device's, which includes fingerprints. Transfers of all
+  // threads share one bus.
   const double on_cpu_made = on_cpu.seconds[static_cast<std::size_t>(Stage::kMake)];
   outlook.seconds = on_cpu.total - on_cpu_made + spent->make;
   return outlook;

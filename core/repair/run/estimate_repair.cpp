@@ -14,7 +14,7 @@ namespace shw {
 Result<RepairEstimate> outlook_of(const Checkpoint& checkpoint, const Plan& plan,
                                   const ApplyOptions& options) {
   if (checkpoint.directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint is not in a directory");
   // An empty plan needs a format with an index: otherwise there is nothing to write.
   if (plan.empty() && checkpoint.format().rewrite == Rewrite::kFiles)
     return fail(ErrorKind::kUnsupported, "the plan is empty: there is nothing to write");

@@ -10,14 +10,13 @@
 namespace shw {
 
 std::string decoded_in_words(const Forecast& forecast) {
-  return fmt::format("{} decoded there on the way, at most {} at a time",
+  return fmt::format("{} decoded there temporarily, at most {} at a time",
                      plural(forecast.decoded_items, "item"), human_bytes(forecast.decoded_on_disk));
 }
 
 std::string left_out_entries_text(const std::vector<std::string>& of_other_ranks) {
   if (of_other_ranks.empty()) return {};
-  return "What other ranks had under the name of " + short_list_text(of_other_ranks) +
-         " is left out.";
+  return "Other ranks' values of " + short_list_text(of_other_ranks) + " are left out.";
 }
 
 std::string summary_text_of(const Plan& plan) {
@@ -29,13 +28,13 @@ std::string summary_text_of(const Plan& plan) {
     lost += operation.elements_lost;
   }
   std::string text = plural(plan.operations.size(), "step") + " for " +
-                     plural(plan.tensors.size(), "tensor") + ", " + plural(tiles, "tile") + ". ";
+                     plural(plan.tensors.size(), "tensor") + ", " + plural(tiles, "chunk") + ". ";
   const std::string left = left_out_entries_text(plan.of_other_ranks);
   if (lost > 0)
     text += plural(static_cast<std::uint64_t>(lost), "element") + (lost == 1 ? " is" : " are") +
             " lost; the certificate names every one. ";
   else if (!plan.lossless && left.empty())
-    text += "What was lost stays lost. ";
+    text += "Lost data stays lost. ";
   else if (left.empty())
     text += plan.undecided.empty() ? "Nothing is lost. " : "These steps lose nothing. ";
   if (const std::string gone = unreadable_text(unreadable_in(plan.undecided)); !gone.empty())

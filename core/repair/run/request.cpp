@@ -65,7 +65,7 @@ Result<RepairRequest> request_from_json(std::string_view json, std::string_view 
   const std::string packed = text_of(parsed, kPackedPlan);
   bool is_whole = parsed.is_object() && has_plan == packed.empty() && !request.checkpoint.empty();
   if (!is_whole || text_of(parsed, "verb") != verb)
-    return fail(ErrorKind::kDamaged, "does not say what was to be made, and how", {source});
+    return fail(ErrorKind::kDamaged, "does not record which result to make", {source});
   if (!packed.empty()) {
     auto plan = decode_stored_plan(packed);
     if (!plan) return fail(ErrorKind::kDamaged, "has a plan that cannot be unpacked", {source});

@@ -15,8 +15,8 @@ namespace shw {
 namespace {
 
 constexpr const char* kWhatToDo =
-    "no safe remedy: what the other ranks had is not in this file. Resume from a step whose "
-    "optimizer was gathered, or start the optimizer from scratch from these weights";
+    "no safe remedy: the other ranks' states are not in this file. Resume from a step whose "
+    "optimizer was gathered, or start the optimizer from scratch with these weights";
 
 // Reports states that are partial DTensors by their own metadata.
 void add_partial_dtensors(const AdjacentOptimizer& optimizer, std::vector<Finding>& findings) {
@@ -38,7 +38,7 @@ void add_partial_dtensors(const AdjacentOptimizer& optimizer, std::vector<Findin
   finding.link = "transformers #48569";
   finding.cause = fmt::format(
       "{} holds only the part of {} of {}: {} of {} states are DTensors of which one rank's rows "
-      "were saved ({}). The weights next to it are whole, so a resumed run takes wrong moments.",
+      "were saved ({}). The weights next to it are complete, so a resumed run uses wrong moments.",
       optimizer.path, who, ranks, human_count(parts.size()), human_count(optimizer.states.size()),
       parts.front());
   finding.evidence = {{"states", capped(parts)},
@@ -59,9 +59,9 @@ void add_cut_tensors(const Checkpoint& checkpoint, const AdjacentOptimizer& opti
   Finding finding{.rule = std::string(kLocalSavedAsGlobal.id), .subjects = {optimizer.path}};
   finding.link = "transformers #48569";
   finding.cause = fmt::format(
-      "{} holds one rank's states next to whole weights: those of {} of {} parameters are 1/{} of "
-      "their weights (state.{} is {}, of a weight {}). One rank of {} saved its own rows, and what "
-      "the others had is lost.",
+      "{} holds one rank's states next to full weights: those of {} of {} parameters are 1/{} of "
+      "their weights (state.{} is {}, of a weight {}). One rank of {} saved its own rows; those of "
+      "the others are lost.",
       optimizer.path, human_count(cut->cut), human_count(shapes->parameters.size()), cut->parts,
       parameter, to_text(saved), to_text(cut->whole), cut->parts);
   finding.evidence = {
@@ -79,9 +79,9 @@ void add_flat_tensors(const Checkpoint& checkpoint, const AdjacentOptimizer& opt
   if (!flat) return;
   Finding finding{.rule = std::string(kLocalSavedAsGlobal.id), .subjects = {optimizer.path}};
   finding.cause = fmt::format(
-      "{} holds one rank's flat states next to whole weights: {} of {} elements, 1/{} of the {} of "
-      "the weights. FSDP or DeepSpeed flattened the states, one rank of {} saved its own part, and "
-      "what the others had is lost.",
+      "{} holds one rank's flat states next to full weights: {} of {} elements, 1/{} of the {} of "
+      "the weights. FSDP or DeepSpeed flattened the states, one rank of {} saved its own part; "
+      "the others' parts are lost.",
       optimizer.path, plural(flat->rows, "row"),
       human_count(static_cast<std::uint64_t>(flat->elements)), flat->ranks,
       human_count(static_cast<std::uint64_t>(flat->weights)), flat->ranks);
@@ -120,8 +120,8 @@ void add_named_states(const Checkpoint& checkpoint, const AdjacentOptimizer& opt
   if (parts.empty() || parts.size() + whole < known) return;
   Finding finding{.rule = std::string(kLocalSavedAsGlobal.id), .subjects = {optimizer.path}};
   finding.cause = fmt::format(
-      "{} holds one rank's states next to whole weights: {} of {} are smaller than their weights "
-      "in one dimension ({}). What the other ranks had is lost.",
+      "{} holds one rank's states next to full weights: {} of {} are smaller than their weights in "
+      "one dimension ({}). The other ranks' states are lost.",
       optimizer.path, human_count(parts.size()), human_count(known), parts.front());
   finding.evidence = {{"states", capped(parts)},
                       {"count", count_of(parts.size())},
@@ -151,9 +151,9 @@ void add_unequal_moments(const AdjacentOptimizer& optimizer, std::vector<Finding
                   .severity = Severity::kWarning,
                   .subjects = {optimizer.path}};
   finding.cause = fmt::format(
-      "In {} the two moments of {} of {} have different shapes ({}). One was saved from one rank "
-      "alone or flattened, or they are of different parameters; the first step after a resume "
-      "stops, or mixes them up.",
+      "In {} the two moments of {} of {} have different shapes ({}). One was saved by a single "
+      "rank or flattened, or they belong to different parameters; the first step after resuming "
+      "fails or uses wrong moments.",
       optimizer.path, human_count(unequal.size()), plural(pairs, "parameter"), unequal.front());
   finding.evidence = {{"states", capped(unequal)}, {"count", count_of(unequal.size())}};
   findings.push_back(std::move(finding));

@@ -22,7 +22,7 @@ void find_strided_recorded_plain(const Facts& facts, std::vector<Finding>& findi
                       order_text(*item.entry->mesh, item.expected) +
                       ", but its chunks are recorded as if by " +
                       order_text(*item.entry->mesh, item.saved) +
-                      ": every rank's rows are at the place of another rank's.";
+                      ": every rank's rows are recorded at another rank's position.";
       finding.evidence = {{"mesh", to_text(*item.entry->mesh)},
                           {"placements", to_text(item.entry->placements)},
                           {"recorded_as", to_text(as_plain_placements(item.entry->placements))}};
@@ -33,9 +33,9 @@ void find_strided_recorded_plain(const Facts& facts, std::vector<Finding>& findi
   }
   if (finding.subjects.empty()) return;
   finding.evidence.emplace_back("chunks_with_writer", chunks);
-  finding.remedy = Remedy{"relabel", true,
-                          "Record each chunk at the rows that its writer holds: no byte moves, "
-                          "nothing is lost."};
+  finding.remedy =
+      Remedy{"relabel", true,
+             "Record each chunk at the rows that its rank holds: no byte moves, nothing is lost."};
   findings.push_back(std::move(finding));
 }
 
@@ -46,10 +46,11 @@ const Rule kStridedRecordedPlain = {
     .depth = Depth::kMetadata,
     .title = "A strided shard was recorded as a plain one",
     .teaches =
-        "FSDP over tensor parallelism cuts rows that were cut before: StridedShard. Recorded as a "
-        "plain shard, every chunk gets the place of another rank's rows. The tiling is perfect and "
-        "nothing is lost, so no loader complains. The writers of the chunks and the spec together "
-        "tell; the repair relabels the chunks and moves no byte.",
+        "FSDP over tensor parallelism shards rows that are already sharded (StridedShard). "
+        "Recorded as a plain shard, every chunk is placed at another rank's rows. The chunks cover "
+        "the tensor and nothing is lost, so no loader reports an error. The ranks that wrote the "
+        "chunks and the spec together show it; the repair corrects the chunk offsets and moves no "
+        "byte.",
     .lesson = {.drawing = R"(
   8 rows over tp 2, then dp 4
 
@@ -60,8 +61,8 @@ const Rule kStridedRecordedPlain = {
   expected        │  0  │  1  │  2  │  3  │  4  │  5  │  6  │  7  │
   as it loads     │  0  │  4  │  1  │  5  │  2  │  6  │  3  │  7  │
 )",
-               .remedy = "`shardwright repair --spec ... --mesh ...` relabels the tiles; no byte "
-                         "moves, nothing is lost.",
+               .remedy = "`shardwright repair --spec ... --mesh ...` corrects the chunk offsets; "
+                         "no byte moves, nothing is lost.",
                .link = "https://github.com/NVIDIA/TransformerEngine/pull/2713"},
     .cause_of = ExplainedSymptoms::kTiles,
     .run = find_strided_recorded_plain,

@@ -67,7 +67,7 @@ void add_wrong_order(const Facts& facts, std::vector<Finding>& findings) {
     if (finding.subjects.empty()) {
       finding.cause = "The rows of " + std::string(c.fqn(item.tensor)) + " are in the order of " +
                       saved + ", the model asks for " + expected +
-                      ": it loads without a message and mixes experts.";
+                      ": it loads without an error and mixes experts.";
       finding.evidence = {{"mesh", to_text(*item.entry->mesh)},
                           {"order_on_disk", saved},
                           {"order_that_the_model_asks_for", expected}};
@@ -86,7 +86,7 @@ void add_wrong_order(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (finding.subjects.empty()) return;
   finding.remedy = Remedy{"permute-blocks", true,
-                          "Put the blocks in the order that the model asks for: nothing is lost."};
+                          "Put the blocks in the order that the model expects: nothing is lost."};
   findings.push_back(std::move(finding));
 }
 
@@ -240,7 +240,7 @@ void add_between_topologies(const Facts& facts, std::vector<Finding>& findings) 
     if (into.subjects.empty()) {
       into.cause = "The experts stacked in " + std::string(c.fqn(tensor)) + " were saved on " +
                    to_text(*facts.mesh) + " and the model asks for " + to_text(*entry->mesh) +
-                   ": the sizes fit, the rows of different experts are elsewhere.";
+                   ": the sizes match, but the rows of the experts are in a different order.";
       into.evidence = {{"mesh_that_saved", to_text(*facts.mesh)},
                        {"mesh_of_the_model", to_text(*entry->mesh)},
                        {"rows_a_block", blocks.block}};
@@ -252,14 +252,14 @@ void add_between_topologies(const Facts& facts, std::vector<Finding>& findings) 
   }
   if (!too_many.subjects.empty()) {
     too_many.cause += fmt::format(
-        " They are more than {} blocks, which no plan here puts in order: load it with the "
+        " They are more than {} blocks, the most that a repair can reorder: load it with the "
         "topology that saved it.",
         kMaxBlocks);
     findings.push_back(std::move(too_many));
   }
   if (finding.subjects.empty()) return;
   finding.remedy = Remedy{"permute-blocks", true,
-                          "Put the blocks in the order that the model asks for: nothing is lost."};
+                          "Put the blocks in the order that the model expects: nothing is lost."};
   findings.push_back(std::move(finding));
 }
 
@@ -293,9 +293,9 @@ void add_different_topology(const Facts& facts, std::vector<Finding>& findings) 
     if (pieces <= cut_into || entry->shape[dim] < cut_into) continue;
     if (finding.subjects.empty()) {
       finding.cause = fmt::format(
-          "The experts in {} were saved by {} shards and the model asks for {}: the order of "
-          "stacked experts depends on the topology, and sizes alone do not tell it. With the mesh "
-          "that saved it (--mesh) the order is known.",
+          "The experts in {} were saved by {} shards and the model expects {}: the order of "
+          "stacked experts depends on the topology, and sizes alone do not show it. Give the mesh "
+          "that saved it (--mesh) to decide the order.",
           c.fqn(tensor), pieces, cut_into);
       finding.evidence = {{"shards_on_disk", pieces},
                           {"shards_that_the_model_asks_for", cut_into},
@@ -319,12 +319,12 @@ void find_locked_topologies(const Facts& facts, std::vector<Finding>& findings) 
 const Rule kTopologyLocked = {
     .id = "topology-locked",
     .depth = Depth::kMetadata,
-    .title = "The order of stacked experts fits another topology",
+    .title = "Stacked experts are in the order of another topology",
     .teaches =
         "Experts of all expert-parallel ranks are stacked along one dimension, and FSDP cuts the "
-        "same dimension: the order of the rows then depends on which of the two cuts first, and on "
-        "their sizes. A loader that expects another order finds the right shape and takes the "
-        "wrong rows, without a message. The spec says which order the model asks for; the repair "
+        "same dimension: the row order then depends on which of the two is applied first, and on "
+        "their sizes. A loader that expects a different order finds the right shape and loads the "
+        "wrong rows without an error. The spec says which order the model expects; the repair "
         "permutes blocks and loses nothing.",
     .lesson = {.drawing = R"(
   experts A and B (expert parallel 2), each cut in two by FSDP
@@ -334,9 +334,10 @@ const Rule kTopologyLocked = {
 
   the same shape: another topology loads B0 as the second half of A
 )",
-               .remedy = "Load with the topology that saved, or let `shardwright repair --spec "
-                         "...` permute the blocks into the order of the spec: lossless. Saved on "
-                         "another mesh than the spec's, add --mesh with the one that saved.",
+               .remedy =
+                   "Load with the topology of the save, or let `shardwright repair --spec ...` "
+                   "permute the blocks into the order of the spec: lossless. If it was saved on a "
+                   "mesh that differs from the spec's, give that mesh with --mesh.",
                .link = "https://github.com/ISEEKYAN/Megatron-LM/pull/61"},
     .run = find_locked_topologies,
 };

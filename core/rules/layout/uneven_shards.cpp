@@ -205,7 +205,7 @@ void report_wrong_axis_shards(const Facts& facts, std::vector<Finding>& findings
     finding.diagnoses.emplace_back(std::move(turned->boxes));
   }
   if (finding.subjects.empty()) return;
-  finding.remedy = Remedy{"relabel", true, "Put every shard where torch.chunk puts it."};
+  finding.remedy = Remedy{"relabel", true, "Place every shard where torch.chunk puts it."};
   finding.link = "pytorch #110762";
   findings.push_back(std::move(finding));
 }
@@ -223,8 +223,8 @@ void report_collided_shards(const Facts& facts, std::vector<Finding>& findings) 
     if (!part) continue;
     if (finding.subjects.empty())
       finding.cause = std::string(c.fqn(tensor)) +
-                      " was cut unevenly, and each rank worked out its own place from its own "
-                      "size: two came to the same offset and one of the two shards was kept.";
+                      " was cut unevenly, and each rank computed its offset from its own size: two "
+                      "got the same offset and only one of the two shards was kept.";
     finding.subjects.emplace_back(c.fqn(tensor));
     parts.push_back(std::move(*part));
   }
@@ -234,12 +234,10 @@ void report_collided_shards(const Facts& facts, std::vector<Finding>& findings) 
                       {"expected", parts.front().expected},
                       {"total_kept_elements", loss.kept},
                       {"total_lost_elements", loss.lost}};
-  finding.remedy = Remedy{
-      "retile", false,
-      fmt::format(
-          "Put every shard that is there where torch.chunk puts it and mask those whose offset "
-          "another one took: {} elements kept, {} lost.",
-          loss.kept, loss.lost)};
+  finding.remedy = Remedy{"retile", false,
+                          fmt::format("Place every saved shard where torch.chunk puts it and mask "
+                                      "those whose offset collided: {} elements kept, {} lost.",
+                                      loss.kept, loss.lost)};
   for (PartlyLost& part : parts) finding.diagnoses.emplace_back(std::move(part));
   findings.push_back(std::move(finding));
 }
@@ -256,10 +254,9 @@ void add_complete(const Facts& facts, std::vector<Finding>& findings) {
       if (!boxes) continue;
       if (finding.subjects.empty()) {
         finding.cause = fmt::format(
-            "{} was cut unevenly ({} on {} ranks), and each rank worked out the global size and "
-            "its "
-            "own place from its own size: shards overlap and the end is missing, though every item "
-            "is complete.",
+            "{} was cut unevenly ({} on {} ranks), and each rank computed the global size and its "
+            "offset from its own size: shards overlap and the end seems missing, though every "
+            "shard was saved.",
             c.fqn(tensor), entry->shape[dim], c.chunks(tensor).size());
         finding.evidence = {{"dimension", static_cast<std::int64_t>(dim)},
                             {"saved", copy_of(c.shape(tensor))},
@@ -271,7 +268,7 @@ void add_complete(const Facts& facts, std::vector<Finding>& findings) {
     }
   }
   if (finding.subjects.empty()) return;
-  finding.remedy = Remedy{"relabel", true, "Put every shard where torch.chunk puts it."};
+  finding.remedy = Remedy{"relabel", true, "Place every shard where torch.chunk puts it."};
   finding.link = "flashoptim #6";
   findings.push_back(std::move(finding));
 }
@@ -288,15 +285,15 @@ void find_uneven_shards(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kUnevenShards = {
     .id = "uneven-shards",
     .depth = Depth::kHeaders,
-    .title = "Uneven shards, each placed by its own size",
+    .title = "Uneven shards are recorded at wrong offsets",
     .teaches =
-        "When an extent is not a multiple of the number of ranks, the last ranks hold less. A "
-        "saver that builds a DTensor from the local part without giving the global shape assumes "
-        "that all hold as much as this rank: every rank then records another global size, and the "
-        "small shards land too early. The items are complete, so putting each shard where "
-        "torch.chunk puts it mends it, also where they were recorded along another dimension than "
-        "the one that was cut. Shards that landed on the very offset of another one were dropped "
-        "at save: they are lost, and masked.",
+        "If a dimension is not a multiple of the number of ranks, the last ranks hold less. Code "
+        "that builds a DTensor from the local shard without the global shape assumes that all "
+        "ranks hold as much as this one: every rank then records a different global size, and the "
+        "smaller shards get offsets that are too low. The stored data is complete, so the repair "
+        "places each shard where torch.chunk puts it, even if they were recorded along the wrong "
+        "dimension. Shards whose offset collided with another one were dropped by the save: they "
+        "are lost, and masked.",
     .lesson = {.drawing = R"(
   7 rows over 3 ranks, cut into 3, 3, 1
 
@@ -306,8 +303,8 @@ const Rule kUnevenShards = {
                          │ 2 │                   rank 2: 2 x its own one row
 )",
                .remedy =
-                   "`shardwright repair` puts each shard where torch.chunk puts it. Shards that "
-                   "landed on the very offset of another one were dropped at save and are lost.",
+                   "`shardwright repair` places each shard where torch.chunk puts it. Shards whose "
+                   "offset collided with another one were dropped by the save and are lost.",
                .link = "https://github.com/pytorch/pytorch/issues/110762"},
     .cause_of = ExplainedSymptoms::kTiles,
     .run = find_uneven_shards,

@@ -1,4 +1,4 @@
-// Layers of an adapter that lack a module which the others have.
+// Finds layers of an adapter without a module that the adapter has in the other layers.
 #pragma once
 
 #include <string>

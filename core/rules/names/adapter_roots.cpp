@@ -42,11 +42,11 @@ void report_wrong_roots(const Facts& facts, const AdapterConfig& config,
   if (subjects.empty()) return;
   const bool are_all_known = names.size() == subjects.size();
   Finding finding = adapter_contradiction(
-      fmt::format("{} of {} {} not begin with `{}` (for example {}). PEFT finds no module for such "
-                  "names and leaves them out with a warning: the base model answers as without "
-                  "what they learned.",
-                  human_count(subjects.size()), plural(c.tensor_count(), "name"),
-                  subjects.size() == 1 ? "does" : "do", kBase, subjects.front()),
+      fmt::format(
+          "{} of {} {} not begin with `{}` (for example {}). PEFT finds no module for such names "
+          "and skips them with a warning: the base model runs without what they learned.",
+          human_count(subjects.size()), plural(c.tensor_count(), "name"),
+          subjects.size() == 1 ? "does" : "do", kBase, subjects.front()),
       subjects);
   if (are_all_known) plan_new_names(facts, std::move(names), finding);
   findings.push_back(std::move(finding));

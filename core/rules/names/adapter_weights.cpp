@@ -47,9 +47,9 @@ void report_two_block_settings(const AdapterConfig& config, std::vector<Finding>
         number == config.numbers.end() || size->second == 0 || number->second == 0)
       continue;
     findings.push_back(adapter_contradiction(
-        fmt::format("adapter_config.json says {} {} and {} {}. PEFT takes one of the two, where "
-                    "the other is 0, and stops.",
-                    one.size, size->second, one.number, number->second),
+        fmt::format(
+            "adapter_config.json says {} {} and {} {}. PEFT fails unless one of the two is 0.",
+            one.size, size->second, one.number, number->second),
         {kAdapterConfigFile}));
   }
 }
@@ -90,16 +90,15 @@ void report_base_weights(const Facts& facts, const AdapterConfig& config,
   }
   if (weights.empty()) return;
   const bool is_one = weights.size() == 1;
-  const std::string advice =
-      config.saved.empty() && matrices != 0
-          ? "Write the adapter without: `shardwright convert ADAPTER '*.lora_*' --to safetensors "
-            "--out NEW`."
-          : "Save it again by save_pretrained() of the PEFT model.";
+  const std::string advice = config.saved.empty() && matrices != 0
+                                 ? "Write the adapter without these tensors: `shardwright convert "
+                                   "ADAPTER '*.lora_*' --to safetensors --out NEW`."
+                                 : "Save it again with save_pretrained() of the PEFT model.";
   findings.push_back(adapter_contradiction(
       fmt::format(
-          "{} of the base model {} whole in the adapter ({}), and modules_to_save lists no "
-          "such module. PEFT writes {} over the base's own without a message where LoRA "
-          "does not change the module, and leaves {} out elsewhere; vLLM refuses the file. {}",
+          "{} of the base model {} stored in full in the adapter ({}), but modules_to_save lists "
+          "no such module. Where LoRA does not change the module, PEFT overwrites the base's "
+          "values with {} silently; elsewhere it skips {}; vLLM refuses the file. {}",
           plural(weights.size(), "weight"), is_one ? "is" : "are", short_list_text(weights),
           is_one ? "it" : "them", is_one ? "it" : "them", advice),
       weights));
@@ -115,12 +114,13 @@ void report_no_matrices(const Facts& facts, const AdapterConfig& config,
     if (is_adapter_name(c.fqn(tensor))) return;
   }
   findings.push_back(adapter_contradiction(
-      fmt::format(
-          "{} has {} and not one matrix of LoRA, which adapter_config.json says it is "
-          "({}). PEFT makes the modules, finds nothing for them, and leaves them as if "
-          "never trained. The model was saved in the adapter's place: call save_pretrained() "
-          "of the PEFT model, not of the model in it.",
-          *file, plural(c.tensor_count(), "tensor"), std::string(c.fqn(*c.tensors().begin()))),
+      fmt::format("{} has {} but no LoRA matrix, though adapter_config.json says that it is a LoRA "
+                  "adapter (the first tensor is {}). PEFT creates the modules, finds no tensors "
+                  "for them, and leaves "
+                  "them untrained. The base model was saved instead of the adapter: call "
+                  "save_pretrained() of the PEFT model, not of the model inside it.",
+                  *file, plural(c.tensor_count(), "tensor"),
+                  std::string(c.fqn(*c.tensors().begin()))),
       {*file}));
 }
 
@@ -130,20 +130,19 @@ void report_unusable_config(const Facts& facts, const AdapterConfig& config,
   if (!opened_adapter_file(c)) return;
   if (config.peft_type.empty())
     findings.push_back(adapter_contradiction(
-        "adapter_config.json has no peft_type: PEFT does not know which kind of adapter it is, and "
-        "stops.",
+        "adapter_config.json has no peft_type: PEFT does not know the kind of adapter, and fails.",
         {kAdapterConfigFile}));
   if (config.peft_type == "LORA" && !config.unusable.empty())
     findings.push_back(adapter_contradiction(
-        fmt::format("adapter_config.json says {}, which PEFT cannot compute a scale with: it stops "
-                    "when it makes the modules. lora_A has r rows; lora_alpha is in the settings "
-                    "of the training.",
+        fmt::format("adapter_config.json says {}, from which PEFT cannot compute a scale: it fails "
+                    "when it creates the modules. r is the number of rows of lora_A; lora_alpha is "
+                    "in the training settings.",
                     short_list_text(config.unusable)),
         {kAdapterConfigFile}));
   if (config.peft_type == "LORA" && config.alpha == 0.0 && config.alpha_pattern.empty())
     findings.push_back(adapter_contradiction(
-        "adapter_config.json says lora_alpha 0: PEFT multiplies the adapter with 0, so that it "
-        "changes nothing of its base. The number is in the settings of the training.",
+        "adapter_config.json says lora_alpha 0: PEFT multiplies the adapter by 0, so it has no "
+        "effect. Take the right value from the training settings.",
         {kAdapterConfigFile}));
   report_two_block_settings(config, findings);
   const auto prompt = c.find("prompt_embeddings");
@@ -152,8 +151,8 @@ void report_unusable_config(const Facts& facts, const AdapterConfig& config,
     return;
   findings.push_back(adapter_contradiction(
       fmt::format("prompt_embeddings is {}, and adapter_config.json says {} virtual tokens: PEFT "
-                  "makes that many rows and refuses the shape. The file or its config is of "
-                  "another training.",
+                  "creates that many rows and refuses the shape. The file or its config comes from "
+                  "another training run.",
                   to_text(c.shape(*prompt)), *config.virtual_tokens),
       {"prompt_embeddings"}));
 }
@@ -191,23 +190,23 @@ void report_config_next_to_model(const Facts& facts, const AdapterConfig& config
   if (!is_of_model || opened_adapter_file(facts.checkpoint)) return;
   if (!is_there("adapter_model.safetensors") && !is_there("adapter_model.bin")) {
     findings.push_back(adapter_contradiction(
-        "adapter_config.json is next to a whole model without an adapter. transformers takes the "
-        "folder for one with an adapter, looks for adapter_model.safetensors and stops. Where the "
-        "adapter is merged into the weights, delete adapter_config.json.",
+        "adapter_config.json is next to a full model without an adapter. transformers takes the "
+        "folder for an adapter, looks for adapter_model.safetensors and fails. If the adapter is "
+        "merged into the weights, delete adapter_config.json.",
         {kAdapterConfigFile}));
     return;
   }
   const std::size_t changed = count_changed_targets(facts, config);
   const std::string merged =
-      changed == 0 ? std::string("Where the weights hold it already, it counts twice")
+      changed == 0 ? std::string("If it is already merged into the weights, it is applied twice")
                    : fmt::format(
-                         "{} of its target modules {} not the base's: if that is this "
-                         "adapter, merged, it counts twice",
+                         "{} of its target modules {} different from the base's: if this adapter "
+                         "is already merged, it is applied twice",
                          plural(changed, "weight"), changed == 1 ? "is" : "are");
   findings.push_back(adapter_contradiction(
-      fmt::format("An adapter is next to a whole model. transformers and PEFT put it on these "
-                  "weights, and vLLM and llama.cpp load the weights alone. {}: move the adapter "
-                  "into a folder of its own.",
+      fmt::format("An adapter is next to a full model. transformers and PEFT apply it to these "
+                  "weights; vLLM and llama.cpp load the weights without it. {}: move the adapter "
+                  "into a separate folder.",
                   merged),
       {kAdapterConfigFile}));
   if (changed == 0) findings.back().severity = Severity::kInfo;
@@ -224,9 +223,9 @@ void report_unread_matrices(const Facts& facts, const AdapterConfig& config,
   if (unread.empty()) return;
   const bool is_one = unread.size() == 1;
   findings.push_back(adapter_contradiction(
-      fmt::format("{} {} no name that PEFT or vLLM reads ({}): both know lora_A and lora_B of one "
-                  "module. PEFT leaves {} out, and vLLM stops. A trainer that keeps all experts in "
-                  "one tensor names its matrices so.",
+      fmt::format("{} {} a name that neither PEFT nor vLLM reads ({}): both expect lora_A and "
+                  "lora_B per module. PEFT skips {}, and vLLM fails. Trainers that keep all "
+                  "experts in one tensor use such names.",
                   plural(unread.size(), "LoRA tensor"), is_one ? "has" : "have",
                   short_list_text(unread), is_one ? "it" : "them"),
       unread));
@@ -250,11 +249,11 @@ void report_adapter_name_in_keys(const Facts& facts, std::vector<Finding>& findi
   }
   if (names.empty()) return;
   Finding finding = adapter_contradiction(
-      fmt::format("{} of {} have the adapter's own name in them ({}). PEFT and diffusers put that "
-                  "name in when they load, ask for {}, and find none of these: the model answers "
-                  "as without the adapter.",
-                  human_count(names.size()), plural(c.tensor_count(), "name"), subjects.front(),
-                  names.front().second),
+      fmt::format(
+          "{} of {} contain the adapter's name ({}). PEFT and diffusers insert that name when they "
+          "load, look for {}, and find none of these: the model runs as if there were no adapter.",
+          human_count(names.size()), plural(c.tensor_count(), "name"), subjects.front(),
+          names.front().second),
       subjects);
   plan_new_names(facts, std::move(names), finding);
   findings.push_back(std::move(finding));

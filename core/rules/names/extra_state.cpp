@@ -57,9 +57,9 @@ void find_extra_states(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (how.empty()) return;
   finding.cause =
-      "The extra state of equal layers is not equally long, or a tensor in one layer "
-      "and an object in another (" +
-      how.front() + "): layers in different precisions, or saved by different versions.";
+      "The extra state of equal layers differs in length, or is a tensor in one layer and an "
+      "object in another (" +
+      how.front() + "): the layers use different precisions, or different versions saved them.";
   finding.evidence = {{"families", capped(how)}, {"family_count", count_of(how.size())}};
   findings.push_back(std::move(finding));
 }
@@ -73,14 +73,14 @@ const Rule kExtraState = {
     .teaches =
         "Transformer Engine keeps the scaling factors of FP8 in _extra_state next to each layer's "
         "weights: empty without FP8, longer with it, a tensor or a pickled object depending on the "
-        "version. A model may run some layers (often the first and the last) in another precision, "
-        "so a difference is only said. Where a load stops at 'Unexpected type' or at a size of "
-        "_extra_state, this is where to look.",
+        "version. A model may run some layers (often the first and the last) in a different "
+        "precision, so a difference is only a hint. If a load fails with 'Unexpected type' or at "
+        "the size of an _extra_state, look here first.",
     .lesson = {.drawing = R"(
   layers.0.fc1._extra_state     tensor of 1,024 bytes
   layers.1.fc1._extra_state     tensor of 0 bytes        another precision?
 )",
-               .remedy = "Nothing to do unless a load stops at it; then save again with one "
+               .remedy = "Nothing to do unless a load fails at it; then save again with one "
                          "version and precision."},
     .run = find_extra_states,
 };

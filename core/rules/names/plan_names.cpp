@@ -30,13 +30,14 @@ void plan_new_names(const Facts& facts, std::vector<std::pair<TensorId, std::str
   for (const auto& [tensor, name] : names) {
     const bool is_there = c.find(name) && !left.contains(name);
     if (taken.insert(name).second && !is_there) continue;
-    finding.cause += fmt::format(" Two tensors would be {}: nothing is renamed.", name);
+    finding.cause +=
+        fmt::format(" Two tensors would get the name {}, so nothing is renamed.", name);
     finding.evidence.emplace_back("would_be_twice", name);
     return;
   }
   if (!c.format().traits.has_index && c.format().rewrite != Rewrite::kFiles) {
     finding.cause +=
-        " Files of this format are not rewritten: `shardwright convert CHECKPOINT --to safetensors "
+        " This format cannot be rewritten: run `shardwright convert CHECKPOINT --to safetensors "
         "--out NEW` first, then repair the result.";
     return;
   }

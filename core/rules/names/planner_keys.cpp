@@ -78,8 +78,8 @@ void report_shared_paths(const Checkpoint& checkpoint, const DifferingPaths& fou
   finding.severity = Severity::kWarning;
   finding.cause = "planner_data gives one path to " + plural(finding.subjects.size(), "name") +
                   " (" + paths.front() + (paths.size() == 1 ? "" : ", ...") +
-                  "): what rebuilds the nested state dict from the metadata, as torch's converter "
-                  "does, keeps one of them.";
+                  "): a tool that rebuilds the nested state dict from the metadata, such as "
+                  "torch's converter, keeps only one of them.";
   finding.evidence = {{"paths", capped(paths)}, {"path_count", count_of(paths.size())}};
   findings.push_back(std::move(finding));
 }
@@ -128,7 +128,7 @@ void find_differing_planner_keys(const Facts& facts, std::vector<Finding>& findi
     finding.cause = plural(subjects.size(), "name") + " " + what + " (" +
                     short_list_text(subjects) +
                     "): a tool that rebuilds the nested state dict from the metadata puts " +
-                    (subjects.size() == 1 ? "it" : "them") + " in another place.";
+                    (subjects.size() == 1 ? "it" : "them") + " at a different path.";
     finding.evidence = {{"count", count_of(subjects.size())}, {"names", count_of(entries)}};
     if (!examples.empty()) finding.evidence.emplace_back("paths", capped(examples));
     finding.subjects = std::move(subjects);
@@ -136,7 +136,8 @@ void find_differing_planner_keys(const Facts& facts, std::vector<Finding>& findi
   };
   report_shared_paths(checkpoint, found, findings);
   add(std::move(found.without), "of the metadata has no path in planner_data", {});
-  add(std::move(found.other), "of planner_data is not its own path", std::move(found.other_paths));
+  add(std::move(found.other), "of planner_data does not match its path",
+      std::move(found.other_paths));
 }
 
 }  // namespace
@@ -144,20 +145,20 @@ void find_differing_planner_keys(const Facts& facts, std::vector<Finding>& findi
 const Rule kPlannerKeys = {
     .id = "planner-keys",
     .depth = Depth::kMetadata,
-    .title = "Names and paths in the metadata differ",
+    .title = "Tensor names and paths in the metadata differ",
     .teaches =
         "Next to the flat names (model.layers.0.weight) the metadata keeps the path of keys and "
         "indices from which torch made each name. Loading into a model uses the names alone; "
-        "torch's converters and tools that rebuild a nested state dict use the paths. Where a name "
-        "was edited and its path was not, or the other way round, those two see different "
+        "torch's converters and tools that rebuild a nested state dict use the paths. If a name "
+        "was edited but not its path, or the reverse, the two kinds of tools see different "
         "checkpoints.",
     .lesson = {.drawing = R"(
   name                     path in planner_data
   layers.0.weight          layers / 0 / weight            the same
   layers.1.weight          module / layers / 1 / weight   another place
 )",
-               .remedy = "Loading into a model is not touched; a tool that rebuilds the nested "
-                         "dict sees the path."},
+               .remedy = "Loading into a model is not affected; a tool that rebuilds the nested "
+                         "state dict uses the path."},
     .run = find_differing_planner_keys,
 };
 

@@ -19,7 +19,7 @@ void find_misspelt_keys(const Facts& facts, std::vector<Finding>& findings) {
   }
   const MisspeltKey& first = misspelt.front();
   finding.cause = "The spec gives " + first.fqn + " the key \"" + first.key +
-                  "\", which is not known; the nearest is \"" + first.meant + "\". What " +
+                  "\", which is unknown; the nearest known key is \"" + first.meant + "\". What " +
                   plural(misspelt.size(), "such key") +
                   (misspelt.size() == 1 ? " says was" : " say was") +
                   " not compared with the checkpoint.";
@@ -35,8 +35,8 @@ const Rule kSpecKey = {
     .title = "A key of the spec is misspelt",
     .teaches =
         "An entry of a spec says \"shape\", \"dtype\", \"mesh\", \"placements\" and \"role\". "
-        "Other keys are kept and mean nothing. One that is a letter or two away from a known key "
-        "was meant to be it, and what it says is not compared with the checkpoint.",
+        "Other keys are ignored. A key that is one or two letters away from a known key is "
+        "probably a typo, and its value is not compared with the checkpoint.",
     .lesson = {.drawing = R"(
   spec        "fc.weight": {"shape": [8, 8], "dtpye": "bfloat16"}
   compared     shape                          not the dtype

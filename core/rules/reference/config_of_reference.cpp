@@ -71,9 +71,9 @@ void report_config_of_reference(const Facts& facts, std::vector<Finding>& findin
                   .severity = Severity::kWarning,
                   .subjects = {kConfigFile}};
   finding.cause = fmt::format(
-      "config.json is not that of the reference ({}), and all weights have the same names and "
-      "shapes: one of the two was edited. transformers builds the model by it, and refuses the "
-      "weights or computes something else.",
+      "config.json differs from the reference's ({}), though all weights have the same names and "
+      "shapes: one of the two was edited. transformers builds the model from it, and refuses the "
+      "weights or computes a different function.",
       short_list_text(differences));
   finding.evidence = {{"details", capped(differences)}, {"count", count_of(differences.size())}};
   findings.push_back(std::move(finding));

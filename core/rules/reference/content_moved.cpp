@@ -54,8 +54,8 @@ void remove_explained_subjects(const std::set<std::string_view>& told,
     if (finding.subjects.size() == before || finding.subjects.empty()) continue;
     finding.cause = plural(finding.subjects.size(), "more tensor") +
                     (finding.subjects.size() == 1 ? " holds" : " hold") +
-                    " other bytes than the reference (" + short_list_text(finding.subjects) +
-                    "), and the reference has them under no other name.";
+                    " bytes that differ from the reference (" + short_list_text(finding.subjects) +
+                    "), and the reference does not have these bytes under any other name.";
   }
   std::erase_if(findings, [](const Finding& finding) {
     return finding.rule == kDiffersFromReference.id && finding.subjects.empty();
@@ -94,10 +94,11 @@ std::string why_not_renamed(const Facts& facts, const std::vector<Move>& moves) 
   std::set<std::string_view> left, given;
   for (const Move& move : moves) left.insert(move.from);
   for (const Move& move : moves) {
-    if (!move.is_only) return "the reference holds the same under several names";
+    if (!move.is_only) return "the reference holds the same bytes under several names";
     if (!given.insert(move.to).second)
-      return fmt::format("{} is here more than once, and what the copies stand for is nowhere",
-                         move.to);
+      return fmt::format(
+          "{} is here more than once, and the tensors that the copies replaced are not here",
+          move.to);
     if (!left.contains(move.to) && facts.checkpoint.find(move.to))
       return fmt::format("{} is there already", move.to);
   }
@@ -134,7 +135,8 @@ std::string numbers_words(const std::vector<Move>& moves) {
   std::vector<std::string> words;
   for (const auto& [from, to] : numbers) words.push_back(fmt::format("{} is {}", from, to));
   return fmt::format(
-      "Under {}* number {}: numbers were given again, as when every rank counts its own from 0.",
+      "Under {}* number {}: the numbers were reassigned, for example because every rank counts "
+      "from 0.",
       before, short_list_text(words, 4));
 }
 
@@ -150,12 +152,12 @@ bool are_exchanged(const std::vector<Move>& moves) {
 std::string moved_cause(const std::vector<Move>& moves) {
   const Move& first = moves.front();
   std::string cause = fmt::format(
-      "{} {} what the reference has under another name, byte for byte: {} is its {}",
+      "{} {} the bytes that the reference has under another name: {} is its {}",
       plural(moves.size(), "tensor"), moves.size() == 1 ? "holds" : "hold", first.from, first.to);
   const bool exchanged = are_exchanged(moves);
-  cause += exchanged ? ", and the other way round: they were exchanged. " : ". ";
+  cause += exchanged ? ", and the reverse: they were swapped. " : ". ";
   const std::string numbers = exchanged ? "" : numbers_words(moves);
-  return cause + (numbers.empty() ? "Shapes are equal, so it loads without a message." : numbers);
+  return cause + (numbers.empty() ? "Shapes are equal, so it loads without an error." : numbers);
 }
 
 // True if optimizer states of repaired tensors would keep wrong names or rows.
@@ -164,8 +166,8 @@ bool describe_unrepaired_states(const Facts& facts, const std::set<TensorId>& me
   const auto left = states_not_repaired_with(facts, mended, {});
   if (left.empty()) return false;
   finding.cause += fmt::format(
-      " Nothing is repaired: optimizer states belong to it ({}), and the reference does not have "
-      "them.",
+      " Not repaired: its optimizer states ({}) would have to move too, and the reference does not "
+      "have them.",
       short_list_text(left));
   finding.evidence.emplace_back("states_left", capped(left));
   return true;
@@ -174,7 +176,7 @@ bool describe_unrepaired_states(const Facts& facts, const std::set<TensorId>& me
 void add_rename(const Facts& facts, const std::vector<Move>& moves, Finding& finding) {
   const std::string why_not = why_not_renamed(facts, moves);
   if (!why_not.empty()) {
-    finding.cause += " No name is given back: " + why_not + ".";
+    finding.cause += " No name is corrected: " + why_not + ".";
     finding.evidence.emplace_back("decided", false);
     return;
   }
@@ -313,7 +315,7 @@ std::string moved_rows_text(const Checkpoint& c, TensorId tensor, const MovedRow
                      c.fqn(tensor));
 }
 
-// The first displaced rows, for the sentence.
+// Text of the first displaced rows, used in the finding's cause.
 std::string first_elsewhere(const Checkpoint& c, const std::vector<RowsFound>& found) {
   for (const RowsFound& one : found) {
     for (const MovedRows& run : one.runs) {
@@ -355,19 +357,18 @@ Status find_moved_rows(const Facts& facts, const std::vector<TensorId>& left,
     mended.insert(one.tensor);
   }
   finding.cause = fmt::format(
-      "{} hold the rows of each other: next to the reference, {}. {}.",
+      "{} hold each other's rows: compared with the reference, {}. {}.",
       plural(found.size(), "tensor"), first_elsewhere(c, found),
       are_interleaved(found)
-          ? "Rows of two matrices alternate: one interleaved matrix was cut in the middle"
-          : "One matrix that holds them group by group was cut as if they were one after the "
-            "other");
+          ? "Rows of two matrices alternate: one interleaved matrix was split in the middle"
+          : "One matrix stored group by group was split as if its parts were contiguous");
   finding.evidence = {{"rows", std::move(lines)}, {"count", count_of(found.size())}};
   if (is_covered && !describe_unrepaired_states(facts, mended, finding)) {
-    finding.remedy = Remedy{
-        "move-rows", true,
-        fmt::format("Put the rows of {} where the reference has them: each is there once, by its "
-                    "bytes, and nothing is lost.",
-                    plural(found.size(), "tensor"))};
+    finding.remedy =
+        Remedy{"move-rows", true,
+               fmt::format("Put the rows of {} where the reference has them: each row is there "
+                           "exactly once, proved by its bytes, and nothing is lost.",
+                           plural(found.size(), "tensor"))};
   } else {
     finding.diagnoses.clear();
   }
@@ -389,22 +390,21 @@ Status find_moved_contents(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kContentMoved = {
     .id = "content-moved",
     .depth = Depth::kHeaders,
-    .title = "A tensor holds what belongs in another one",
+    .title = "A tensor holds the data of another tensor",
     .teaches =
-        "A converter that splits or stacks matrices can give each part the name of its sister: "
-        "gate gets up's bytes, an expert the bytes of another rank's expert, the head another "
-        "table; query, key and value of a grouped matrix are cut one after the other though they "
-        "are group by group. Shapes are equal, so it loads, and the model talks nonsense. With "
-        "--against a sound copy of the same step the bytes say where each tensor, and each row of "
-        "a layer's matrices, belongs; the repair gives names or rows back and loses nothing. "
-        "Contents of 16 values or fewer say nothing.",
+        "A converter that splits or stacks matrices can swap names: gate gets up's bytes, or an "
+        "expert gets another rank's; or it splits query, key and value contiguously though they "
+        "are stored group by group. Shapes are equal, so it loads, and the model outputs garbage. "
+        "With --against a good copy of the same step the bytes show where each tensor, and each "
+        "row of a layer's matrices, belongs; the repair restores names or rows and loses nothing. "
+        "Tensors of 16 values or fewer are ignored.",
     .lesson = {.drawing = R"(
   reference                  saved
   gate_proj.weight   A       gate_proj.weight   B
   up_proj.weight     B       up_proj.weight     A
 )",
-               .remedy = "`shardwright repair --against REFERENCE` gives each tensor the name, or "
-                         "the rows, that its bytes prove. Mend the converter that wrote it too.",
+               .remedy = "`shardwright repair --against REFERENCE` restores each tensor's name, or "
+                         "its rows, as the bytes prove. Fix the converter that wrote it too.",
                .link = "https://github.com/charlie12345/ROCmFPX/issues/49"},
     .run_shared = find_moved_contents,
 };

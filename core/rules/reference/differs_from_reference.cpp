@@ -129,9 +129,9 @@ Status report_unrelated(const Facts& facts, const DifferingTensors& differing,
     (told[i].empty() ? left : finding.subjects).push_back(subjects[i]);
   if (finding.subjects.size() < kFewest) return {};
   finding.cause = fmt::format(
-      "{} hold values that have nothing in common with the reference's ({}), and {} agree with it "
-      "to the bit. That is not training: these weights were left at random values, or are another "
-      "model's.",
+      "{} hold values unrelated to the reference's ({}), while {} agree with it bit for bit. "
+      "Training does not do that: these weights were left at random values, or belong to another "
+      "model.",
       plural(finding.subjects.size(), "tensor"), short_list_text(finding.subjects),
       plural(static_cast<std::uint64_t>(differing.equal), "other tensor"));
   finding.evidence = {{"equal", differing.equal}, {"different", count_of(finding.subjects.size())}};
@@ -144,12 +144,12 @@ std::string ambiguous_words(const DifferingTensors& differing) {
   std::string text;
   if (!differing.ambiguous.empty())
     text += " " + short_list_text(differing.ambiguous) +
-            " has the reference's rows in another order, with equal rows among them: which belongs "
-            "where is undecided.";
+            " has the reference's rows in a different order, but some rows are equal, so the order "
+            "is undecided.";
   if (!differing.few_values.empty())
     text += " " + short_list_text(differing.few_values) +
-            " has the reference's tiles at other places, but of so few different values that it "
-            "may be chance, and most other tensors differ as well.";
+            " has the reference's chunks at different positions, but with so few distinct values "
+            "that it may be chance, and most other tensors differ as well.";
   return text;
 }
 
@@ -159,19 +159,19 @@ void describe_damage(const DifferingTensors& differing, std::vector<std::string>
   const std::int64_t agree = differing.equal + differing.alike;
   const std::string few = counts.empty() ? "" : short_list_text(counts, 2) + ". ";
   const std::string front = fmt::format(
-      "{} {} other values than the reference ({})", plural(finding.subjects.size(), "tensor"),
+      "{} {} values that differ from the reference ({})", plural(finding.subjects.size(), "tensor"),
       finding.subjects.size() == 1 ? "holds" : "hold", short_list_text(finding.subjects));
   finding.severity = Severity::kWarning;
-  finding.cause =
-      is_computed ? fmt::format(
-                        "{}, which computes what should be there. {}What the reference adds to its "
-                        "base was not added here, or to another tensor.",
-                        front, few)
-                  : fmt::format(
-                        "{}, and {} agree with it: the reference is a copy of the same step, so "
-                        "this is not progress of training. {}The bytes were changed after one of "
-                        "the two was saved; the checkpoint loads without an error.",
-                        front, plural(static_cast<std::uint64_t>(agree), "other tensor"), few);
+  finding.cause = is_computed
+                      ? fmt::format(
+                            "{}, which is computed. {}The change that the reference adds to its "
+                            "base is missing here, or was added to another tensor.",
+                            front, few)
+                      : fmt::format(
+                            "{}, while {} agree with it: the reference is a copy of the same step, "
+                            "so training does not explain it. {}One of the two was changed after "
+                            "it was saved; the checkpoint loads without an error.",
+                            front, plural(static_cast<std::uint64_t>(agree), "other tensor"), few);
   finding.evidence.emplace_back("same_step", true);
   if (!counts.empty()) finding.evidence.emplace_back("elements_that_differ", capped(counts));
 }
@@ -179,8 +179,8 @@ void describe_damage(const DifferingTensors& differing, std::vector<std::string>
 void describe_step(Finding& finding) {
   finding.cause = plural(finding.subjects.size(), "tensor") +
                   (finding.subjects.size() == 1 ? " holds" : " hold") +
-                  " other bytes than the reference (" + short_list_text(finding.subjects) +
-                  "): by bytes alone nothing can be said about the order of what they hold.";
+                  " bytes that differ from the reference (" + short_list_text(finding.subjects) +
+                  "): so the order of their rows cannot be checked by comparing bytes.";
 }
 
 void report_unread(const DifferingTensors& differing, std::vector<Finding>& findings) {
@@ -188,7 +188,7 @@ void report_unread(const DifferingTensors& differing, std::vector<Finding>& find
   Finding finding{.rule = std::string(kDiffersFromReference.id), .severity = Severity::kInfo};
   const char* whose = differing.unread.size() == 1 ? "its" : "their";
   finding.cause = fmt::format(
-      "{} could not be compared with the reference ({}): {} tiles here do not cover each element "
+      "{} could not be compared with the reference ({}): {} chunks here do not cover each element "
       "once, or the reference's bytes cannot be read, or have a dtype that these cannot be "
       "compared with.",
       plural(differing.unread.size(), "tensor"), short_list_text(differing.unread), whose);
@@ -244,25 +244,24 @@ Status report_differing(const Facts& facts, const DifferingTensors& differing,
 const Rule kDiffersFromReference = {
     .id = "differs-from-reference",
     .depth = Depth::kHeaders,
-    .title = "Other bytes than in the reference",
+    .title = "Values differ from the reference",
     .teaches =
-        "Another step of the same training holds other numbers in nearly every tensor: that is not "
-        "a defect, and is only said. Compared with a copy of the same step nearly every tensor is "
-        "equal to the bit, and one that is not was damaged or changed on one of the two sides: a "
-        "warning. At least three tensors must agree for each one that differs, and two for a "
-        "single one. The comparison with --against also looks for equal blocks in another order; "
-        "between steps only rows and tiles that are like another place than their own are "
-        "reported, by correlation. Several matrices that have nothing in common with the "
-        "reference's, next to others that are equal to the bit, are a warning. So is any "
-        "difference from a reference that is computed (BASE/@merged=ADAPTER) beyond rounding.",
+        "Another step of the same training differs in nearly every tensor: that is not a defect, "
+        "only info. In a copy of the same step nearly every tensor is equal bit for bit, and one "
+        "that differs was damaged or changed on one side: a warning. At least three tensors must "
+        "agree for each one that differs, and two if only one differs. --against also looks for "
+        "equal blocks in a different order; between steps only rows and chunks that correlate with "
+        "a different position are reported. Several matrices unrelated to the reference's, next to "
+        "others that are equal bit for bit, are a warning. So is any difference beyond rounding "
+        "from a computed reference (BASE/@merged=ADAPTER).",
     .lesson = {.drawing = R"(
   reference, step 8000     │ 0.125 │ -0.500 │ 0.250 │
   saved,     step 9000     │ 0.127 │ -0.498 │ 0.246 │   trained on: sound
   saved,     step 8000     │ 0.000 │  0.000 │ 0.250 │   rest equal: damaged
 )",
-               .remedy = "Compared with another step nothing has to be done. Compared with a copy "
-                         "of the same step `shardwright diff` with --data lists every element that "
-                         "differs; keep the side whose file was not rewritten."},
+               .remedy = "If the reference is another step, nothing to do. If it is a copy of the "
+                         "same step, `shardwright diff --data` lists every element that differs; "
+                         "keep the side whose file was not rewritten."},
 };
 
 }  // namespace shw

@@ -26,7 +26,7 @@ void find_dtype_mismatches(const Facts& facts, std::vector<Finding>& findings) {
     finding.cause = plural(subjects.size(), "tensor") + (subjects.size() == 1 ? " is" : " are") +
                     " saved as " + saved + " where the model expects " + expected +
                     ": torch casts on load without an error, so precision may be lost or memory "
-                    "doubled unseen.";
+                    "use doubled unnoticed.";
     finding.evidence = {
         {"saved", saved}, {"expected", expected}, {"count", count_of(subjects.size())}};
     finding.subjects = std::move(subjects);
@@ -39,18 +39,19 @@ void find_dtype_mismatches(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kDtypeMismatch = {
     .id = "dtype-mismatch",
     .depth = Depth::kMetadata,
-    .title = "A tensor is saved in another dtype than the model's",
+    .title = "A tensor's dtype differs from the model's",
     .teaches =
-        "torch copies the saved elements into the model's tensor and converts them on the way, "
-        "without a message. From wide to narrow that rounds (float32 masters into bfloat16), from "
-        "narrow to wide it looks precise and is not. Sometimes it is meant; often an export or a "
-        "mixed-precision wrapper cast what it should have left.",
+        "torch casts the saved elements to the model's dtype on load, without an error. Casting "
+        "down loses precision (float32 masters to bfloat16); casting up looks precise but is not. "
+        "Sometimes this is intended; often an export or a mixed-precision wrapper cast tensors "
+        "that it should not.",
     .lesson = {.drawing = R"(
   master, float32      0.10009765625 + 0.00001
   saved,  bfloat16     0.10009765625             16 bits of it are gone
   loaded, float32      0.10009765625             looks precise, is not
 )",
-               .remedy = "If it is not meant, save again from the run that has the wide values."},
+               .remedy = "If it is not intended, save again from the run that has the "
+                         "higher-precision values."},
     .words = {.text = "is converted on load"},
     .run = find_dtype_mismatches,
 };

@@ -241,11 +241,11 @@ void report_experts(const Facts& facts, Exchanged found, std::vector<Finding>& f
   const std::size_t more = found.layers.size() - 1;
   finding.cause = fmt::format(
       "{} of experts {} other experts of their layer hold in the reference{}: of {} {}{}. They "
-      "were saved under each other's numbers, and a router sends its tokens to the wrong ones "
+      "were saved under each other's numbers, so the router sends tokens to the wrong experts "
       "without an error, unless its rows are in the same order.",
       plural(found.subjects.size(), "tensor"),
       found.margin > 0 ? "are like what" : "hold, byte for byte, what",
-      found.margin > 0 ? ", and like nothing else (training has changed them since)" : "",
+      found.margin > 0 ? ", matched by correlation (training has changed them since)" : "",
       found.layers.front(), short_list_text(found.how, 4),
       more == 0 ? ""
                 : fmt::format(", {} in {}", found.alike ? "and so it is" : "and others",
@@ -282,20 +282,20 @@ const Rule kExpertsExchanged = {
     .title = "Experts are saved under each other's numbers",
     .teaches =
         "Under expert parallelism every rank has some of the experts, and the number in a name is "
-        "made of the rank's number and its own count. Where the ranks of the group were taken in "
-        "another order, each expert is whole and well, and has the number of another one. Shapes "
-        "and names are right, so it loads, and the router's choice goes to the wrong expert. Only "
-        "another checkpoint says which expert each one is: one of the same step by its bytes, an "
-        "earlier one by likeness, where each expert is like one there alone.",
+        "made of the rank's number and its own count. If the ranks of the group were counted in a "
+        "different order, each expert is intact but has another expert's number. Shapes and names "
+        "are right, so it loads, and the router selects the wrong expert. Only another checkpoint "
+        "shows which expert each one is: one of the same step by its bytes, an earlier one by "
+        "correlation, if each expert matches exactly one there.",
     .lesson = {.drawing = R"(
   experts of a layer, by the bytes of the reference
 
   saved as       0 .. 31     32 .. 63
   really        32 .. 63      0 .. 31       rank 0 had the group's second half
 )",
-               .remedy = "`shardwright repair --against REFERENCE` gives them their numbers back "
-                         "where bytes prove them and no optimizer state is left behind. Else "
-                         "rename them as the evidence says, states along with them.",
+               .remedy = "`shardwright repair --against REFERENCE` restores the numbers if bytes "
+                         "prove them and all optimizer states can move too. Otherwise rename them "
+                         "as the evidence lists, together with their states.",
                .link = ""},
     .run_shared = find_exchanged_experts,
 };

@@ -95,7 +95,7 @@ void report_no_expert(const Facts& facts, const RoutedBlocks& blocks,
   if (finding.subjects.empty()) return;
   finding.cause = fmt::format(
       "{} {} {} experts, as config.json says, and not one tensor of an expert is there ({}). The "
-      "export left all experts out. A loader fills them at random, or stops.",
+      "export left out all experts. A loader initializes them at random, or fails.",
       plural(finding.subjects.size(), "router"), finding.subjects.size() == 1 ? "scores" : "score",
       rows, short_list_text(finding.subjects));
   finding.evidence = {{"routers", capped(finding.subjects)},
@@ -166,8 +166,9 @@ void find_router_rows(const Facts& facts, std::vector<Finding>& findings) {
     finding.cause =
         lines.front() + fmt::format(", and so in {}.", plural(lines.size() - 1, "more layer"));
   finding.cause +=
-      " Each expert-parallel rank probably numbered its experts from 0, and the files of one rank "
-      "stayed; or experts were not exported. --against a sound copy names the true numbers.";
+      " Each expert-parallel rank probably numbered its experts from 0, and only one rank's files "
+      "remained; or experts were not exported. Compare with --against a good copy to get the right "
+      "numbers.";
   finding.evidence = {{"routers", capped(lines)}, {"count", count_of(lines.size())}};
   findings.push_back(std::move(finding));
 }
@@ -177,14 +178,14 @@ void find_router_rows(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kRouterRows = {
     .id = "router-rows",
     .depth = Depth::kMetadata,
-    .title = "The router scores more experts than are there",
+    .title = "The router has more experts than the checkpoint",
     .teaches =
         "A router has one row for each expert of its layer. Under expert parallelism each rank "
         "holds some of the experts; a saver that numbers them from 0 in each rank gives all ranks "
-        "the same names, and the last file written stays. What is there is then a part of the "
-        "experts, under numbers that may be those of others. A loader fills the rest at random or "
-        "stops. A config.json that counts the experts that are there is believed: some models "
-        "score experts that have no weights.",
+        "the same names, and the last file written overwrites the others. The checkpoint then has "
+        "only some experts, perhaps under wrong numbers. A loader initializes the rest at random "
+        "or fails. If config.json gives the number of experts that are there, nothing is reported: "
+        "some routers score experts without weights.",
     .lesson = {.drawing = R"(
   4 ranks, 2 experts each      saved by each rank as    left
   rank 0: 0 1   rank 2: 4 5    experts.0, experts.1     experts.0, experts.1
@@ -192,7 +193,7 @@ const Rule kRouterRows = {
   gate.weight [8, hidden]
 )",
                .remedy = "Export again with global expert numbers. `shardwright check --against "
-                         "REFERENCE` says which experts are there, and `repair` renumbers them.",
+                         "REFERENCE` shows which experts are there, and `repair` renumbers them.",
                .link = "https://github.com/NVIDIA/Model-Optimizer/issues/1631"},
     .words = {.text = "experts missing"},
     .outcome = RunOutcome::kLosesElements,

@@ -26,8 +26,8 @@ void report_exchanged(const Facts& facts, const std::vector<MovedTiles>& tensors
 // Text: why correlation does not justify a repair if the reference is of the same step, where
 // differing values are not training progress.
 inline constexpr const char* kLikenessProvesNothing =
-    " Most other tensors are equal to the reference's, so it is of the same step: an order that "
-    "only likeness tells is not repaired.";
+    " Most other tensors equal the reference's, so it is the same step: an order that only "
+    "correlation shows is not repaired.";
 // For kPartly: known displacements, without remedy.
 void report_known_displacements(const Facts& facts, const std::vector<MovedTiles>& tensors,
                                 std::vector<Finding>& findings);

@@ -41,11 +41,11 @@ void find_unexpected_keys(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kUnexpectedKey = {
     .id = "unexpected-key",
     .depth = Depth::kMetadata,
-    .title = "The checkpoint has a tensor that nothing is expected of",
+    .title = "The checkpoint has a tensor that the spec or reference does not have",
     .teaches =
-        "Not a defect: a spec may cover a part of the model, and optimizer states are often left "
-        "out. torch loads what it is asked for and leaves the rest. It is said so that a spec that "
-        "names nothing of the checkpoint is not mistaken for a clean bill.",
+        "Not a defect: a spec may cover part of the model, and optimizer states are often left "
+        "out. torch loads the requested tensors and ignores the rest. It is reported because "
+        "tensors that the spec or reference does not have were not compared.",
     .lesson =
         {.drawing = R"(
   the spec names              the checkpoint has
@@ -53,8 +53,8 @@ const Rule kUnexpectedKey = {
   -                  ?─────   optim.state.layers.0.weight.exp_avg
 )",
          .remedy =
-             "Nothing has to be done. Next to missing keys it often means that names changed."},
-    .words = {.text = "not in what is expected", .as_info = true},
+             "Nothing to do. Together with missing keys it often means that tensors were renamed."},
+    .words = {.text = "not in the spec or reference", .as_info = true},
     .run = find_unexpected_keys,
 };
 

@@ -171,9 +171,9 @@ void report_equal_files(const Facts& facts, std::vector<Finding>& findings) {
     std::vector<std::string> tensors;
     for (TensorId tensor : group.tensors) tensors.emplace_back(c.fqn(tensor));
     finding.cause = fmt::format(
-        "{} hold the same items, checksum by checksum, where other rows of {} belong into each: "
-        "one rank's file was copied over another's, or these ranks drew the same random numbers "
-        "and never trained. Which of them is its own nothing in them tells.",
+        "{} hold the same items (equal checksums), but should hold different rows of {}: one "
+        "rank's file was copied over another's, or these ranks drew the same random numbers and "
+        "never trained. The files do not show which one is the original.",
         short_list_text(finding.subjects), plural(tensors.size(), "tensor"));
     finding.evidence = {{"tensors_in_them", capped(tensors)}, {"count", count_of(tensors.size())}};
     findings.push_back(std::move(finding));

@@ -17,7 +17,7 @@ void find_hash_mismatches(const Facts& facts, std::vector<Finding>& findings) {
   }
   for (const std::string& name : integrity.missing) finding.subjects.push_back(name);
   if (finding.subjects.empty()) return;
-  finding.cause = std::string(kIntegrityFile) + " was made of other bytes: ";
+  finding.cause = std::string(kIntegrityFile) + " was computed from other bytes: ";
   if (!integrity.differing.empty())
     finding.cause += plural(integrity.differing.size(), "file") +
                      (integrity.differing.size() == 1 ? " has" : " have") + " another SHA-256";
@@ -38,21 +38,21 @@ void find_hash_mismatches(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kFileHash = {
     .id = "file-hash",
     .depth = Depth::kMetadata,
-    .title = "A file is not the one whose hash was recorded",
+    .title = "A file does not match its recorded hash",
     .teaches =
-        "Megatron-LM can leave a list next to a checkpoint, integrity.json, with the SHA-256 of "
-        "every file in its folder. A file with another hash is not the one that was saved: a copy "
-        "that was cut short or mixed with another save, a disk that changed bits, or somebody who "
-        "wrote into it afterwards (the metadata too: after a repair in place, or a tool that "
-        "rewrites it, the list is as old as it was). A hash says that bytes differ, not which: "
-        "checksums of items, where they have any, say that (bad-record). Files are hashed with "
-        "--data only; that one is missing is seen without.",
+        "Megatron-LM can write integrity.json next to a checkpoint, with the SHA-256 of every file "
+        "in the folder. A file with a different hash is not the one that was saved: the copy was "
+        "cut "
+        "short or mixed with another save, the disk changed bits, or a program wrote into it (a "
+        "repair in place or a tool that rewrites metadata does not update the list). The hash "
+        "shows that bytes differ, not which ones; checksums of items show that where they exist "
+        "(bad-record). Files are hashed only with --data; a missing file is found without it.",
     .lesson = {.drawing = R"(
   integrity.json     __0_0.distcp   9f86d081884c7d65...
   on disk            __0_0.distcp   60303ae22b998861...     other bytes
 )",
-               .remedy = "Fetch the file again from where it was written; where the metadata alone "
-                         "differs and was changed on purpose, make the list again.",
+               .remedy = "Copy the file again from the original. If only the metadata differs and "
+                         "was changed on purpose, write integrity.json again.",
                .link = "https://github.com/NVIDIA/Megatron-LM/pull/4305"},
     .words = {.text = "files are not those that were saved"},
     .damages_bytes = true,

@@ -41,20 +41,20 @@ std::string sentence(const FilledReport& filled, std::size_t objects) {
   if (!filled.tensors.empty()) {
     text = human_count(static_cast<std::uint64_t>(lost)) + " of " +
            human_count(static_cast<std::uint64_t>(total)) +
-           " elements are not what was trained: their saved bytes were lost or given up, and a "
-           "repair filled them with " +
+           " elements are not trained values: their saved bytes were lost or dropped, and a repair "
+           "filled them with " +
            (one_fill ? replacement_text(filled.tensors.front())
                      : "zeros, casts of other tensors or another checkpoint's elements") +
            ".";
   }
   if (objects != 0) {
     text += (text.empty() ? "" : " ") + plural(objects, "entry") +
-            (objects == 1 ? " that is not a tensor says" : " that are not tensors say") +
-            " since a repair what another one said.";
+            (objects == 1 ? " that is not a tensor keeps" : " that are not tensors keep") +
+            " a value taken from a different entry by a repair.";
   }
   if (!filled.disagreements.empty())
-    text +=
-        " The records disagree (" + filled.disagreements.front() + "); the greater loss is taken.";
+    text += " The records disagree (" + filled.disagreements.front() +
+            "); the larger loss is reported.";
   return text;
 }
 
@@ -75,17 +75,16 @@ void find_filled_elements(const Facts& facts, std::vector<Finding>& findings) {
     findings.push_back(std::move(finding));
   }
   for (const std::string& file : filled.foreign) {
-    findings.push_back(file_info_finding(
-        file, kFilledElements.id,
-        file + " speaks of another checkpoint: most tensors that it names are not here in that "
-               "shape. It is passed over."));
+    findings.push_back(
+        file_info_finding(file, kFilledElements.id,
+                          file + " describes a different checkpoint: most tensors that it names "
+                                 "are not here with that shape. It was ignored."));
   }
   for (const std::string& file : filled.unreadable) {
-    findings.push_back(
-        file_info_finding(file, kNotLookedAt.id,
-                          "What " + file +
-                              " says about elements that a repair filled cannot be read: "
-                              "whether there are any is not known."));
+    findings.push_back(file_info_finding(file, kNotLookedAt.id,
+                                         "What " + file +
+                                             " records about elements filled by a repair cannot be "
+                                             "read, so it is not known whether there are any."));
   }
 }
 
@@ -96,19 +95,19 @@ const Rule kFilledElements = {
     .depth = Depth::kMetadata,
     .title = "A repair filled what was lost",
     .teaches =
-        "Some elements were never saved, or their bytes are gone. A repair put something in their "
-        "place, so that the checkpoint loads: zeros, the cast of another tensor, the same elements "
-        "of another checkpoint. They are not trained values, and no later repair makes them so. "
-        "The record is in .metadata (or in the safetensors file), in lost.json and in "
-        "certificate.json; any one of them is enough, and where they differ the greater loss "
-        "counts.",
+        "Some elements were never saved, or their bytes are missing. A repair filled them so that "
+        "the checkpoint loads: with zeros, a cast of another tensor, or the same elements of "
+        "another checkpoint. They are not the trained values of this checkpoint, and no later "
+        "repair can recover them. The record is in .metadata (or in the safetensors file), in "
+        "lost.json and in certificate.json; one of them is enough, and if they differ the larger "
+        "loss counts.",
     .lesson = {.drawing = R"(
   optimizer.state.w.exp_avg [16, 4]
   rows of rank 0     never saved: zeros now
   rows of rank 1     saved, kept
 )",
-               .remedy = "Mask or reset exactly those elements: lost.json lists every box. Or take "
-                         "them from another save of the run: repair the damaged checkpoint again, "
+               .remedy = "Mask or reset exactly those elements; lost.json lists every box. Or take "
+                         "them from another save of the run: repair the damaged checkpoint again "
                          "with --fill from:CHECKPOINT."},
     .words = {.text = "loads, but not all of it was trained"},
     .outcome = RunOutcome::kIsFilled,

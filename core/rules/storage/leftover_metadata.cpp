@@ -20,8 +20,8 @@ void find_leftover_metadata(const Facts& facts, std::vector<Finding>& findings) 
     if (!file.referenced && file.path.ends_with(".metadata.tmp")) bytes += file.size;
   }
   finding.cause = short_list_text(finding.subjects) + " (" + human_bytes(bytes) +
-                  ") is next to the metadata: a save into this folder began after the one that is "
-                  "described here, or before it, and did not end.";
+                  ") is next to the metadata: another save into this folder, earlier or later than "
+                  "this one, was interrupted.";
   finding.evidence = {{"files", capped(finding.subjects)},
                       {"bytes", static_cast<std::int64_t>(bytes)}};
   findings.push_back(std::move(finding));
@@ -32,20 +32,21 @@ void find_leftover_metadata(const Facts& facts, std::vector<Finding>& findings) 
 const Rule kLeftoverMetadata = {
     .id = "leftover-metadata",
     .depth = Depth::kMetadata,
-    .title = "A save into this folder did not end",
+    .title = "A save into this folder was interrupted",
     .teaches =
-        "torch writes the metadata under a second name, .metadata.tmp, and renames it when all is "
-        "written: the rename is what makes a checkpoint complete. The second name stays only where "
-        "the job ended in between. If that save came after the complete one, some of its data "
-        "files may have replaced older ones; a check with --data tells, because the recorded "
-        "ranges and checksums no longer fit. Otherwise it is harmless and can be deleted.",
+        "torch writes the metadata as .metadata.tmp and renames it when everything is written; the "
+        "rename makes a checkpoint complete. The temporary file remains only if the job ended "
+        "before the rename. If that save came after the complete one, some of its data files may "
+        "have replaced older ones; a check with --data shows it, because recorded ranges and "
+        "checksums no longer match. Otherwise the file is harmless and can be deleted.",
     .lesson = {.drawing = R"(
   __0_0.distcp    10:02
   .metadata       10:03     complete
   .metadata.tmp   11:40     a second save, which did not get to its rename
 )",
-               .remedy = "Check with --data. Where all is in order, delete the file; else fetch "
-                         "the folder again."},
+               .remedy =
+                   "Check with --data. If it finds nothing else, delete the .tmp file; otherwise "
+                   "copy the folder again from the original."},
     .run = find_leftover_metadata,
 };
 

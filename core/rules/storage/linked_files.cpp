@@ -80,20 +80,20 @@ void report_linked_files(const Facts& facts, const std::vector<SharedRange>& ran
   Finding finding{.rule = std::string(kSharedStorage.id),
                   .severity = telling ? Severity::kWarning : Severity::kInfo};
   finding.subjects.assign(files.begin(), files.end());
-  finding.cause = plural(files.size(), "data file") + " that the metadata tells apart (" +
-                  short_list_text(finding.subjects) +
-                  ") are links to the same file on disk: what one rank wrote is read for another "
-                  "one, too.";
+  finding.cause =
+      plural(files.size(), "data file") + " that the metadata lists as different files (" +
+      short_list_text(finding.subjects) +
+      ") are links to the same file on disk: one rank's data is loaded for several ranks.";
   if (telling)
     finding.cause +=
-        " Different tiles do not hold the same numbers by chance: one of the files "
-        "was lost, or a tool linked copies of one tensor.";
+        " Different chunks do not hold equal numbers by chance: one of the files was lost, or a "
+        "tool linked copies of one tensor.";
   else if (facts.depth < Depth::kHeaders)
-    finding.cause += " Nothing was opened to see whether that can be right (--depth headers).";
+    finding.cause +=
+        " The files were not opened to see whether this can be intended (--depth headers).";
   else
     finding.cause +=
-        " What was read holds one number only, which a tool that stores equal files "
-        "once leaves as well.";
+        " All values read are equal, which a tool that deduplicates equal files also produces.";
   finding.evidence = {
       {"tensors_in_them", capped(std::vector<std::string>(tensors.begin(), tensors.end()))},
       {"count", count_of(ranges.size())}};

@@ -44,12 +44,12 @@ void find_many_chunks(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kManyChunks = {
     .id = "many-chunks",
     .depth = Depth::kMetadata,
-    .title = "So many chunks that an older torch takes minutes",
+    .title = "So many chunks that older torch versions take minutes to load",
     .teaches =
-        "Not a defect. Before it saves or loads, torch makes sure that no two chunks of a tensor "
-        "overlap; until 2.9 it compares each with all others, so ten times the chunks take a "
-        "hundred times as long (16,384 chunks: 33 seconds). Newer versions sort first and take a "
-        "moment. Saving with fewer, larger chunks makes it quick everywhere.",
+        "Not a defect. Before it saves or loads, torch checks that no two chunks of a tensor "
+        "overlap. Up to 2.9 it compares every pair, so ten times the chunks take a hundred times "
+        "as long (16,384 chunks: 33 seconds). Newer versions sort first and are fast. Fewer, "
+        "larger chunks are fast in every version.",
     .lesson = {.drawing = R"(
   chunks of a tensor     torch 2.9       later
               1,024        0.1 s        at once

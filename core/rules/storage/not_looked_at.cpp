@@ -38,8 +38,9 @@ void find_not_examined(const Facts& facts, std::vector<Finding>& findings) {
   for (TensorId tensor : each_tensor(facts)) {
     const TensorTiling& tiling = facts.tilings[index_of(tensor)];
     if (tiling.tiling == Tiling::kInexact && !tiling.defects.complete)
-      reasons.add(checkpoint.fqn(tensor),
-                  Error{ErrorKind::kUnsupported, "its tiles are too tangled to be taken apart"});
+      reasons.add(
+          checkpoint.fqn(tensor),
+          Error{ErrorKind::kUnsupported, "its chunks overlap in a way too complex to resolve"});
     if (facts.headers.empty() && facts.data.empty()) continue;
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       std::size_t i = index_of(chunk);
@@ -76,14 +77,14 @@ const Rule kNotLookedAt = {
     .depth = Depth::kMetadata,
     .title = "Something could not be checked",
     .teaches =
-        "Not a defect: a file that may not be read, or a kind of tensor that is not known here. "
-        "Everything else was checked; about this nothing can be said, so a check that finds "
-        "nothing else ends undecided instead of clean.",
+        "Not a defect: a file that cannot be read, or a kind of tensor that Shardwright does not "
+        "know. Everything else was checked. Because this part was not, a check that finds "
+        "nothing else ends as undecided instead of clean.",
     .lesson = {.drawing = R"(
   __0_0.distcp   looked at
   __1_0.distcp   permission denied    ──  verdict: undecided, not clean
 )",
-               .remedy = "Make it readable and check again."},
+               .remedy = "Make it readable (permissions, disk), then check again."},
     .words = {.text = "not checked", .as_info = true},
     .leaves_undecided = true,
     .run = find_not_examined,

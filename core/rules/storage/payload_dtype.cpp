@@ -33,10 +33,10 @@ void find_payload_dtypes(const Facts& facts, std::vector<Finding>& findings) {
     }
   }
   if (finding.subjects.empty()) return;
-  finding.cause =
-      plural(count, "tile") + (count == 1 ? " holds" : " hold") +
-      " elements of another dtype than the metadata says (" + items.front() +
-      "): torch converts them on load without an error, other readers take the bytes as they are.";
+  finding.cause = plural(count, "chunk") + (count == 1 ? " holds" : " hold") +
+                  " elements whose dtype differs from the metadata (" + items.front() +
+                  "): torch converts them on load without an error; other readers interpret the "
+                  "bytes with the wrong dtype.";
   finding.evidence.emplace_back("items", items);
   finding.evidence.emplace_back("item_count", static_cast<std::int64_t>(count));
   findings.push_back(std::move(finding));
@@ -47,18 +47,18 @@ void find_payload_dtypes(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kPayloadDtype = {
     .id = "payload-dtype",
     .depth = Depth::kHeaders,
-    .title = "A tile's bytes have another dtype than recorded",
+    .title = "A chunk's stored dtype differs from the metadata",
     .teaches =
-        "The metadata gives each tensor one dtype, and each item in the data files carries its "
-        "own. They must agree. Where they do not, ranks disagreed about the dtype when they saved "
-        "(one cast its copy, another did not), and the metadata keeps what one of them said. torch "
-        "converts silently; a tool that trusts the metadata reads noise.",
+        "The metadata records one dtype per tensor, and each item in the data files records its "
+        "own. They must agree. If they do not, ranks used different dtypes when they saved (one "
+        "cast its copy, another did not), and the metadata keeps only one of them. torch converts "
+        "silently; a tool that trusts the metadata reads noise.",
     .lesson = {.drawing = R"(
   recorded   float32    4 bytes an element   │ a   │ b   │
   the item   bfloat16   2 bytes an element   │a │b │
   torch converts on load; a tool that trusts the record reads noise
 )",
-               .remedy = "Load with torch, which converts, and save again."},
+               .remedy = "Load the checkpoint with torch, which converts, and save it again."},
     .words = {.text = "is converted on load"},
     .symptom_in = SymptomIn::kItems,
     .run = find_payload_dtypes,

@@ -63,9 +63,9 @@ void find_second_parts(const Facts& facts, std::vector<Finding>& findings) {
       Finding finding{.rule = std::string(kOtherForm.id), .severity = Severity::kWarning};
       finding.cause = fmt::format(
           "{} {} of a save in {}, and the model that was opened is one in {}: two saves are in one "
-          "folder. transformers and vLLM go by the index and take the opened one. Programs that "
-          "take every file of these names (mlx-lm, llama.cpp's converter) mix the two. Find out "
-          "which is meant, and delete the other.",
+          "folder. transformers and vLLM follow the index and load the opened one. Programs that "
+          "load every file of these names (mlx-lm, llama.cpp's converter) mix the two. Decide "
+          "which save is right, and delete the other.",
           short_list_text(files), files.size() == 1 ? "is a part" : "are parts",
           plural(set.count, "part"), plural(used.count, "part"));
       finding.evidence = {{"count", count_of(files.size())}, {"details", capped(files)}};

@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::int64_t kFewestElements = 64;
 
-// True for matrices whose elements are counted anyway. Scales and masks may be of one value.
+// True for float matrices of at least kFewestElements that are no scales or masks, which may be
+// constant by design.
 bool is_checked_matrix(const Facts& facts, TensorId tensor) {
   const Checkpoint& c = facts.checkpoint;
   const ExtentsView shape = c.shape(tensor);
@@ -68,8 +69,8 @@ void find_constant_weights(const Facts& facts, std::vector<Finding>& findings) {
   finding.severity = Severity::kWarning;
   finding.cause = fmt::format(
       "All elements of {} {} are equal, and not 0, while the same {} of other layers or experts {} "
-      "not ({}). They were filled with a number and never written, or overwritten with one; a "
-      "model computes with them without an error.",
+      "not ({}). They were filled with a constant and never written, or overwritten with one; a "
+      "model uses them without an error.",
       human_count(finding.subjects.size()), is_one ? "matrix" : "matrices",
       is_one ? "matrix" : "matrices", is_one ? "is" : "are", short_list_text(finding.subjects));
   finding.evidence = {{"families", capped(details)}, {"count", count_of(finding.subjects.size())}};
@@ -83,17 +84,17 @@ const Rule kConstantWeights = {
     .depth = Depth::kData,
     .title = "Matrices of one value",
     .teaches =
-        "A matrix of a trained model has as many values as elements, nearly. One in which all "
-        "elements are equal was filled with a number and never written, where the same matrix of "
-        "other layers or experts is not so. Vectors are left out: norms start at ones, and some "
-        "stay there. Zeros are reported by zero-weights.",
+        "In a trained matrix nearly all elements differ. If all elements are equal, and the same "
+        "matrix of other layers or experts varies, it was filled with a constant and never "
+        "written. Vectors are not checked: norms start at ones, and some stay there. Zeros are "
+        "reported by zero-weights.",
     .lesson = {.drawing = R"(
   layers.5.up_proj.weight     0.013  -0.207   0.090
   layers.6.up_proj.weight     1       1       1         filled, never written
   layers.7.up_proj.weight     0.051   0.120  -0.044
 )",
-               .remedy = "Take the tensors from an earlier checkpoint; nothing in this one says "
-                         "what they were."},
+               .remedy = "Take the tensors from an earlier checkpoint; this one does not contain "
+                         "their values."},
     .words = {.text = "one value"},
     .outcome = RunOutcome::kLosesElements,
     .run = find_constant_weights,

@@ -89,27 +89,27 @@ void find_diverged_copies(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (!unread.how.empty())
     report_mismatches(unread, Severity::kInfo, kNotLookedAt.id,
-                      "Copies of tiles of " + plural(unread.how.size(), "tensor") +
+                      "Copies of chunks of " + plural(unread.how.size(), "tensor") +
                           " could not be compared (" + unread.how.front() + ").",
                       findings);
   report_mismatches(apart, Severity::kError, kReplicaDiverge.id,
                     "Ranks saved the same elements of " + plural(apart.how.size(), "tensor") +
-                        ", and it is not known whose are right (" + short_list_text(apart.how) +
-                        ").",
+                        " with different values, and it is not known which are right (" +
+                        short_list_text(apart.how) + ").",
+                    findings);
+  report_mismatches(own, Severity::kWarning, kReplicaDiverge.id,
+                    "Ranks saved different elements of " + plural(own.how.size(), "tensor") +
+                        " under one name (" + short_list_text(own.how) +
+                        "). Each rank loads its own values back, but copies of one tensor should "
+                        "be equal; repair, reshard and convert keep only the lowest rank's values.",
                     findings);
   report_mismatches(
-      own, Severity::kWarning, kReplicaDiverge.id,
-      "Ranks saved other elements of " + plural(own.how.size(), "tensor") + " under one name (" +
-          short_list_text(own.how) +
-          "). Each of them gets its own back; as copies of one tensor they went apart, "
-          "and what is made of this checkpoint has the lowest rank's alone.",
+      of_rank, Severity::kInfo, kReplicaDiverge.id,
+      "Each rank has " + plural(of_rank.how.size(), "tensor") + " of its own (" +
+          short_list_text(of_rank.subjects) +
+          "): the state of its random generator or data loader. The values should differ; "
+          "repair, reshard and convert keep only the lowest rank's.",
       findings);
-  report_mismatches(of_rank, Severity::kInfo, kReplicaDiverge.id,
-                    "Each rank has " + plural(of_rank.how.size(), "tensor") + " of its own (" +
-                        short_list_text(of_rank.subjects) +
-                        "): the state of its generator, or of what feeds it. They differ as they "
-                        "should, and what is made of this checkpoint has the lowest rank's alone.",
-                    findings);
 }
 
 }  // namespace shw

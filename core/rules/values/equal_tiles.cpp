@@ -86,7 +86,7 @@ std::map<Writers, std::vector<TilePair>> pairs_by_writers(const Facts& facts,
 
 // "model.w: the tiles at [16, 0] and [32, 0]"
 std::string pair_text(const Checkpoint& c, const TilePair& pair) {
-  return fmt::format("{}: the tiles at {} and {}", c.fqn(pair.tensor),
+  return fmt::format("{}: the chunks at {} and {}", c.fqn(pair.tensor),
                      to_text(c.offsets(pair.first)), to_text(c.offsets(pair.second)));
 }
 
@@ -104,7 +104,7 @@ struct TilesFound {
     finding.rule = kDuplicateContent.id;
     finding.severity = severity;
     finding.cause = fmt::format(
-        "Tiles of one tensor hold the same bytes, where training leaves no two equal ({}): {}",
+        "Chunks of one tensor hold the same bytes, which training does not produce ({}): {}",
         short_list_text(pairs), why);
     finding.evidence = {{"tiles", capped(pairs)},
                         {"pair_count", count_of(pairs.size())},
@@ -131,12 +131,12 @@ Status report_equal_tiles(const Facts& facts, std::vector<Finding>& findings) {
           .add(facts.checkpoint, pair);
   }
   sure.report(Severity::kWarning,
-              "one rank's part was saved at the place of another, and what belongs there is not "
-              "in this tensor.",
+              "one rank's chunk was saved at another rank's position, and the right values for it "
+              "are not in this tensor.",
               findings);
   unsure.report(Severity::kInfo,
-                "a table that repeats itself, copies that were declared as parts, or one rank's "
-                "part at the place of another.",
+                "a table that repeats, copies that were declared as shards, or one rank's chunk at "
+                "another rank's position.",
                 findings);
   return {};
 }

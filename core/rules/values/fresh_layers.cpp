@@ -53,9 +53,9 @@ Finding untrained_layers_finding(const Checkpoint& c, const std::string& before,
     for (TensorId norm : stack.at(number).norms) finding.subjects.emplace_back(c.fqn(norm));
   }
   finding.cause = fmt::format(
-      "All norms of {} are exactly 1, as a model is built, and those of the other {} are trained: "
+      "All norms of {} are exactly 1, their initial value, and those of the other {} are trained: "
       "{} probably never loaded, and initialised at random when the checkpoint was saved. A model "
-      "computes with {} without an error.",
+      "uses {} without an error.",
       short_list_text(numbers), plural(stack.size() - fresh.size(), "layer"),
       fresh.size() == 1 ? "its weights were" : "their weights were",
       fresh.size() == 1 ? "it" : "them");
@@ -99,18 +99,21 @@ void find_untrained_layers(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kFreshLayers = {
     .id = "fresh-layers",
     .depth = Depth::kData,
-    .title = "A layer is as the model was built",
+    .title = "A layer still has its initial values",
     .teaches =
-        "A loader that does not find a layer's tensors fills them at random and says so in a line "
-        "of its log. If that model is saved, the checkpoint is complete, and one layer of it was "
-        "never trained. Norms tell it: they begin at exactly 1, and no trained one stays there.",
-    .lesson = {.drawing = R"(
+        "A loader that does not find a layer's tensors initializes them at random, with only a "
+        "line in its log. If that model is saved, the checkpoint is complete, but one layer was "
+        "never trained. The norms show it: they start at exactly 1, and no trained norm stays "
+        "there.",
+    .lesson =
+        {.drawing = R"(
   layers.2.input_layernorm.weight    0.412   0.388   0.430
   layers.3.input_layernorm.weight    1       1       1       never loaded
   layers.4.input_layernorm.weight    0.455   0.441   0.470
 )",
-               .remedy = "Look at the log of the conversion for \"newly initialized\", mend the "
-                         "names there, and convert again. Nothing here says what the layer was."},
+         .remedy =
+             "Look for \"newly initialized\" in the log of the conversion, correct the tensor "
+             "names, and convert again. The trained values are not in this checkpoint."},
     .words = {.text = "never trained"},
     .outcome = RunOutcome::kLosesElements,
     .run = find_untrained_layers,

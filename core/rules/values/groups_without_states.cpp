@@ -75,7 +75,7 @@ void find_groups_without_states(const Facts& facts, const SavedOptimizer& optimi
   finding.subjects = names;
   finding.cause = fmt::format(
       "{} {} in {}param_groups and {} no state ({}); {} have one. Either {} never got a gradient, "
-      "or {} states were left out of the save. torch stops at {} in a strict load where {}.",
+      "or {} states were left out of the save. A strict load in torch fails at {} where {}.",
       plural(names.size(), "parameter"), is_one ? "is" : "are", optimizer.prefix,
       is_one ? "has" : "have", short_list_text(names), human_count(with), is_one ? "it" : "they",
       is_one ? "its" : "their", is_one ? "it" : "the first of them",
@@ -87,7 +87,7 @@ void find_groups_without_states(const Facts& facts, const SavedOptimizer& optimi
       {"what_to_do",
        std::string(
            "freeze them before the optimizer is built, or load with "
-           "StateDictOptions(strict=False): the optimizer then begins from scratch for them")}};
+           "StateDictOptions(strict=False): the optimizer then starts from scratch for them")}};
   findings.push_back(std::move(finding));
 }
 

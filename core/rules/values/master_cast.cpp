@@ -119,14 +119,13 @@ Status find_master_mismatches(const Facts& facts, std::vector<Finding>& findings
                      : are_strangers ? Severity::kWarning
                                      : Severity::kInfo;
   finding.cause = plural(found.how.size(), "master copy") == "1 master copy"
-                      ? "One master copy is not the weight that it belongs to"
-                      : human_count(found.how.size()) +
-                            " master copies are not the weights that they belong to";
+                      ? "One master copy does not match its weight"
+                      : human_count(found.how.size()) + " master copies do not match their weights";
   finding.cause += " (" + found.how.front() + "): ";
-  finding.cause += exception
-                       ? "its rows came from elsewhere, and the first step puts them into the "
-                         "model."
-                       : "saved before the copy back, rounded at random, or averaged.";
+  finding.cause +=
+      exception ? "its rows come from somewhere else, and the first optimizer step writes them "
+                  "into the model."
+                : "saved before the copy to the weights, stochastically rounded, or averaged.";
   finding.evidence = {
       {"masters", capped(found.how)},         {"count", count_of(found.how.size())},
       {"masters_looked_at", found.looked_at}, {"elements_differing", found.differing},
@@ -142,23 +141,24 @@ Status find_master_mismatches(const Facts& facts, std::vector<Finding>& findings
 const Rule kMasterCast = {
     .id = "master-cast",
     .depth = Depth::kData,
-    .title = "A master copy is not the weight that it belongs to",
+    .title = "A master copy does not match its weight",
     .teaches =
-        "Training in bfloat16 keeps a copy of each weight in float32, and the weight is that copy "
-        "rounded to nearest. Where more than one in a thousand differs, one of the two is from "
-        "elsewhere. The first step after a load writes the rounded copy over the weight, so it is "
-        "the copy that counts, and nobody sees it happen. Stochastic rounding, averaged weights "
-        "and a save before the copy back differ too, by little and everywhere: that is only said. "
-        "Where the rows of a copy are found at another place of the weight, that place is named. "
-        "Where tiles are their weights shifted by one number of elements, the save counted padding "
-        "that its buffers do not have: repair with --data shifts masters and moments back.",
+        "bfloat16 training keeps a float32 master copy of each weight, and the weight is that copy "
+        "rounded to nearest. If more than one element in a thousand differs, one of the two "
+        "comes from somewhere else. The first optimizer step after a load writes the rounded copy "
+        "over the weight, without an error, so the copy counts. Stochastic rounding, averaged "
+        "weights and a save before the copy to the weights also differ, slightly and everywhere: "
+        "that is only a hint. If the rows of a copy are found elsewhere in the weight, that "
+        "position is named. If chunks are their weights shifted by a fixed number of elements, the "
+        "save counted padding that its buffers do not have: repair with --data shifts masters and "
+        "moments back.",
     .lesson = {.drawing = R"(
   master, float32   rounded to bfloat16   weight
       0.12345          0.1235              0.1235     fits
       0.98765          0.9883             -0.4219     from another row
 )",
-               .remedy = "Fill the masters from the weights: the first step would write them over "
-                         "the weights."},
+               .remedy = "Fill the masters from the weights; otherwise the first optimizer step "
+                         "writes them over the weights."},
     .run_shared = find_master_mismatches,
 };
 

@@ -105,8 +105,8 @@ void add_unread(const DivergedCopies& found, std::vector<Finding>& findings) {
   Finding finding{.rule = std::string(kNotLookedAt.id), .severity = Severity::kInfo};
   finding.cause = plural(found.unread.size(), "tensor") +
                   " that should be equal on all ranks could not be compared in their files (" +
-                  short_list_text(found.unread) +
-                  "): they cannot be read, or have no order and are " + "too large to be held.";
+                  short_list_text(found.unread) + "): they cannot be read, or are unordered and " +
+                  "too large to be sorted in memory.";
   finding.evidence = {{"tensors", capped(found.unread)}, {"count", count_of(found.unread.size())}};
   finding.subjects = found.unread;
   findings.push_back(std::move(finding));
@@ -133,8 +133,8 @@ Status find_diverged_replicas(const Facts& facts, std::vector<Finding>& findings
                   " that should be equal on all ranks differ between their files (" +
                   short_list_text(found.how) + "): " +
                   (finding.severity == Severity::kWarning
-                       ? "a gradient was not reduced over these ranks, or one of them went astray."
-                       : "sums in another order, by the size of it.");
+                       ? "a gradient was not reduced over these ranks, or one rank diverged."
+                       : "the differences are as small as those from a different summation order.");
   finding.evidence = {{"tensors", capped(found.how)},
                       {"count", count_of(found.how.size())},
                       {"tensors_looked_at", found.groups},
@@ -143,8 +143,8 @@ Status find_diverged_replicas(const Facts& facts, std::vector<Finding>& findings
                       {"steps_between", capped(found.histograms)},
                       {"tensors_left_out", count_of(found.unread.size())},
                       {"what_to_do",
-                       "no safe remedy: each rank went on with its own, and none of them is the "
-                       "right one. Choose one rank, or average them"}};
+                       "no safe remedy: each rank trained with its own copy, and none is the right "
+                       "one. Choose one rank's copy, or average them"}};
   findings.push_back(std::move(finding));
   return {};
 }
@@ -160,22 +160,19 @@ Status find_diverged(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kReplicaDiverge = {
     .id = "replica-diverge",
     .depth = Depth::kData,
-    .title = "What should be equal on all ranks differs",
+    .title = "Replicated tensors differ between ranks",
     .teaches =
-        "A tensor that is replicated over ranks is the same on each of them as long as its "
-        "gradient is reduced over them. Where that was left out the copies drift apart, and a "
-        "sharded save keeps one and says nothing. Files of single ranks (optimizer_rank_0.pt) show "
-        "it: tensors whose pickled placements say Replicate are compared. Differences in the last "
-        "bits come from sums in another order and are only said. No repair is right: choosing a "
-        "rank throws the others away.",
-    .lesson =
-        {.drawing = R"(
+        "A replicated tensor is equal on all ranks while its gradient is reduced over them. "
+        "Without that reduction the copies drift apart, and a sharded save silently keeps one. "
+        "Per-rank files (optimizer_rank_0.pt) show it: tensors whose pickled placements say "
+        "Replicate are compared. Differences in the last bits come from a different summation "
+        "order and are only a hint. No repair is safe: choosing one rank discards the others.",
+    .lesson = {.drawing = R"(
   rank          0        1        2        3       placements say Replicate
   exp_avg    0.0131   0.0131   0.0131   0.0208     rank 3 went its own way
 )",
-         .remedy =
-             "Nothing is right by itself: choose one rank's copy, or average them, and say so.",
-         .link = "https://github.com/pytorch/torchtitan/issues/2387"},
+               .remedy = "Choose one rank's copy, or average them: no copy is known to be right.",
+               .link = "https://github.com/pytorch/torchtitan/issues/2387"},
     .run_shared = find_diverged,
 };
 

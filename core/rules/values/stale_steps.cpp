@@ -77,9 +77,9 @@ void report_stale_steps(const Facts& facts, const SavedOptimizer& optimizer,
   Finding finding{.rule = std::string(kOptimizerGroups.id), .severity = Severity::kWarning};
   finding.subjects.push_back(c.file(file).path);
   finding.cause = fmt::format(
-      "{} in {} stand at {} and those in the other files at {}, though the moments of these "
-      "parameters are cut over other files as well: the files are of two steps of the run, with "
-      "all that is in them.",
+      "{} in {} have step {}, but those in the other files {}, though the moments of these "
+      "parameters are sharded over other files too: the files come from two different steps of the "
+      "run.",
       plural(keys.size(), "optimizer step"), c.file(file).path, stale->first, rest->first);
   finding.evidence = {{"parameters", capped(keys)},
                       {"count", count_of(keys.size())},

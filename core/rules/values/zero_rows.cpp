@@ -51,7 +51,8 @@ std::optional<RowRun> zero_row_run(const Checkpoint& c, const CountedMatrix& mat
     run->last = row;
   }
   if (!run || run->last - run->first + step < kFewestRows) return std::nullopt;
-  // No more zeros outside than a few single ones, and the step's uncertainty at both ends.
+  // The run must account for all zeros of the matrix but a few: sampling leaves `step` rows at both
+  // ends uncertain, and single zeros occur elsewhere.
   const std::int64_t found = (run->last - run->first + step) * columns;
   const std::int64_t tolerance = 2 * step * columns + matrix.count / kMostOfOthers;
   return std::abs(found - matrix.zero) <= tolerance ? run : std::nullopt;
@@ -101,10 +102,9 @@ void report_zero_rows(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (details.empty()) return;
   finding.cause = fmt::format(
-      "A run of rows is exact zeros in {} of the matrices ({}), and the same weight of no other "
-      "layer has such "
-      "rows. The part was never written, or was filled with zeros; a model computes with it "
-      "without an error.",
+      "Consecutive rows are exactly zero in {} of the matrices ({}), and the same weight of no "
+      "other layer has such rows. These rows were never written, or filled with zeros; a model "
+      "uses them without an error.",
       human_count(details.size()), short_list_text(details));
   finding.evidence = {{"tensors", capped(details)}, {"count", count_of(details.size())}};
   findings.push_back(std::move(finding));

@@ -27,8 +27,7 @@ std::string listed(const Extents& numbers) {
 // Text for parts that are joined whole or in pieces.
 std::string pieces_text(const BoundOp& op, std::string_view what) {
   return fmt::format(
-      "{} are cut into {} pieces each along dim {}: piece 1 of each, piece 2 of each, "
-      "and so on",
+      "{} are split into {} parts each along dim {}: part 1 of each, part 2 of each, and so on",
       what, op.pieces, op.dim);
 }
 

@@ -39,7 +39,7 @@ RunStepReport step_report(const RunSteps& run, const RunNumbers& numbers, const 
 Result<RunReport> run_statistics(const std::string& path, Progress* progress) {
   if (!is_run_folder(path))
     return fail(ErrorKind::kUsage, "this is not a folder of several checkpoints", {path, {}, {}},
-                "Leave --by-step away, or name the folder that holds the steps.");
+                "Remove --by-step, or give the folder that holds the steps.");
   const RunSteps run = list_run(path);
   if (run.error) return tl::unexpected(*run.error);
   RunNumbers numbers;

@@ -22,14 +22,13 @@ Status read_elements(const Checkpoint& checkpoint, TensorId tensor, const Box& b
   const ExtentsView shape = checkpoint.shape(tensor);
   const std::size_t element = size_of(checkpoint.dtype(tensor));
   if (element == 0)
-    return fail(ErrorKind::kUnsupported, "the size of its elements is not known", place);
+    return fail(ErrorKind::kUnsupported, "its dtype has no known element size", place);
   if (!is_inside(box.offsets, box.sizes, shape))
     return fail(ErrorKind::kUsage, "the box is not inside the tensor", place);
   const auto count = volume(box.sizes);
   if (!count || out.size() % element != 0 ||
       out.size() / element != static_cast<std::uint64_t>(*count))
-    return fail(ErrorKind::kUsage, "the memory has another size than the elements of the box",
-                place);
+    return fail(ErrorKind::kUsage, "the buffer size does not match the elements of the box", place);
   if (*count == 0) return {};
   if (progress != nullptr) progress->begin(Phase::kReadingBytes, out.size(), true);
   ItemCursor items(checkpoint);

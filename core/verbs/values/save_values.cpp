@@ -144,10 +144,10 @@ Status check_room(const Store& store, const std::string& folder, const SliceValu
   SHW_TRY(std::uint64_t free, store.free_bytes(folder));
   if (bytes && static_cast<std::uint64_t>(*bytes) <= free) return {};
   return fail(ErrorKind::kIo,
-              fmt::format("the slice needs {}, and {} are free",
+              fmt::format("the slice needs {}, but {} are free",
                           bytes ? human_bytes(static_cast<std::uint64_t>(*bytes)) : "too much",
                           human_bytes(free)),
-              {folder}, "Show a smaller slice, or name a folder with more room.");
+              {folder}, "Show a smaller slice, or choose a folder with more space.");
 }
 
 Status check_dtype(const SaveValues& wanted, const SliceValues& slice) {

@@ -166,7 +166,7 @@ TEST_CASE("an ssh that takes no more requests is an error through C, not a signa
   ::setenv("SHARDWRIGHT_SSH", ssh.c_str(), 1);
   CHECK(shw_open("ssh://host/runs/step_1", nullptr) == nullptr);
   ::unsetenv("SHARDWRIGHT_SSH");
-  CHECK(std::string(shw_last_error()->message) == "the connection of ssh has ended");
+  CHECK(std::string(shw_last_error()->message) == "the ssh connection ended");
 }
 
 TEST_CASE("answers through C are those of the program") {

@@ -290,7 +290,7 @@ std::uint64_t needed_by(Store& store, const LargeRun& wanted) {
   auto made = make_of(full, open_in(store, wanted.from), wanted);
   REQUIRE_FALSE(made.has_value());
   const std::string& said = made.error().message;
-  CHECK(said.ends_with(" bytes are needed there, and 0 are free"));
+  CHECK(said.ends_with(" bytes are needed there, but 0 are free"));
   return std::strtoull(said.c_str(), nullptr, 10);
 }
 

@@ -121,7 +121,7 @@ TEST_CASE("explain: names that differ in one part are one renamed module") {
   CHECK(explain("Missing key(s) in state_dict: \"h.1.attn.weight\". Unexpected key(s) in "
                 "state_dict: \"h.2.attn.weight\".")
             .hypotheses[0]
-            .title.find("module has another name") == std::string::npos);
+            .title.find("module has different names") == std::string::npos);
 }
 
 TEST_CASE("explain: norms of queries and biases of attention tell the family") {

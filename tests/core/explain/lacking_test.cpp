@@ -54,7 +54,7 @@ TEST_CASE("explain: a wrapper in a name is told for messages of converters too")
     return explanation.hypotheses.empty() ? "" : explanation.hypotheses[0].title;
   };
   CHECK(first_title("ValueError: Can not map tensor 'model.layers.0.q_proj.base_layer.weight'")
-            .find("adapter still on it") != std::string::npos);
+            .find("adapter unmerged") != std::string::npos);
   CHECK(first_title("ValueError: Can not map tensor '_orig_mod.model.layers.0.q_proj.weight'")
             .find("torch.compile") != std::string::npos);
   CHECK(first_title("ValueError: Can not map tensor 'model.layers.0.odd_proj.weight'")

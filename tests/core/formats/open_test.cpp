@@ -49,12 +49,12 @@ TEST_CASE("a directory that is not a checkpoint is recognised by what it is inst
       {"step-5/.metadata", ErrorKind::kDamaged, "in step-5"},
       {"_CHECKPOINT_METADATA", ErrorKind::kDamaged, "Orbax"},
       {"0.metadata", ErrorKind::kUnsupported, "PaddlePaddle"},
-      {"mp_rank_00_model_states.pt", ErrorKind::kDamaged, "does not begin as a file of torch.save"},
+      {"mp_rank_00_model_states.pt", ErrorKind::kDamaged, "does not begin like a torch.save file"},
       {"model.pt", ErrorKind::kUnsupported, "torch.save"},
       {"pytorch_model-00001-of-00002.bin", ErrorKind::kUnsupported, "Hugging Face"},
       {"pytorch_model.bin.index.json", ErrorKind::kUnsupported, "Hugging Face"},
       {"model.safetensors.index.json", ErrorKind::kUnsupported, "none of the files"},
-      {"notes.txt", ErrorKind::kUnsupported, "no checkpoint that Shardwright knows"},
+      {"notes.txt", ErrorKind::kUnsupported, "no checkpoint that Shardwright recognises"},
   };
   for (const Case& c : cases) {
     CAPTURE(c.file);
@@ -146,7 +146,7 @@ TEST_CASE("parts of a model that are missing in a folder are not a save that did
                           {"other/.metadata", bytes_of("x")},
                           {"hf/pytorch_model-00001-of-00002.bin", bytes_of("x")}});
   CHECK(error.advice.find("Parts of a model are missing in hf.") != std::string::npos);
-  CHECK(error.advice.find("did not finish") == std::string::npos);
+  CHECK(error.advice.find("was interrupted") == std::string::npos);
 }
 
 TEST_CASE("an index that is named opens the files that it names, whatever else is there") {
@@ -305,6 +305,6 @@ TEST_CASE("a pipe or a dead link with the name of a checkpoint is reported as wh
     for (const std::string& path : {pipe, std::string(pipes.path())})
       CHECK(message_of(path) == "is not a regular file");
     for (const std::string& path : {link, std::string(links.path())})
-      CHECK(message_of(path) == "is a link to something that is not there");
+      CHECK(message_of(path) == "is a broken link");
   }
 }

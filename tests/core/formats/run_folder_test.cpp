@@ -142,7 +142,7 @@ TEST_CASE("run folder: models side by side that are not of one are not merged") 
   auto opened = open_run(
       {{"llama/model.safetensors", run_model("w")}, {"qwen/model.safetensors", run_model("v")}});
   REQUIRE_FALSE(opened.has_value());
-  CHECK(opened.error().message.find("2 checkpoints in its folders") != std::string::npos);
+  CHECK(opened.error().message.find("2 checkpoints in subfolders") != std::string::npos);
 }
 
 TEST_CASE("run folder: adapters in folders of their names are parts of one model") {

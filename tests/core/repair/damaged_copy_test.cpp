@@ -176,7 +176,7 @@ TEST_CASE("an element of two damaged tiles is damaged once, and one that is lost
   entry.lost = 2;
   record_mismatches(*result, TensorId{0}, doubts, entry);
   CHECK(entry.damaged == 5);
-  CHECK(entry.damage == "the first (and so in 1 more tile)");
+  CHECK(entry.damage == "the first (and so in 1 more chunk)");
 }
 
 TEST_CASE("a tile that came along with the item of another tile was not kept") {
@@ -195,7 +195,7 @@ TEST_CASE("a tile that came along with the item of another tile was not kept") {
   auto report = verify_repair(folder / "out");
   REQUIRE(report.has_value());
   CHECK(report->outcome == VerifyReport::Outcome::kUndecided);
-  CHECK(speaks_of(report->reasons, "the item is a tensor [3, 4] of float32 and not the tile"));
+  CHECK(speaks_of(report->reasons, "the item is a tensor [3, 4] of float32 and not the chunk"));
 }
 
 TEST_CASE("tiles whose records name one item were not kept, whichever of them it is") {
@@ -230,8 +230,8 @@ TEST_CASE("tiles whose records name one item were not kept, whichever of them it
     REQUIRE(report.has_value());
     CHECK(report->outcome == VerifyReport::Outcome::kUndecided);
     CHECK(speaks_of(report->reasons,
-                    "v: __0_0.distcp: the bytes of its tile [0:2, 0:4] are those of v [2:4, 0:4] "
-                    "as well (and so in 1 more tile)"));
+                    "v: __0_0.distcp: the bytes of its chunk [0:2, 0:4] are those of v [2:4, 0:4] "
+                    "as well (and so in 1 more chunk)"));
   }
 }
 
@@ -262,5 +262,5 @@ TEST_CASE("a tile that came along and reaches beyond its tensor leaves the proof
   auto report = verify_repair(folder / "out");
   REQUIRE(report.has_value());
   CHECK(report->outcome == VerifyReport::Outcome::kUndecided);
-  CHECK(speaks_of(report->reasons, "v: one of its tiles reaches beyond the tensor"));
+  CHECK(speaks_of(report->reasons, "v: one of its chunks reaches beyond the tensor"));
 }

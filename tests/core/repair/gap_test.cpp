@@ -102,7 +102,7 @@ TEST_CASE("an overlap of the source next to what was mended is undecided, as a h
   REQUIRE(alone.has_value());
   for (const std::string& reason : alone->reasons) CAPTURE(reason);
   CHECK(alone->outcome == VerifyReport::Outcome::kUndecided);
-  CHECK(says(*alone, "tangled: two of its tiles hold the same elements"));
+  CHECK(says(*alone, "tangled: two of its chunks hold the same elements"));
 }
 
 namespace {

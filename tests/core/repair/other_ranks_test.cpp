@@ -89,7 +89,8 @@ TEST_CASE("a plan says beforehand what is left out as its repair says afterwards
     const std::string json = plan_to_json(*opened->checkpoint, *plan);
     CHECK((json.find("\"of_other_ranks\"") != std::string::npos) == own_entry);
     CHECK((summary_text_of(*plan).find("Nothing is lost") != std::string::npos) != own_entry);
-    CHECK((summary_text_of(*plan).find("seed is left out") != std::string::npos) == own_entry);
+    CHECK((summary_text_of(*plan).find("values of seed are left out") != std::string::npos) ==
+          own_entry);
     // The plan is saved and read again as a user would do it.
     const std::string path = options.checkpoint + ".json";
     std::ofstream(path) << json;

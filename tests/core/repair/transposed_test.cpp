@@ -180,7 +180,7 @@ TEST_CASE("what cannot be transposed is refused with its reason") {
   };
   for (Dtype packed : {Dtype::kFloat4E2m1fnX2, Dtype::kBits2x4, Dtype::kQuint4x2}) {
     std::string why = refusal(packed, {4, 6}, {TensorId{0}, 0, 1, {6, 4}});
-    CHECK(why.find("several to a byte") != std::string::npos);
+    CHECK(why.find("several per byte") != std::string::npos);
   }
   refusal(Dtype::kFloat32, {4, 6}, {TensorId{0}, 0, 1, {4, 6}});
   refusal(Dtype::kFloat32, {4, 6}, {TensorId{0}, 0, 0, {4, 6}});

@@ -69,11 +69,12 @@ error  placement-axis-moved   3 tensors: will not load
        ….up_proj.weight                              the same
        Dim 1 is twice as long as expected and dim 2 half as long: the shards were written after
        transposing dims 1 and 2, but recorded with the placements from before (Shard(1), Shard(0)).
-       Nothing is lost: relabel 192 tiles, no byte moves.   shardwright repair step_9000 --spec spec.json
+       Lossless: correct the offsets of 192 chunks, no byte moves.
+       shardwright repair step_9000 --spec spec.json
 
 1 cause, 3 tensors (depth metadata)
 not checked:
-  - row order inside the tiles: needs --against
+  - row order inside the chunks: needs --against
   - placements of 2 tensors: needs --mesh, or mesh and placements in --spec
   - files, headers and values: needs the folder with the data files
 )";
@@ -190,9 +191,9 @@ TEST_CASE("an error says where, what, and what to do, and its byte once") {
   CHECK(error_to_text(error) ==
         "step_9000/.metadata: at byte 48,213: a string of 4,096 bytes was announced, 310 are "
         "left.\nThe save was probably interrupted.\n");
-  error.message = "cut off at byte 48,213";
+  error.message = "truncated at byte 48,213";
   error.advice.clear();
-  CHECK(error_to_text(error) == "step_9000/.metadata: cut off at byte 48,213.\n");
+  CHECK(error_to_text(error) == "step_9000/.metadata: truncated at byte 48,213.\n");
 }
 
 TEST_CASE("a path is typed as the shell reads it") {

@@ -123,7 +123,7 @@ TEST_CASE("a tile that is listed twice with one item is remarked on, and not cal
   CHECK(listed(true).severity == Severity::kInfo);
   CHECK(listed(true).cause.find("lists twice") != std::string::npos);
   CHECK(listed(false).severity == Severity::kError);
-  CHECK(listed(false).cause.find("order of reading") != std::string::npos);
+  CHECK(listed(false).cause.find("read order") != std::string::npos);
 }
 
 TEST_CASE("a gap names the missing boxes, merged, of all tensors in one finding") {

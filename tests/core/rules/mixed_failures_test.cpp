@@ -395,7 +395,7 @@ TEST_CASE(
         return std::any_of(finding.evidence.begin(), finding.evidence.end(), [](const auto& one) {
           const auto* text = std::get_if<std::string>(&one.second);
           return one.first == "not_repaired_because" &&
-                 text->find("mends its parameter model.layers.3") != std::string::npos;
+                 text->find("changes its parameter model.layers.3") != std::string::npos;
         });
       });
   CHECK(told);

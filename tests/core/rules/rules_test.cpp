@@ -122,7 +122,7 @@ TEST_CASE("the drawing and what can be done are in the text and in the JSON of a
   REQUIRE(rule != nullptr);
   for (const std::string& text : {rule_to_text(*rule), rule_to_json(*rule)}) {
     CHECK(text.find("│  0   3 │") != std::string::npos);
-    CHECK(text.find("relabels the tiles") != std::string::npos);
+    CHECK(text.find("corrects the chunk offsets") != std::string::npos);
     CHECK(text.find("Automodel/pull/1691") != std::string::npos);
   }
 }

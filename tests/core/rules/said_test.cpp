@@ -139,7 +139,7 @@ TEST_CASE("a spec of the same model in another size is one finding and nothing i
     CheckReport report =
         looked(*checkpoint, {Depth::kHeaders, std::make_shared<const Spec>(*spec), std::nullopt});
     REQUIRE(find(report, "other-model") != nullptr);
-    CHECK(find(report, "other-model")->cause.find("in another size") != std::string::npos);
+    CHECK(find(report, "other-model")->cause.find("in a different size") != std::string::npos);
     CHECK(find(report, "axis-dropped") == nullptr);
     CHECK(report.spec == nullptr);
   }

@@ -47,7 +47,7 @@ TEST_CASE("without a spec shapes and row order and values and placements were no
     CHECK(is_open(report, "never saved", "--spec or --against"));
     CHECK(is_open(report, "placements", "--mesh"));
     CHECK(is_open(report, "values", "--data"));
-    CHECK_FALSE(is_open(report, "each item says", ""));
+    CHECK_FALSE(is_open(report, "in each item's header", ""));
     std::string text = check_to_text(*checkpoint, report, {});
     CHECK(text.find("nothing is wrong") == std::string::npos);
     CHECK(text.find("not checked:") != std::string::npos);
@@ -88,7 +88,7 @@ TEST_CASE("nothing is checked by two orders of a mesh that no tensor decides bet
   CHECK(told->severity == Severity::kInfo);
   CHECK(told->cause.find("neither was used") != std::string::npos);
   // Only the experts: tensors on the other mesh were checked with it.
-  CHECK(is_open(report, "placements of 4 tensors", "--mesh, its axes in the order"));
+  CHECK(is_open(report, "placements of 4 tensors", "--mesh, with its axes in the rank order"));
 }
 
 TEST_CASE(
@@ -115,14 +115,15 @@ TEST_CASE(
     CheckOptions options = at(Depth::kMetadata);
     options.spec = spec;
     CheckReport report = looked(*checkpoint, options);
-    CHECK(is_open(report, "where the tiles of 1 tensor belong", "--against") == exchanged);
-    CHECK_FALSE(is_open(report, "where the tiles of 2 tensors belong", ""));
+    CHECK(is_open(report, "positions of the chunks of 1 tensor", "--against") == exchanged);
+    CHECK_FALSE(is_open(report, "positions of the chunks of 2 tensors", ""));
   }
 }
 
 TEST_CASE("what was checked is not said to be open") {
   auto checkpoint = opened_fixture("torch-2.14/healthy_moe_ep");
-  CHECK(is_open(looked(*checkpoint, at(Depth::kMetadata)), "each item says", "--depth headers"));
+  CHECK(is_open(looked(*checkpoint, at(Depth::kMetadata)), "in each item's header",
+                "--depth headers"));
   CheckOptions options = at(Depth::kData);
   auto spec = load_spec(folder("torch-2.14/healthy_moe_ep/spec.json"));
   REQUIRE(spec.has_value());
@@ -143,7 +144,7 @@ TEST_CASE("what was checked is not said to be open") {
 
 TEST_CASE("bytes without checksums and entries that are not tensors stay open at every depth") {
   CheckReport raw = looked(*opened_fixture("torch-2.14/healthy_hf_sharded"), at(Depth::kData));
-  CHECK(is_open(raw, "are those that were written", "checksums"));
+  CHECK(is_open(raw, "are unchanged since the save", "checksums"));
   auto with_objects = opened_fixture("torch-2.14/healthy_fsdp");
   if (!with_objects->objects().empty())
     CHECK(is_open(looked(*with_objects, at(Depth::kData)), "next to the tensors", "program"));
@@ -152,17 +153,17 @@ TEST_CASE("bytes without checksums and entries that are not tensors stay open at
 TEST_CASE("that every data file is of the same save is left open, as nothing in them tells") {
   auto several = opened_fixture("torch-2.14/healthy_fsdp");
   CheckOptions options = at(Depth::kData);
-  CHECK(is_open(looked(*several, options), "of one save", "integrity.json"));
+  CHECK(is_open(looked(*several, options), "from one save", "integrity.json"));
   options.reference = opened_fixture("torch-2.14/healthy_fsdp");
-  CHECK_FALSE(is_open(looked(*several, options), "of one save", ""));
+  CHECK_FALSE(is_open(looked(*several, options), "from one save", ""));
   options.depth = Depth::kHeaders;
-  CHECK(is_open(looked(*several, options), "of one save", "--against"));
+  CHECK(is_open(looked(*several, options), "from one save", "--against"));
 
   CheckpointBuilder builder;  // of no folder
   builder.set_format(several->format());
   builder.add_tensor("w", Dtype::kFloat32, Extents{4});
   builder.add_chunk(Extents{0}, Extents{4}, ItemPlace{builder.file("__0_0.distcp"), 0, 64});
-  CHECK_FALSE(is_open(looked(*builder.finish(), at(Depth::kMetadata)), "of one save", ""));
+  CHECK_FALSE(is_open(looked(*builder.finish(), at(Depth::kMetadata)), "from one save", ""));
 }
 
 TEST_CASE("a hint that parts may be gone is in the headline of every report") {

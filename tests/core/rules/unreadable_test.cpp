@@ -66,7 +66,7 @@ TEST_CASE("what is lost: nothing only where every finding has a remedy that lose
   CHECK(lost_data_text({}) == "Nothing is lost.");
   CHECK(lost_data_text({finding_of(Severity::kError, true)}) == "Nothing is lost.");
   CHECK(lost_data_text({finding_of(Severity::kInfo, std::nullopt)}) == "Nothing is lost.");
-  CHECK(says(lost_data_text({finding_of(Severity::kError, false)}), "Something is lost"));
+  CHECK(says(lost_data_text({finding_of(Severity::kError, false)}), "Some data is lost"));
   CHECK(says(lost_data_text({finding_of(Severity::kError, std::nullopt)}), "no safe remedy"));
   const std::string mixed = lost_data_text(
       {finding_of(Severity::kError, true), finding_of(Severity::kError, std::nullopt)});

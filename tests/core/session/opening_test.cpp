@@ -23,7 +23,7 @@ std::shared_ptr<const Snapshot> after(Session& session, std::vector<Command> com
 }
 
 bool is_no_witness(const Unjudged& one) {
-  return one.what.find("the one of --against is this one") != std::string::npos;
+  return one.what.find("--against names this one") != std::string::npos;
 }
 
 }  // namespace

@@ -176,7 +176,7 @@ TEST_CASE("what is there already is said before a repair is applied") {
   std::ofstream(path) << "x";
   s.apply(TargetCommand{path});
   REQUIRE(s.now()->target->refused.has_value());
-  CHECK(s.now()->target->refused->message.find("is there already") != std::string::npos);
+  CHECK(s.now()->target->refused->message.find("already exists") != std::string::npos);
   s.apply(TargetCommand{plan_case("ckpt/out")});
   CHECK(s.now()->target->refused.has_value());
   s.apply(TargetCommand{s.folder / "no/such/parent/out"});

@@ -68,10 +68,10 @@ TEST_CASE("what is not a spec is refused with the tensor and the byte") {
       {"{\"w\": {\"shape\": [1], \"mesh\": {\"a\": 2}, \"placements\": [\"R\", \"R\"]}}",
        "2 placements", 1},
       {"{\"w\": {\"shape\": [1]}, \"w\": {\"shape\": [1]}}", "twice", 1},
-      {"{\"w\": {\"shape\": [1], \"shape\": [2]}}", "\"shape\" is there twice", 1},
+      {"{\"w\": {\"shape\": [1], \"shape\": [2]}}", "\"shape\" occurs twice", 1},
       {"{\"v\": {\"shape\": [1]}, \"w\": {\"dtype\": \"int8\", \"shape\": [1], \"dtype\": "
        "\"int8\"}}",
-       "\"dtype\" is there twice", 22},
+       "\"dtype\" occurs twice", 22},
   };
   for (const Case& one : cases) {
     CAPTURE(one.text);

@@ -226,7 +226,7 @@ TEST_CASE("a key that is twice in a plan is named, wherever it is") {
     auto read = plan_from_json(
         std::string(R"({"schema": "shardwright/2", "steps": )") + steps + "}", "plan.json");
     REQUIRE_FALSE(read.has_value());
-    CHECK(says(read.error().message, "is there twice"));
+    CHECK(says(read.error().message, "occurs twice"));
   }
   const char* whole = R"({"schema": "shardwright/2", "steps": [], "steps": []})";
   CHECK_FALSE(plan_from_json(whole, "plan.json").has_value());
@@ -395,7 +395,7 @@ TEST_CASE("what a step is wrong about is said of the step, whenever it is found"
   fill.boxes = {{{0, 0}, {1, 1}}};
   auto filled = apply_steps(target_state_of(saved.checkpoint), {fill});
   REQUIRE_FALSE(filled.has_value());
-  CHECK(says(filled.error().advice, "begins at the folder of the plan's file"));
+  CHECK(says(filled.error().advice, "relative path starts at the folder of the plan's file"));
 }
 
 TEST_CASE("pads one after the other are one frame, and a different value is around it") {

@@ -93,7 +93,7 @@ struct Trained {
 
 }  // namespace
 
-TEST_CASE("what was in a file that is gone is given up where --fill says what is there") {
+TEST_CASE("what was in a missing file is given up where --fill says what is there") {
   Trained trained;
   fs::remove(trained.path + "/__2_0.distcp");
   trained.repaired("zero", 6 * 8);

@@ -95,7 +95,7 @@ TEST_CASE("asked_path: a delta is applied to its base alone") {
   CHECK(converted(verbs::applied_path(folder / "a", folder / "d"), folder / "again").lossless);
   CHECK(first_number(folder / "again") == 3);
   const std::string other = error_of(verbs::applied_path(folder / "c", folder / "d"));
-  CHECK(other.find("another base") != std::string::npos);
+  CHECK(other.find("different base") != std::string::npos);
   CHECK_FALSE(error_of(verbs::applied_path(folder / "a", folder / "b")).empty());
   // Changes one element of the delta, or its position.
   const std::string sound = contents(folder / "d/model.safetensors");

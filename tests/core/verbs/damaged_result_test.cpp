@@ -75,7 +75,7 @@ TEST_CASE("a proved result whose file is zeroed, replaced, cut off or gone is br
 TEST_CASE("a folder that holds nothing is broken by its certificate alone, and only by one") {
   const ProvedResult made("torch");
   std::filesystem::remove(made.out + "/model.pt");
-  check_is_broken(made.out, "model.pt: is certified, but not there");
+  check_is_broken(made.out, "model.pt: is certified, but missing");
   std::filesystem::remove(made.out + "/certificate.json");
   CHECK_FALSE(verify_repair(made.out, nullptr).has_value());
 }

@@ -90,7 +90,7 @@ TEST_CASE("all workers hear why tiles cannot travel by NCCL") {
                        if (rank == 1)
                          wish.device.gpus = [] { return Gpus{{}, "there is no driver", {}}; };
                      }),
-                "worker 1 cannot: no GPU can be taken: there is no driver");
+                "worker 1 cannot: no GPU can be used: there is no driver");
   check_all_say(told(3,
                      [](TransportOptions& wish, int rank) {
                        if (rank == 2)

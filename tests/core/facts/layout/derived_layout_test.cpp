@@ -165,7 +165,7 @@ TEST_CASE("experts that FSDP cuts along another dimension are placed where the w
 TEST_CASE("the order of rows that FSDP cuts as well is the loader's choice, mesh or not") {
   Mesh mesh{{{"edp", 2}, {"ep", 2}}};
   SavedModel model = experts(mesh, 0, true);
-  must_tell(model, "axis-dropped", "only a spec (--spec)");
+  must_tell(model, "axis-dropped", "so a spec (--spec) is needed");
   std::vector<Finding> findings = look(model, false, Look::kMetadata, &mesh);
   REQUIRE_FALSE(findings.empty());
   CHECK(findings.front().diagnoses.empty());

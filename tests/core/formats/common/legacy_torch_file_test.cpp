@@ -100,11 +100,11 @@ TEST_CASE("torch.save before zip: storages that contradict the pickle are refuse
   CHECK(names_of(**good) == "a |");
   count[0] = 3;
   const std::pair<std::string, std::string> cases[] = {
-      {old_file_with(object, keys, count + two), "by the count in front of it"},
-      {old_file_with(object, old_list(pickled_text("8")), count + two), "no tensor has"},
+      {old_file_with(object, keys, count + two), "by its own count"},
+      {old_file_with(object, old_list(pickled_text("8")), count + two), "no tensor uses"},
       {old_file_with(object, old_list(pickled_text("7") + pickled_text("7")), count + two),
        "twice"},
-      {old_file_with(object, "}", count + two), "no list of the storages"},
+      {old_file_with(object, "}", count + two), "storage list after the pickle is missing"},
   };
   for (const auto& [bytes, part] : cases) {
     CAPTURE(part);

@@ -114,7 +114,7 @@ TEST_CASE(
     CHECK(finding->severity == Severity::kError);
     INFO(finding->cause);
     CHECK(finding->cause.find("m.h5 at byte") != std::string::npos);
-    CHECK(finding->cause.find("compressed tile") != std::string::npos);
+    CHECK(finding->cause.find("compressed chunk") != std::string::npos);
   }
 }
 

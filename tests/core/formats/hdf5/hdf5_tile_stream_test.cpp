@@ -77,7 +77,7 @@ TEST_CASE("a tile whose stream is of another length or damaged is never read as 
       auto read = read_through_stream(tile, 512);
       if (read) return false;
       CHECK(read.error().kind == ErrorKind::kDamaged);
-      CHECK(read.error().message.find("compressed tile") != std::string::npos);
+      CHECK(read.error().message.find("compressed chunk") != std::string::npos);
       CHECK(read.error().place.offset == 3);
       return true;
     };

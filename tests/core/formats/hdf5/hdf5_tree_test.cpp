@@ -75,10 +75,11 @@ TEST_CASE("a key of a tree of tiles that leads HDF5 past its tile is damage") {
     // A key with one byte more per element, one off the grid, and one equal to its neighbour's.
     Bytes beside = whole;
     put(beside, keys.first + key * keys.step + 24, key == 2 ? 1 : 4, 8);
-    CHECK(says(damage_in(std::move(beside)), key == 2 ? "keys of a tree" : "keys do not lead"));
+    CHECK(says(damage_in(std::move(beside)),
+               key == 2 ? "keys of a chunk B-tree" : "does not match its keys"));
     Bytes off_grid = whole;
     put(off_grid, keys.first + key * keys.step + 8, 5, 8);
-    CHECK(says(damage_in(std::move(off_grid)), "keys of a tree"));
+    CHECK(says(damage_in(std::move(off_grid)), "keys of a chunk B-tree"));
     Bytes unordered = whole;
     put(unordered, keys.first + key * keys.step + 8, key == 0 ? 8 : 0, 8);
     CHECK_FALSE(damage_in(std::move(unordered)).empty());
@@ -92,7 +93,7 @@ TEST_CASE("a node of a tree of tiles that names a next one where there is none i
   for (std::uint64_t next : {std::uint64_t{0}, ~std::uint64_t{16}}) {
     Bytes led = whole;
     put(led, right, next, 8);
-    CHECK(says(damage_in(std::move(led)), "names a next node that there is not"));
+    CHECK(says(damage_in(std::move(led)), "links to a missing node"));
   }
 }
 

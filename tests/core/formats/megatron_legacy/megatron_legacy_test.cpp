@@ -130,7 +130,7 @@ TEST_CASE("megatron torch format: an optimizer's file that one rank lacks is nam
 }
 
 TEST_CASE(
-    "megatron torch format: a file that is cut off or bent is never read wrongly in silence") {
+    "megatron torch format: a file that is truncated or bent is never read wrongly in silence") {
   const MegatronFiles whole_files = megatron_files();
   auto values_of = [](const Checkpoint& checkpoint) {
     std::map<std::string, Bytes> values;

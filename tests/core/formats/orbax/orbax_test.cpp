@@ -255,5 +255,5 @@ TEST_CASE("orbax: an item that was saved and is not there is an error") {
   CHECK_FALSE(says(causes_of(step), "../x"));
   step.back().second = handlers(R"("state":"S")");
   std::erase_if(step, [](const auto& file) { return file.first == "state/_METADATA"; });
-  CHECK(says(causes_of(step), "state/_METADATA is not there"));
+  CHECK(says(causes_of(step), "state/_METADATA is missing"));
 }

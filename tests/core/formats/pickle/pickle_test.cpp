@@ -134,10 +134,11 @@ TEST_CASE("a list that holds itself and a bomb of doubled tuples are graphs, not
 
 TEST_CASE("an error says what was announced and what is left, and where") {
   CHECK(message("\x80\x02X\x00\x10\x00\x00short"_p) ==
-        "cut off at byte 2: a string of 4,096 bytes was announced, 5 are left");
-  CHECK(message("\x80\x02K\x01"_p) == "cut off at byte 4: the end mark of the pickle is missing");
-  CHECK(message("\x95\xff\xff\xff\xff\xff\xff\xff\x7f"_p) ==
-        "cut off at byte 0: a frame of 9,223,372,036,854,775,807 bytes was announced, 0 are left");
+        "truncated at byte 2: a string of 4,096 bytes was announced, 5 are left");
+  CHECK(message("\x80\x02K\x01"_p) == "truncated at byte 4: the end mark of the pickle is missing");
+  CHECK(
+      message("\x95\xff\xff\xff\xff\xff\xff\xff\x7f"_p) ==
+      "truncated at byte 0: a frame of 9,223,372,036,854,775,807 bytes was announced, 0 are left");
   CHECK(message("h\x05."_p) == "byte 0: memo number 5 is used but was never stored");
   CHECK(message("u."_p) == "byte 0: an opcode needs a mark and there is none");
   CHECK(message("\x86."_p) == "byte 0: an opcode finds too little on the stack");

@@ -126,10 +126,10 @@ TEST_CASE("rank files: a storage that is gone is reported, whatever it belongs t
   CHECK(storages >= 3);
 }
 
-TEST_CASE("rank files: files of another number of ranks are left aside") {
+TEST_CASE("rank files: files of a different number of ranks are left aside") {
   auto files = files_of_ranks();
   files.emplace_back("model_world_size_8_rank_7.pt", files.front().second);
-  CHECK(causes_of_ranks(files).find("another number of ranks") != std::string::npos);
+  CHECK(causes_of_ranks(files).find("a different number of ranks") != std::string::npos);
   CHECK_FALSE(parse_rank_file("model_world_size_4_rank_4.pt").has_value());
   CHECK_FALSE(parse_rank_file("model_world_size_0_rank_0.pt").has_value());
   CHECK_FALSE(parse_rank_file("world_size_4_rank_0.pt").has_value());

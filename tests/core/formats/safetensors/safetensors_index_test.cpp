@@ -104,7 +104,7 @@ TEST_CASE("a file whose beginning was never written takes along what the index p
   CHECK(finding.rule == "bad-record");
   CHECK(finding.subjects == std::vector<std::string>{"m-2.safetensors", "b"});
   CHECK(finding.cause.find("begins with zeros") != std::string::npos);
-  CHECK(finding.cause.find("1 tensor that the index places there (b)") != std::string::npos);
+  CHECK(finding.cause.find("1 tensor that the index lists in it (b)") != std::string::npos);
   std::string text = check_to_text(*checkpoint, report, {});
   CHECK(text.find("files cannot be read") != std::string::npos);
   CHECK(text.find("coverage complete") == std::string::npos);
@@ -123,7 +123,7 @@ TEST_CASE("a file that is cut off is one finding, with the tensors behind the cu
     REQUIRE(report.has_value());
     REQUIRE(report->findings.size() == 1);
     CHECK(report->findings.front().rule == "short-file");
-    CHECK(report->findings.front().cause.find("1 item that the metadata places there (b)") !=
+    CHECK(report->findings.front().cause.find("1 item that the metadata lists there (b)") !=
           std::string::npos);
   }
 }
@@ -172,7 +172,7 @@ TEST_CASE("an entry of the index that names another file than the tensor's is sa
   const Finding* finding = find(report, "index-misplaced");
   REQUIRE(finding != nullptr);
   CHECK(finding->subjects == std::vector<std::string>{"b"});
-  CHECK(finding->cause.find("is in m-1.safetensors, and it is in m-2.safetensors") !=
+  CHECK(finding->cause.find("is in m-1.safetensors, but it is in m-2.safetensors") !=
         std::string::npos);
   REQUIRE(finding->remedy.has_value());
   CHECK(finding->remedy->lossless);
@@ -308,7 +308,7 @@ TEST_CASE(
   auto forms = open_two("unet.safetensors", "unet.fp16.safetensors");
   REQUIRE_FALSE(forms.has_value());
   CHECK(forms.error().kind == ErrorKind::kUnsupported);
-  CHECK(forms.error().message.find("side by side") != std::string::npos);
+  CHECK(forms.error().message.find("several checkpoints") != std::string::npos);
   CHECK(forms.error().message.find("both hold a") != std::string::npos);
   CHECK(forms.error().advice.find("unet.fp16.safetensors") != std::string::npos);
   CHECK_FALSE(open_two("m-1-of-2.safetensors", "m.fp16-1-of-2.safetensors").has_value());
@@ -323,9 +323,9 @@ TEST_CASE("one model under two sets of names is two checkpoints, and an index sa
   auto both = open_checkpoint(folder.path());
   REQUIRE_FALSE(both.has_value());
   CHECK(both.error().kind == ErrorKind::kUnsupported);
-  CHECK(both.error().message.find("consolidated.safetensors and model.safetensors") !=
+  CHECK(both.error().message.find("consolidated.safetensors or model.safetensors") !=
         std::string::npos);
-  CHECK(both.error().advice.find("Open one of them by its name") != std::string::npos);
+  CHECK(both.error().advice.find("Give the path of one of them") != std::string::npos);
   CHECK(report_of(*open_at(folder / "model.safetensors")).verdict == Verdict::kClean);
   // An unreadable file still counts as a second model.
   put(folder / "consolidated.safetensors", "cut");

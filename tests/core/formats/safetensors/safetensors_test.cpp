@@ -325,6 +325,6 @@ TEST_CASE("a tensor that is named as a header names its metadata is reported bef
   auto said = check_safetensors_can_store(outputs, true, "safetensors");
   REQUIRE_FALSE(said.has_value());
   CHECK(said.error().kind == ErrorKind::kUnsupported);
-  CHECK(said.error().message.find("1 entry is named as") != std::string::npos);
+  CHECK(said.error().message.find("1 entry is named") != std::string::npos);
   CHECK(said.error().message.find("__metadata__") != std::string::npos);
 }

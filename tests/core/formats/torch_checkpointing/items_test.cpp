@@ -84,7 +84,7 @@ TEST_CASE("torch_checkpointing: every tensor reads as the ranks held it together
 
 TEST_CASE("torch_checkpointing: what a save or a person spoiled is recognised by its cause") {
   const std::pair<const char*, const char*> cases[] = {
-      {"broken_stale_file", "not written by one process"},
+      {"broken_stale_file", "not written by the same process"},
       {"broken_files_swapped", "was written by rank"},
       {"broken_metadata_dtype", "in metadata.pkl"},
       {"broken_pipeline_plain_lost", "not in metadata.pkl"},
@@ -166,5 +166,5 @@ TEST_CASE("torch_checkpointing: a save under way is not the newest step, and is 
   std::erase_if(run, [](const auto& file) { return !file.first.starts_with("tmp_"); });
   auto alone = open_checkpoint(memory_directory("run", run));
   REQUIRE_MESSAGE(alone.has_value(), alone.error().message);
-  CHECK(causes_of_items(**alone).find("did not finish") != std::string::npos);
+  CHECK(causes_of_items(**alone).find("unfinished save") != std::string::npos);
 }

@@ -128,10 +128,11 @@ TEST_CASE("what is not a state dict is refused by name") {
       {pickled_list("K\1"), "no dict"},
       {"cmine\nThing\n)\x81", "an object of mine.Thing"},
       {"}(cmine\nKey\n" + tensor + "u", "neither text nor"},
-      {pickled_dict({{"a.b", tensor}, {"a", pickled_dict({{"b", tensor}})}}), "one name"},
-      {"}(K\1" + tensor + pickled_text("1") + tensor + "u", "one name"},
+      {pickled_dict({{"a.b", tensor}, {"a", pickled_dict({{"b", tensor}})}}),
+       "same flattened name"},
+      {"}(K\1" + tensor + pickled_text("1") + tensor + "u", "same flattened name"},
       {"}q" + std::string(1, '\0') + pickled_text("a") + "h" + std::string(1, '\0') + "s",
-       "too entangled"},
+       "too complex"},
   };
   for (const auto& [value, part] : cases) {
     CAPTURE(part);
@@ -298,7 +299,7 @@ TEST_CASE("the only file of a folder is reported as what it is, and not as sever
     CHECK(message.find(words) != std::string::npos);
   };
   says(message_of("model.pt", ""), "is empty");
-  says(message_of("model.pt", std::string(600, '\0')), "zeros");
+  says(message_of("model.pt", std::string(600, '\0')), "zero bytes");
   says(message_of("pytorch_model.bin", "\n <!DOCTYPE html><html>404"), "web page");
   says(message_of("model.pt", "\x1f\x8b\x08 and more"), "gzip");
   says(message_of("ggml.bin", "lmgg\1\0\0\0"), "GGML");
@@ -360,7 +361,7 @@ TEST_CASE("a compressed pickle that would grow a hundredfold is refused before i
   ZipRecord bomb{"m/data.pkl", std::string(4096, 'x'), true, std::uint64_t{200} << 20};
   auto opened = open_model(make_zip({bomb, {"m/version", "3\n"}}));
   REQUIRE_FALSE(opened.has_value());
-  CHECK(opened.error().message.find("would become 209715200") != std::string::npos);
+  CHECK(opened.error().message.find("would expand to 209715200") != std::string::npos);
   CHECK(opened.error().place.file == "model.pt");
   // Real pickles are compressed to a third.
   CHECK(open_model(make_zip({{"m/data.pkl", small, true}, {"m/version", "3\n"}})).has_value());
@@ -402,7 +403,7 @@ TEST_CASE("a tensor that torch saves and cannot make again is reported, and read
   const Finding& finding = (*stops)->opening_findings()[0];
   CHECK(finding.severity == Severity::kWarning);
   CHECK(finding.subjects == std::vector<std::string>{"w"});
-  CHECK(finding.cause.find("torch.load stops at w in model.pt") != std::string::npos);
+  CHECK(finding.cause.find("torch.load fails at w in model.pt") != std::string::npos);
   CHECK(values_by_name(**stops)["w"] == to_bytes("abcd"));
   for (bool is_parameter : {false, true}) {
     auto loads = open_model(file_with(false, is_parameter));

@@ -140,7 +140,7 @@ TEST_CASE("openvino: a constant without a shape or place is an error") {
   older.replace(older.find("\"11\""), 4, "\"7\"");
   auto opened = open_openvino_parts(older, std::string(16, '\1'));
   REQUIRE_FALSE(opened.has_value());
-  CHECK(opened.error().message.find("form 7") != std::string::npos);
+  CHECK(opened.error().message.find("version 7") != std::string::npos);
 }
 
 TEST_CASE("openvino: XML cut at any byte is an error, and a changed byte does no harm") {

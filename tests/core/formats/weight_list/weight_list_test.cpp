@@ -122,7 +122,7 @@ TEST_CASE("ctranslate2: a cut file, a wrong length and an old form are said") {
   auto old = open_checkpoint(
       memory_directory("ckpt", ListFiles{{"model.bin", list_bytes(ctranslate2_file(2))}}));
   REQUIRE_FALSE(old.has_value());
-  CHECK(old.error().message.find("form 2") != std::string::npos);
+  CHECK(old.error().message.find("version 2") != std::string::npos);
   auto wrong = open_checkpoint(
       memory_directory("ckpt", ListFiles{{"model.bin", list_bytes(ctranslate2_file(6, 20))}}));
   CHECK((!wrong || !(*wrong)->opening_findings().empty()));

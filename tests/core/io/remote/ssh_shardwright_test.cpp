@@ -103,7 +103,7 @@ TEST_CASE("run_shardwright: a lost connection is an error with ssh's own words")
   auto answer = broken.run({"check"});
   REQUIRE_FALSE(answer.has_value());
   CHECK(answer.error().kind == ErrorKind::kIo);
-  CHECK(answer.error().message == "the connection of ssh has ended: Connection refused");
+  CHECK(answer.error().message == "the ssh connection ended: Connection refused");
   CHECK_FALSE(find_shardwright(OtherHost::place()).has_value());
 }
 
@@ -173,5 +173,5 @@ TEST_CASE("find_shardwright: one of another version or schema is not this progra
   CHECK_FALSE(found("echo shardwright 0.1.0\n").is_same);
   CHECK_FALSE(found("exit 3\n").is_same);
   CHECK_FALSE(found("exit 127\n").is_installed);
-  CHECK(version_mismatch_text(found("exit 127\n")) == "is not installed over there");
+  CHECK(version_mismatch_text(found("exit 127\n")) == "is not installed on that machine");
 }

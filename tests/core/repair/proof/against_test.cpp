@@ -248,7 +248,7 @@ TEST_CASE(
   auto other = verified_against(out, *opened(folder / "other"));
   REQUIRE(other.has_value());
   CHECK(other->outcome == Outcome::kUndecided);
-  CHECK(other->reasons.front().find("not what this was made of") != std::string::npos);
+  CHECK(other->reasons.front().find("not the source of the result") != std::string::npos);
   CHECK(other->against->compared == 0);
 }
 
@@ -274,7 +274,7 @@ TEST_CASE("where elements come from another checkpoint too that one is named amo
   REQUIRE(told.has_value());
   CHECK(told->outcome == Outcome::kBroken);
   CHECK(std::any_of(told->reasons.begin(), told->reasons.end(), [&](const std::string& reason) {
-    return reason.find(" or " + (folder / "other") + " is not, or no more, what") !=
+    return reason.find(" or " + (folder / "other") + " is not its source or has changed") !=
            std::string::npos;
   }));
   // With another layout, it is not the checkpoint that the plan was made for.

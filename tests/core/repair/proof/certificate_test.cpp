@@ -145,7 +145,7 @@ TEST_CASE("the broken tile is named where its tensor and its file cross") {
   CHECK(report.outcome == VerifyReport::Outcome::kBroken);
   REQUIRE(report.reasons.size() == 1);
   CHECK(report.reasons[0] ==
-        "v: the tile at [17, 0] in __17_0.distcp is not the one that was certified");
+        "v: the chunk at [17, 0] in __17_0.distcp differs from the certified one");
 }
 
 TEST_CASE("where many tiles share a tensor and a file their number and the file are named") {
@@ -158,7 +158,7 @@ TEST_CASE("where many tiles share a tensor and a file their number and the file 
   CHECK(report.outcome == VerifyReport::Outcome::kBroken);
   REQUIRE(report.reasons.size() == 1);
   CHECK(report.reasons[0] ==
-        "w: of its 100 tiles in __1_0.distcp one or more are not those that were certified");
+        "w: of its 100 chunks in __1_0.distcp one or more differ from the certified ones");
 }
 
 TEST_CASE("certificates: one that was written before 0.1.0 is refused as another version") {

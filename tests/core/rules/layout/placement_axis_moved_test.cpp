@@ -147,7 +147,7 @@ TEST_CASE("F1.7: a good checkpoint and a request with moved axes is the loader's
   CHECK_FALSE(findings[0].remedy.has_value());
   CHECK(findings[0].diagnoses.empty());
   CHECK(findings[0].subjects.size() == 3);
-  CHECK(findings[0].cause.find("checkpoint is good") != std::string::npos);
+  CHECK(findings[0].cause.find("checkpoint is right") != std::string::npos);
   CHECK(findings[0].cause.find("dim 1 twice as long") != std::string::npos);
   // The same family consolidated into one tile per tensor.
   std::vector<CutTensor> whole_tensors = healthy(4, 8, 20, 2);
@@ -162,7 +162,7 @@ TEST_CASE("tiles that are cut another way make it a plain mismatch that says why
   auto findings = found_above_info(*checkpoint, {{kDown, {2, 3, 4}}});
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].rule == "shape-mismatch");
-  CHECK(findings[0].cause.find("tiles are not cut that way") != std::string::npos);
+  CHECK(findings[0].cause.find("chunks are not cut that way") != std::string::npos);
 }
 
 TEST_CASE("what a plain transpose explains as well needs the spec's placements or a sibling") {

@@ -237,7 +237,7 @@ TEST_CASE("adapter: a whole model in the adapter's file is reported") {
   const CheckReport report = checked_adapter(llama_tensors(same_name));
   const Finding* finding = find(report, "adapter-contradicts");
   REQUIRE(finding != nullptr);
-  CHECK(finding->cause.find("not one matrix of LoRA") != std::string::npos);
+  CHECK(finding->cause.find("no LoRA matrix") != std::string::npos);
   const std::string rows = R"({"peft_type": "LORA", "r": 4, "target_modules": [],
                                "trainable_token_indices": [1, 2]})";
   NamedTensors tokens;

@@ -220,7 +220,7 @@ TEST_CASE("stacked experts in another order are named as experts, next to an ear
     const Finding* finding = first_of(report, "blocks-permuted");
     REQUIRE(finding != nullptr);
     CHECK(family(*finding) == "experts-permuted");
-    CHECK(finding->cause.find("its experts are in another order") != std::string::npos);
+    CHECK(finding->cause.find("its experts are in a different order") != std::string::npos);
     std::string out = repaired_into(folder / "bad", report, folder / (std::string("out-") + other));
     CHECK(values_of(*opened(out), fqn) == truth);
   }

@@ -140,9 +140,9 @@ TEST_CASE("config: experts that the class stores with another width are not tran
                      {"moe_hidden_size", "6"},
                      {"moe_intermediate_size", "4"},
                      {"num_local_experts", "4"}};
-  CHECK_FALSE(says(beside_keys(weights, keys), "config-shape", "exchanged"));
+  CHECK_FALSE(says(beside_keys(weights, keys), "config-shape", "swapped"));
   Keys other = keys;
   other["architectures"] = "[\"NoSuchModel\"]";
   other["model_type"] = "\"no_such\"";
-  CHECK(says(beside_keys(weights, other), "config-shape", "exchanged"));
+  CHECK(says(beside_keys(weights, other), "config-shape", "swapped"));
 }

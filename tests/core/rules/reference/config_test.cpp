@@ -341,7 +341,7 @@ TEST_CASE("config: layers that transformers' own export drops are no more than i
   const Keys saved = {{"num_nextn_predict_layers", "1"}, {"transformers_version", "\"5.0.0\""}};
   CHECK(names_all(
       only_one(beside_keys(llama_weights(), saved), "config-announces", Severity::kInfo).cause,
-      {"num_nextn_predict_layers 1", "0 layers"}));
+      {"num_nextn_predict_layers 1", "0 multi-token prediction"}));
   Keys own_code = saved;
   own_code["auto_map"] = "{\"AutoModel\": \"own.Model\"}";
   only_one(beside_keys(llama_weights(), own_code), "config-announces", Severity::kWarning);
@@ -359,7 +359,7 @@ TEST_CASE("config: a file of a quantiser next to plain weights is a warning") {
            {"quant_config.json", R"({"w_bit": 4, "q_group_size": 128})"}}) {
     CAPTURE(file);
     CHECK(names_all(only_one(beside(file, text), "config-announces", Severity::kWarning).cause,
-                    {file.c_str(), "none of the weights is quantised"}));
+                    {file.c_str(), "no weight is quantised"}));
   }
   CHECK(finding_of_side_file(
             beside("hf_quant_config.json",
@@ -373,7 +373,7 @@ TEST_CASE("config: what it announces and the weights do not have is a warning") 
     return only_one(report, "config-announces", Severity::kWarning).cause;
   };
   CHECK(names_all(announced(beside_keys(llama_weights(), {{"num_nextn_predict_layers", "1"}})),
-                  {"num_nextn_predict_layers 1", "0 layers"}));
+                  {"num_nextn_predict_layers 1", "0 multi-token prediction"}));
   CHECK(names_all(announced(beside_keys(llama_weights(),
                                         {{"quantization_config", "{\"quant_method\": \"fp8\"}"}})),
                   {"quantization_config", "fp8", "dequantised"}));

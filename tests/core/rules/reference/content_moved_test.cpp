@@ -60,7 +60,7 @@ TEST_CASE("content: gate and up under each other's names are reported and exchan
   REQUIRE(finding != nullptr);
   CHECK(finding->severity == Severity::kError);
   CHECK(finding->subjects.size() == 4);
-  CHECK(finding->cause.find("exchanged") != std::string::npos);
+  CHECK(finding->cause.find("swapped") != std::string::npos);
   CHECK(first_of(report, "differs-from-reference") == nullptr);
   REQUIRE(finding->remedy.has_value());
   CHECK(finding->remedy->lossless);

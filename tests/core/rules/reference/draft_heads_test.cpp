@@ -105,8 +105,8 @@ TEST_CASE("a matrix that the first or last of many equal layers lacks is a warni
     return finding->cause;
   };
   CHECK(said("").empty());
-  CHECK(names_all(said("layers.0.attn.Wo.weight"), {"layers.0.attn.Wo.weight is not there"}));
-  CHECK(names_all(said("layers.9.mlp.Wi.weight"), {"layers.9.mlp.Wi.weight is not there"}));
+  CHECK(names_all(said("layers.0.attn.Wo.weight"), {"layers.0.attn.Wo.weight is missing"}));
+  CHECK(names_all(said("layers.9.mlp.Wi.weight"), {"layers.9.mlp.Wi.weight is missing"}));
   // ModernBERT's first layer is made so.
   CHECK(said("layers.0.attn_norm.weight").empty());
   CHECK(said("layers.9.attn_norm.weight").empty());

@@ -106,7 +106,7 @@ TEST_CASE("experts under each other's numbers are reported next to an earlier st
     CHECK(finding->subjects.size() == 8);
     CHECK_MESSAGE(finding->cause.starts_with(
                       "8 tensors of experts are like what other experts of their layer hold in the "
-                      "reference, and like nothing else (training has changed them since): of "
+                      "reference, matched by correlation (training has changed them since): of "
                       "model.layers.0.mlp.experts.* 1 are the reference's 2 and 2 are the "
                       "reference's 1, and so it is in 1 more layer."),
                   finding->cause);

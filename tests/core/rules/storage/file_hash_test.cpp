@@ -116,7 +116,7 @@ TEST_CASE("a list that cannot be used, and files that it does not name, are left
     put(checkpoint.folder / kIntegrityFile, text);
     CheckReport report = checkpoint.report(Depth::kData);
     CHECK(subjects_in(report, "file-hash").empty());
-    CHECK(leaves_open(report, "a list that can be read", kIntegrityFile));
+    CHECK(leaves_open(report, "a readable list", kIntegrityFile));
   }
   std::erase_if(checkpoint.hashes, [](const auto& one) { return one.first == "__2_0.distcp"; });
   checkpoint.write_list();

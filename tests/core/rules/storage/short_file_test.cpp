@@ -34,9 +34,9 @@ bool has_words(const std::string& cause, const char* words) {
 
 TEST_CASE("a file that ends before an item is reported with the tensor that the item is of") {
   const std::string cause = cause_of_short_file(90, 40);
-  CHECK(has_words(cause, "__0_0.distcp ends before 1 item that the metadata places there"));
+  CHECK(has_words(cause, "__0_0.distcp ends before 1 item that the metadata lists there"));
   CHECK(has_words(cause, "(fc.weight)"));
-  CHECK(has_words(cause, ", 6 elements in all: cut off"));
+  CHECK(has_words(cause, ", 6 elements in all: truncated while"));
 }
 
 TEST_CASE("a range that no file can hold is a wrong record and says nothing of the file") {
@@ -44,7 +44,7 @@ TEST_CASE("a range that no file can hold is a wrong record and says nothing of t
        {std::pair<std::int64_t, std::int64_t>{-1, 40}, {0, -5}, {INT64_MAX - 3, 40}}) {
     CAPTURE(offset);
     const std::string cause = cause_of_short_file(offset, length);
-    CHECK(has_words(cause, "in no file, whatever its size (fc.weight"));
+    CHECK(has_words(cause, "at a byte range that no file can have (fc.weight"));
     CHECK(has_words(cause, "the record is wrong"));
     CHECK_FALSE(has_words(cause, "cut off"));
   }

@@ -212,7 +212,7 @@ TEST_CASE("of two records for one place none is put back") {
         item.file = builder.file(all.file(item.file).path);
         builder.add_unclaimed_record({"w", Extents{2, 0}, item});
       });
-  CHECK(says(why_not_put_back(*broken), "Nothing is put back"));
+  CHECK(says(why_not_put_back(*broken), "They are not restored"));
 }
 
 TEST_CASE("a record whose item does not fill the hole is not put back") {
@@ -243,7 +243,7 @@ TEST_CASE("a record whose bytes another one claims is not put back") {
   first.file = builder.file(sound->file(first.file).path);
   builder.add_chunk(Extents{0, 0}, Extents{2, 2}, first);
   builder.add_unclaimed_record({"w", Extents{2, 0}, first});
-  CHECK(says(why_not_put_back(*builder.finish()), "another record claims"));
+  CHECK(says(why_not_put_back(*builder.finish()), "another record uses"));
 }
 
 TEST_CASE("a plan that keeps a tile without bytes in a tensor that it mends is refused") {
@@ -268,6 +268,6 @@ TEST_CASE("a plan that keeps a tile without bytes in a tensor that it mends is r
   planned.lost_elements = 2;
   auto repaired = apply_plan(*broken, *plan, {folder / "out"});
   REQUIRE_FALSE(repaired.has_value());
-  CHECK(says(repaired.error().message, "a chunk it needs has no item"));
+  CHECK(says(repaired.error().message, "a chunk that it needs has no stored item"));
   CHECK_FALSE(std::filesystem::exists(folder / "out"));
 }

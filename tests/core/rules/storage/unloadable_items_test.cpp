@@ -79,7 +79,7 @@ TEST_CASE(
   const Case cases[] = {
       {make_zip({{"archive/other", "x"}, kVersion}), "no record data.pkl"},
       {make_zip({{"archive/data.pkl", kStep.substr(0, kStep.size() - 1)}, kVersion}), "end mark"},
-      {make_zip({{"archive/data.pkl", kStep}}), "no record version"},
+      {make_zip({{"archive/data.pkl", kStep}}), "no record \"version\""},
       {make_zip({{"archive/data.pkl", kStep}, {"archive/version", "99\n"}}), "record version"},
       {make_zip({{"archive/data.pkl", tensor_pickle()}, kVersion}), "no record data/0"},
       {make_zip({{"archive/data.pkl", tensor_pickle()}, {"archive/data/0", "four"}, kVersion}),

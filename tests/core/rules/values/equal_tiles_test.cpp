@@ -32,7 +32,7 @@ std::vector<Severity> finding_of_side_file(const std::vector<MadeTensor>& tensor
   std::vector<Severity> severities;
   const CheckReport report = held_against(folder / "made", "", Depth::kData);
   for (const Finding* finding : all_of(report, "duplicate-content")) {
-    CHECK(finding->cause.starts_with("Tiles of one tensor hold the same bytes"));
+    CHECK(finding->cause.starts_with("Chunks of one tensor hold the same bytes"));
     severities.push_back(finding->severity);
   }
   return severities;

@@ -126,7 +126,7 @@ TEST_CASE("of a file that was cut off the bytes are shown, and what is missing i
   auto window = bytes_of(**damaged, chunk);
   REQUIRE(window.has_value());
   REQUIRE_FALSE(window->wrong.empty());
-  CHECK(window->wrong[0].find("cut off: the file ends at byte") == 0);
+  CHECK(window->wrong[0].find("truncated: the file ends at byte") == 0);
   check_side_by_side(window->parts);
   CHECK(names(window->all, "local header of"));
   CHECK(window->values_first == header->payload_offset);

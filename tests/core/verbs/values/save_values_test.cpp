@@ -179,6 +179,6 @@ TEST_CASE("saved values: a disk without room is refused before a file is made") 
   } store(posix_store());
   auto saved = of.save("[0:4]", ValuesFile::kNpy, {}, store);
   REQUIRE_FALSE(saved.has_value());
-  CHECK(saved.error().message.find("needs 16 B, and 15 B") != std::string::npos);
+  CHECK(saved.error().message.find("needs 16 B, but 15 B") != std::string::npos);
   CHECK(files_in(of.folder.path()) == 1);
 }
