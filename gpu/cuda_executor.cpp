@@ -181,7 +181,7 @@ class CudaExecutor final : public Executor {
     SHW_CHECK(lane.in.reserve(work.in.size()));
     SHW_CHECK(lane.out.reserve(work.out.size()));
     lane.slab.clear();
-    add_work(lane.slab, work);
+    add_slab_work_to_tables(lane.slab, work);
     lane.to = work.out;
     const bool all = writes_every_byte(work);
     const std::size_t sent = work.in.size() + (all ? 0 : work.out.size());

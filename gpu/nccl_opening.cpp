@@ -121,8 +121,8 @@ std::optional<Error> relayed_error(Transport& control, const WaitStep& step) {
   return std::nullopt;
 }
 
-Status open_comm(NcclComm& comm, const NcclLibrary& nccl, NcclStagingBuffer& stage,
-                 Transport& control, const NcclOptions& options) {
+Status open_nccl_communicator(NcclComm& comm, const NcclLibrary& nccl, NcclStagingBuffer& stage,
+                              Transport& control, const NcclOptions& options) {
   SHW_CHECK(stage.take());
   SHW_CHECK(exchange_nccl_id(comm, nccl, control, options));
   auto is_ready = [&] { return comm.is_ready(); };

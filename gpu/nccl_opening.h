@@ -28,8 +28,8 @@ class PollBackoff {
 };
 
 // Collective. On an error the caller informs the other ranks and drops the communicator.
-Status open_comm(NcclComm& comm, const NcclLibrary& nccl, NcclStagingBuffer& stage,
-                 Transport& control, const NcclOptions& options);
+Status open_nccl_communicator(NcclComm& comm, const NcclLibrary& nccl, NcclStagingBuffer& stage,
+                              Transport& control, const NcclOptions& options);
 
 // After an NCCL failure: the error that another rank reports within a short time, if any.
 std::optional<Error> relayed_error(Transport& control, const WaitStep& step);

@@ -63,10 +63,10 @@ class NcclTransport final : public Transport {
         stage_(std::move(stage)),
         comm_(nccl),
         next_(static_cast<std::size_t>(control.size())),
-        talked_about_(4 * static_cast<std::size_t>(control.size())) {}
+        announced_by_lane_(4 * static_cast<std::size_t>(control.size())) {}
   ~NcclTransport() override {
     if (is_dead_) return;
-    if (!pieces_.empty() || heard_early_)
+    if (!pieces_.empty() || opening_error_)
       abort({ErrorKind::kUsage, "it left while messages were on their way"});
     else
       comm_.close(kFarewell);
@@ -126,7 +126,7 @@ class NcclTransport final : public Transport {
   }
   Status check_alive() {
     if (is_dead_) return tl::unexpected<Error>(used_after_error());
-    if (heard_early_) return stop(Error(*heard_early_));
+    if (opening_error_) return stop(Error(*opening_error_));
     return {};
   }
   Status begin(int peer, Tag tag, std::span<std::byte> bytes, bool is_receive);
@@ -139,19 +139,19 @@ class NcclTransport final : public Transport {
   Status announce(NcclPiece& piece);
   std::optional<Error> receive(const WaitStep& step);
   Status submit_group(const std::vector<NcclPiece*>& group);
-  Status announce_go();
+  Status announce_group_start();
   Status finish_group_if_idle(bool is_ready);
 
   Transport& control_;
   const NcclOptions options_;
   bool is_dead_ = false;
-  std::optional<Error> heard_early_;  // error at the end of opening, reported by the first use
+  std::optional<Error> opening_error_;  // error at the end of opening, reported by the first use
   std::unique_ptr<NcclStagingBuffer> stage_;  // must outlive NCCL's transfers
   NcclComm comm_;
   std::list<NcclPiece> pieces_;
-  std::vector<NcclPiece*> group_;    // pieces given to NCCL
-  std::vector<std::uint64_t> next_;  // by peer: number of the next piece of the pair
-  std::vector<int> talked_about_;    // by lane
+  std::vector<NcclPiece*> group_;       // pieces given to NCCL
+  std::vector<std::uint64_t> next_;     // by peer: number of the next piece of the pair
+  std::vector<int> announced_by_lane_;  // by lane
 };
 
 Status NcclTransport::begin(int peer, Tag tag, std::span<std::byte> bytes, bool is_receive) {
@@ -177,8 +177,8 @@ Status NcclTransport::begin(int peer, Tag tag, std::span<std::byte> bytes, bool 
 
 // Limits announced pieces per lane, because a message may have thousands of pieces.
 Status NcclTransport::announce(NcclPiece& piece) {
-  if (talked_about_[piece.lane()] >= kTalkedAbout) return {};
-  ++talked_about_[piece.lane()];
+  if (announced_by_lane_[piece.lane()] >= kTalkedAbout) return {};
+  ++announced_by_lane_[piece.lane()];
   piece.state = PieceState::kAnnounced;
   SHW_CHECK(control_.receive(piece.peer, piece.control_tag(), bytes_of(piece.heard)));
   if (piece.leads) return {};
@@ -267,7 +267,7 @@ Status NcclTransport::advance(const WaitStep& step) {
 
 // In each lane announcements arrive in the order of the pieces.
 std::optional<Error> NcclTransport::receive(const WaitStep& step) {
-  std::vector<bool> is_open(talked_about_.size());
+  std::vector<bool> is_open(announced_by_lane_.size());
   for (NcclPiece& piece : pieces_) {
     const std::size_t lane = piece.lane();
     if (piece.state == PieceState::kQueued) {
@@ -278,7 +278,7 @@ std::optional<Error> NcclTransport::receive(const WaitStep& step) {
     is_open[lane] = control_.is_open(bytes_of(piece.heard).data());
     if (is_open[lane]) continue;
     piece.state = PieceState::kAgreed;
-    --talked_about_[lane];
+    --announced_by_lane_[lane];
     if (piece.is_receive && piece.heard.bytes != piece.message) return wrong_size(step, piece);
   }
   return std::nullopt;
@@ -303,10 +303,10 @@ Status NcclTransport::submit_group(const std::vector<NcclPiece*>& group) {
   }
   if (!moves.empty()) SHW_CHECK(comm_.post(moves, stage_->stream()));
   group_ = group;
-  return announce_go();
+  return announce_group_start();
 }
 
-Status NcclTransport::announce_go() {
+Status NcclTransport::announce_group_start() {
   for (NcclPiece* piece : group_) {
     if (piece->leads)
       SHW_CHECK(control_.send(piece->peer, piece->control_tag(), bytes_of(piece->told)));
@@ -330,10 +330,10 @@ Status NcclTransport::finish_group_if_idle(bool is_ready) {
 }
 
 Status NcclTransport::open(const NcclLibrary& nccl) {
-  if (Status opened = open_comm(comm_, nccl, *stage_, control_, options_); !opened)
+  if (Status opened = open_nccl_communicator(comm_, nccl, *stage_, control_, options_); !opened)
     return stop(std::move(opened).error());
   // A faster rank may use the transport and stop before the others have passed the barrier.
-  if (Status all = barrier(control_, options_.opening); !all) heard_early_ = all.error();
+  if (Status all = barrier(control_, options_.opening); !all) opening_error_ = all.error();
   return {};
 }
 

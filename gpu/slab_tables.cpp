@@ -436,7 +436,7 @@ void add_numbers(SlabTables& tables, std::span<const StatisticsJob> jobs) {
   }
 }
 
-void add_work(SlabTables& tables, const SlabWork& work) {
+void add_slab_work_to_tables(SlabTables& tables, const SlabWork& work) {
   add_tiles(tables, work.tiles);
   add_fingerprints(tables, work.elements);
   add_numbers(tables, work.numbers);

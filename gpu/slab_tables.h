@@ -216,6 +216,6 @@ void add_fingerprints(SlabTables& tables, std::span<const TileJob> jobs);
 void add_numbers(SlabTables& tables, std::span<const StatisticsJob> jobs);
 
 // Adds all work on a slab.
-void add_work(SlabTables& tables, const SlabWork& work);
+void add_slab_work_to_tables(SlabTables& tables, const SlabWork& work);
 
 }  // namespace shw

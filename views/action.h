@@ -59,7 +59,7 @@ enum class Action : std::uint8_t {
   kColourGreatest,
   kColourZeros,
   kColourAxis,
-  kLookAtTiles,
+  kReadTileValues,
   kSortRecorded,
   kSortName,
   kSortBytes,
@@ -108,7 +108,7 @@ enum class Action : std::uint8_t {
   kOpenReference,
   kNextTab,
   kPreviousTab,
-  kSameInNextTab,
+  kShowSameTensorInNextTab,
   kCloseTab,
 };
 

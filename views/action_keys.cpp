@@ -68,7 +68,7 @@ bool is_text_key(KeyPress key) {
 }
 
 // The key as written in the action table.
-KeyPress as_in_table(KeyPress key) {
+KeyPress key_in_action_table(KeyPress key) {
   if (key == KeyPress{Key::kZ, true, true, false}) return key_of(Action::kPlanRedo);
   // On many keyboards plus is typed as Shift and another key.
   if (key == KeyPress{Key::kPlus, true, true, false}) return key_of(Action::kScaleUp);
@@ -89,7 +89,7 @@ std::string why_not(const ActionRow& row, const Frame& frame, const UiState& sta
 
 // In a text field Ctrl+Enter ends what is typed, so it writes only from the field of the folder
 // that is written.
-bool is_kept_from_typing(const ActionRow& row, const UiState& state) {
+bool ignores_key_while_typing(const ActionRow& row, const UiState& state) {
   return row.overlay == OverlayPolicy::kNeedsRepairPanel && state.plan_open &&
          !state.plan.out_has_keys;
 }
@@ -101,7 +101,8 @@ void request_action(Action action, Frame& frame, UiState& state) {
   if (!is_possible(action, frame, state))
     return show_toast(frame, state, why_not(row, frame, state));
   const bool plan_is_in_sight = state.plan_open && !state.palette_open;
-  // What asks first says in its question what the panel would show.
+  // Actions with a question are not redirected to the plan panel: their question already says what
+  // the panel would show.
   const bool concerns_plan =
       row.overlay == OverlayPolicy::kNeedsRepairPanel ||
       (row.overlay == OverlayPolicy::kRepairPanelOnly && row.question == nullptr);
@@ -109,7 +110,7 @@ void request_action(Action action, Frame& frame, UiState& state) {
     close_panels(state);
     state.palette_open = false;
     state.plan_open = true;
-    // A dry run writes nothing, and its result is shown there.
+    // A dry run starts at once, because it writes nothing and the plan panel shows its result.
     if (action != Action::kDryRun) return;
   }
   const std::string question = row.question == nullptr ? std::string() : row.question(frame);
@@ -131,7 +132,7 @@ void run_keys(Frame& frame, UiState& state) {
   if (state.close_wanted) request_action(Action::kCloseTab, frame, state);
   state.close_wanted = false;
   for (KeyPress pressed : frame.keys) {
-    KeyPress key = as_in_table(pressed);
+    KeyPress key = key_in_action_table(pressed);
     if (key == KeyPress{Key::kEscape}) {
       escape(frame, state, typing);
       continue;
@@ -139,7 +140,7 @@ void run_keys(Frame& frame, UiState& state) {
     if (state.asked || (typing && is_text_key(key))) continue;
     for (const ActionRow& row : all_actions()) {
       if (row.key.key == Key::kNone || !(row.key == key)) continue;
-      if (typing && is_kept_from_typing(row, state)) continue;
+      if (typing && ignores_key_while_typing(row, state)) continue;
       // The palette lists the keys of all actions, so all of them work there.
       bool here = state.palette_open || !panel_is_open(state) ||
                   is_allowed_over_panel(row, state) || row.overlay == OverlayPolicy::kReplaces;

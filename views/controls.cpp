@@ -15,7 +15,7 @@ namespace {
 
 // Records the tips of all controls for tests, not only of those under the mouse: making them all
 // costs more than the frame.
-void note_tip(Frame& frame, std::string_view name, const Tip& tip) {
+void record_tip_for_tests(Frame& frame, std::string_view name, const Tip& tip) {
   if (frame.marks == nullptr) return;
   if (frame.marks->wants_tips) frame.marks->tips[std::string(name)] = tip.text();
   if (ImGui::IsItemFocused()) frame.marks->focused = name;
@@ -25,17 +25,17 @@ void add_to_tab_order(const Frame& frame, ImGuiID id, bool is_text) {
   if (frame.tabs != nullptr) frame.tabs->add(id, is_text);
 }
 
-void finish_control(Frame& frame, std::string_view id, ImGuiID number, const Tip& tip, bool is_text,
-                    bool shows_tip = true) {
+void register_control(Frame& frame, std::string_view id, ImGuiID number, const Tip& tip,
+                      bool is_text, bool shows_tip = true) {
   add_to_tab_order(frame, number, is_text);
   mark(frame, id);
-  note_tip(frame, id, tip);
+  record_tip_for_tests(frame, id, tip);
   if (shows_tip) show_tip(frame, tip);
 }
 
 // Gives the keyboard to a text input that Tab has reached.
 void focus_input(const Frame& frame, ImGuiID id) {
-  if (frame.tabs != nullptr && frame.tabs->is_turn_of(id)) ImGui::SetKeyboardFocusHere();
+  if (frame.tabs != nullptr && frame.tabs->must_take_focus_now(id)) ImGui::SetKeyboardFocusHere();
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ void show_tip(Frame& frame, const Tip& tip) {
 bool control(Frame& frame, std::string_view id, ImVec2 size, const Tip& tip) {
   const std::string name(id);
   const bool clicked = ImGui::InvisibleButton(name.c_str(), size);
-  finish_control(frame, id, ImGui::GetID(name.c_str()), tip, false);
+  register_control(frame, id, ImGui::GetID(name.c_str()), tip, false);
   return clicked || (has_ring(frame) && frame.pressed({Key::kEnter}));  // imgui presses by Space
 }
 
@@ -83,7 +83,7 @@ bool row_control(Frame& frame, const char* id, std::string_view name, ImVec2 siz
   const bool clicked = ImGui::InvisibleButton(id, size);
   if (frame.tabs != nullptr) frame.tabs->add_row(ImGui::GetID(id), is_chosen);
   mark(frame, name);
-  note_tip(frame, name, tip);
+  record_tip_for_tests(frame, name, tip);
   // With the keyboard the tip would cover the rows below.
   if (mouse_is_over()) show_tip(frame, tip);
   return clicked;
@@ -161,8 +161,8 @@ bool edit_line(Frame& frame, const char* id, std::string& text, const InputStyle
                                                 look.callback, look.user);
   // Next to a field with text in it, a tip would cover what the user reads.
   const bool is_typing = ImGui::IsItemActive() && !text.empty();
-  finish_control(frame, id, ImGui::GetID(label.c_str()), tip, true,
-                 !is_typing && (!look.tip_by_mouse_only || mouse_is_over()));
+  register_control(frame, id, ImGui::GetID(label.c_str()), tip, true,
+                   !is_typing && (!look.shows_tip_by_mouse_only || mouse_is_over()));
   focus_ring(frame, ImGui::GetWindowDrawList());
   return changed;
 }
@@ -171,7 +171,7 @@ bool edit_lines(Frame& frame, const char* id, std::string& text, ImVec2 size, co
   const std::string label = std::string("##") + id;
   focus_input(frame, ImGui::GetID(label.c_str()));
   const bool changed = ImGui::InputTextMultiline(label.c_str(), &text, size);
-  finish_control(frame, id, ImGui::GetID(label.c_str()), tip, true);
+  register_control(frame, id, ImGui::GetID(label.c_str()), tip, true);
   focus_ring(frame, ImGui::GetWindowDrawList());
   return changed;
 }
@@ -204,7 +204,7 @@ bool menu_entry(Frame& frame, std::string_view name, const char* label, bool is_
                 const Tip& tip) {
   const bool chosen = ImGui::Selectable(label, is_chosen);
   mark(frame, name);
-  note_tip(frame, name, tip);
+  record_tip_for_tests(frame, name, tip);
   show_tip(frame, tip);
   return chosen;
 }

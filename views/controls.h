@@ -73,7 +73,7 @@ struct InputStyle {
   ImGuiInputTextFlags flags = 0;
   ImGuiInputTextCallback callback = nullptr;
   void* user = nullptr;
-  bool tip_by_mouse_only = false;  // the tip would cover what the keys select
+  bool shows_tip_by_mouse_only = false;  // the tip would cover what the keys select
 };
 // A line of text at the cursor, in the current font and colours.
 bool edit_line(Frame& frame, const char* id, std::string& text, const InputStyle& look,

@@ -49,7 +49,7 @@ std::shared_ptr<const FindingEffects> make_finding_effects(const Snapshot& snaps
       about->files[index_of(file)] = std::max(about->files[index_of(file)], mark);
   }
   about->names = FindingNames(checkpoint, findings);
-  about->affected = affected_by(checkpoint, findings);
+  about->affected = count_affected_by_findings(checkpoint, findings);
   about->unreadable = unreadable_in(checkpoint, findings);
   return about;
 }
@@ -104,7 +104,7 @@ std::shared_ptr<const CheckpointCard> make_card(const Snapshot& snapshot) {
     facts->bytes += fmt::format(" ({} on disk)",
                                 human_bytes(static_cast<std::uint64_t>(std::min(on_disk, 1e18))));
   if (snapshot.report != nullptr) {
-    facts->coverage_known = true;
+    facts->is_coverage_known = true;
     facts->coverage = unchecked_coverage_text(*snapshot.report);
     facts->complete = facts->coverage.empty();
   }

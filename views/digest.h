@@ -68,7 +68,7 @@ struct MeshInfo {
 
 struct CheckpointCard {
   std::string format, files, bytes, coverage;
-  bool complete = false, coverage_known = false, sound = false;
+  bool complete = false, is_coverage_known = false, sound = false;
 };
 
 // Coordinate of a part on a mesh axis that splits the tensor: "ep_shard 1", along dim 2.

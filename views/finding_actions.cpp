@@ -69,7 +69,7 @@ bool can_pause(const Frame& frame, const UiState& /*state*/) {
   for (const JobState& job : frame.concurrent_jobs) can = can || !job.stopping;
   return can;
 }
-void pause_or_go_on(Frame& frame, UiState& /*state*/) {
+void toggle_pause(Frame& frame, UiState& /*state*/) {
   bool paused = !frame.job.running || frame.job.paused;
   for (const JobState& job : frame.concurrent_jobs) paused = paused && job.paused;
   if (paused)
@@ -89,7 +89,9 @@ std::string report_text(const Snapshot& snapshot) {
   if (snapshot.report == nullptr) return text;
   const CheckReport& report = *snapshot.report;
   const Checkpoint& checkpoint = *snapshot.checkpoint;
-  text += check_headline(checkpoint, report, affected_by(checkpoint, report.findings)) + "\n";
+  text +=
+      check_headline(checkpoint, report, count_affected_by_findings(checkpoint, report.findings)) +
+      "\n";
   const std::string lost = unreadable_text(unreadable_in(checkpoint, report.findings));
   if (!lost.empty()) text += lost + "\n";
   for (const Finding& finding : snapshot.report->findings) {
@@ -166,7 +168,7 @@ constexpr std::array kFindingRows{
               "Pause all that is running, or go on with it",
               {Key::kF9},
               can_pause,
-              pause_or_go_on,
+              toggle_pause,
               OverlayPolicy::kAlways},
     ActionRow{Action::kExplain,
               "Explain this finding",

@@ -71,12 +71,12 @@ std::string stages_text(const JobState& job) {
 constexpr std::size_t kRepairSteps = 3;
 std::size_t steps_of(const JobState& job) {
   bool repairs = job.phase == Phase::kCopying || job.phase == Phase::kWritingMetadata ||
-                 job.past_proof || job.title == "Repairing";
+                 job.is_proof_done || job.title == "Repairing";
   return repairs ? kRepairSteps : 1;
 }
 std::size_t step_of(const JobState& job) {
   if (steps_of(job) == 1) return 0;
-  if (job.past_proof) return 2;
+  if (job.is_proof_done) return 2;
   return job.phase == Phase::kVerifying ? 1 : 0;
 }
 
@@ -104,12 +104,12 @@ void draw_bar(Frame& frame, const JobState& job, ImDrawList* draw, ImVec2 min, I
 }  // namespace
 
 const char* stop_words(const JobState& job) {
-  if (job.past_proof && job.on_stop != StopEffect::kNothingWritten)
+  if (job.is_proof_done && job.stop_effect != StopEffect::kNothingWritten)
     return "the result is written and proved, and stays";
-  switch (job.on_stop) {
+  switch (job.stop_effect) {
     case StopEffect::kNothingWritten:
       return "nothing is written";
-    case StopEffect::kDiscarded:
+    case StopEffect::kOutputDiscarded:
       return "its unfinished file is removed";
     case StopEffect::kUnchanged:
       return "the checkpoint stays as it was";
@@ -124,7 +124,7 @@ const char* stop_words(const JobState& job) {
 bool is_asked_before_stopping(const JobState& job) {
   constexpr double kMissed = 5;  // seconds of reading that a user would miss
   if (!job.running || job.stopping) return false;
-  return job.on_stop != StopEffect::kNothingWritten || job.seconds >= kMissed;
+  return job.stop_effect != StopEffect::kNothingWritten || job.seconds >= kMissed;
 }
 
 namespace {
@@ -141,7 +141,7 @@ std::string paused_text(const JobState& job) {
 std::string phase_now(const JobState& job) {
   if (job.stopping) return std::string("stopping; ") + stop_words(job);
   if (job.paused) return paused_text(job);
-  if (job.past_proof) return "checking the result";
+  if (job.is_proof_done) return "checking the result";
   bool is_over = job.total > 0 && job.done >= job.total;
   std::string text = phase_text(job.phase);
   if (is_over && job.phase == Phase::kCopying) text = "waiting until the disk has all of it";

@@ -215,8 +215,8 @@ void draw_facts(Frame& frame, Column& column, bool all) {
   const Theme& theme = frame.theme;
   if (!all) {  // one line if rows would take room from the list
     const Measure small = measure_with(frame.fonts.small);
-    std::string line = facts.coverage_known ? facts.coverage : facts.bytes;
-    for (const std::string& more : facts.coverage_known
+    std::string line = facts.is_coverage_known ? facts.coverage : facts.bytes;
+    for (const std::string& more : facts.is_coverage_known
                                        ? std::vector{facts.bytes, facts.format}
                                        : std::vector{facts.format, facts.files + " files"}) {
       if (small(line + " · " + more) <= column.width()) line += " · " + more;
@@ -231,13 +231,14 @@ void draw_facts(Frame& frame, Column& column, bool all) {
   row(frame, column, "bytes", facts.bytes, theme.text);
   // A row must stay one line, because the column's height is measured before drawing.
   const Measure mono = measure_with(frame.fonts.mono_small);
-  const std::string coverage = elide_end(facts.coverage_known ? facts.coverage : "not yet checked",
-                                         column.width() - mono("coverage") - frame.px(17), mono);
+  const std::string coverage =
+      elide_end(facts.is_coverage_known ? facts.coverage : "not yet checked",
+                column.width() - mono("coverage") - frame.px(17), mono);
   row(frame, column, "coverage", coverage,
-      !facts.coverage_known ? theme.quiet
-      : facts.sound         ? theme.ok
-      : facts.complete      ? theme.text
-                            : theme.bad);
+      !facts.is_coverage_known ? theme.quiet
+      : facts.sound            ? theme.ok
+      : facts.complete         ? theme.text
+                               : theme.bad);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ void Line::text(const ImFont* font, Rgba colour, std::string_view text) {
   skip(text_from(column_.draw, font, x_, middle(), colour, text) + gap_);
 }
 
-void Line::text_to_end(const ImFont* font, Rgba colour, std::string_view text) {
+void Line::elided_text_to_end(const ImFont* font, Rgba colour, std::string_view text) {
   this->text(font, colour, elide_middle(text, room(), measure_with(font)));
 }
 

@@ -21,7 +21,7 @@ class Line {
   void chip(std::string_view text, Rgba colour);
   void text(const ImFont* font, Rgba colour, std::string_view text);
   // The text, cut in the middle if it does not fit.
-  void text_to_end(const ImFont* font, Rgba colour, std::string_view text);
+  void elided_text_to_end(const ImFont* font, Rgba colour, std::string_view text);
   // An input of this width in pixels; 0: as wide as the rest of the line.
   bool field(const char* id, const char* hint, std::string& text, const Tip& tip, float width = 0,
              bool selects_all = false);

@@ -14,13 +14,13 @@ constexpr std::uint32_t kFewRows = 24;  // shorter lists do not fold layers
 struct LayerRun {
   const TensorModule* module = nullptr;  // of the first group
   std::uint32_t first = 0, groups = 0, tensors = 0;
-  std::size_t likeness = 0;  // equal for equal tensors, whatever their order
-  bool one_rest = true;      // all groups have the same rest: ".moe.experts"
+  std::size_t likeness = 0;    // equal for equal tensors, whatever their order
+  bool has_equal_rest = true;  // all groups have the same rest: ".moe.experts"
 
   const ModuleLayer& layer() const { return module->layer; }
 };
 
-std::vector<LayerRun> units_of(const ListModel& list) {
+std::vector<LayerRun> layer_runs_of(const ListModel& list) {
   std::vector<LayerRun> units;
   for (std::uint32_t g = 0; g < list.groups.size(); ++g) {
     const ListGroup& group = list.groups[g];
@@ -32,7 +32,7 @@ std::vector<LayerRun> units_of(const ListModel& list) {
     LayerRun& unit = units.back();
     ++unit.groups;
     unit.tensors += group.count;
-    unit.one_rest = unit.one_rest && unit.layer().rest == module.layer.rest;
+    unit.has_equal_rest = unit.has_equal_rest && unit.layer().rest == module.layer.rest;
     for (std::uint32_t row = group.first; row < group.first + group.count; ++row) {
       std::size_t tensor = module.rest_likeness;
       hash_combine(tensor, list.names->likeness[index_of(list.tensor(row))]);
@@ -62,7 +62,7 @@ ListRun run_of(std::span<const LayerRun> units) {
   run.tensors_each = first.tensors;
   run.title = std::string(first.layer().before) + std::to_string(least);
   if (most > least) run.title += "-" + std::to_string(most);
-  if (first.one_rest) run.title += first.layer().rest;
+  if (first.has_equal_rest) run.title += first.layer().rest;
   run.gaps = most - least + 1 != run.layers;
   return run;
 }
@@ -91,7 +91,7 @@ ByFamily<std::size_t> layer_likenesses(std::span<const LayerRun> units) {
 
 void fold_layers(ListModel& list) {
   if (list.size() <= kFewRows) return;
-  std::vector<LayerRun> units = units_of(list);
+  std::vector<LayerRun> units = layer_runs_of(list);
   const ByFamily<std::size_t> layers = layer_likenesses(units);
   // By family: number of layers with equal tensors, and the maximum.
   ByFamily<std::uint32_t> made_of;
@@ -120,7 +120,7 @@ void fold_layers(ListModel& list) {
 
 // Regroups tensors by module after a sort: modules in order of first occurrence, tensors in sort
 // order.
-void gather_modules(ListModel& list) {
+void regroup_by_module(ListModel& list) {
   constexpr std::uint32_t kNone = 0xffffffffu;
   std::vector<std::uint32_t> place(list.names->modules.size(), kNone);
   std::vector<ListGroup> gathered;
@@ -180,7 +180,7 @@ std::shared_ptr<const ListModel> make_list(const Snapshot& snapshot, const ListM
     }
     ++list->groups.back().count;
   }
-  if (scattered) gather_modules(*list);
+  if (scattered) regroup_by_module(*list);
   fold_layers(*list);
   return list;
 }

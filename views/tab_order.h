@@ -21,10 +21,10 @@ class TabOrder {
   // chosen row, or the first.
   void add_row(ImGuiID id, bool is_chosen);
   // True if a text input must request the keyboard before it is drawn.
-  bool is_turn_of(ImGuiID id) const { return wanted_ == id; }
+  bool must_take_focus_now(ImGuiID id) const { return wanted_ == id; }
   ImGuiID focused() const { return focused_; }
   // True if the focused control was reached by Tab.
-  bool is_reached() const { return reached_ != 0 && reached_ == focused_; }
+  bool is_focused_by_tab() const { return reached_ != 0 && reached_ == focused_; }
   ImVec4 focused_box() const { return focused_box_; }         // x0 y0 x1 y1
   const std::vector<ImGuiID>& ids() const { return order_; }  // in order, of the last frame
 

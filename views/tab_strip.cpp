@@ -169,7 +169,7 @@ constexpr std::array kTabRows{
               step_tab<TabRequest::Kind::kShow, 1>, OverlayPolicy::kAlways},
     ActionRow{Action::kPreviousTab, "Show the previous tab", ctrl_shift(Key::kTab), has_tabs,
               step_tab<TabRequest::Kind::kShow, -1>, OverlayPolicy::kAlways},
-    ActionRow{Action::kSameInNextTab, "Show this place in the next tab", ctrl(Key::kJ),
+    ActionRow{Action::kShowSameTensorInNextTab, "Show this place in the next tab", ctrl(Key::kJ),
               can_show_same_tensor, step_tab<TabRequest::Kind::kShowSame, 1>},
     ActionRow{Action::kCloseTab, "Close this tab", ctrl(Key::kW), has_tabs,
               [](Frame& frame, UiState&) {

@@ -71,10 +71,10 @@ struct UiState {
   std::optional<TensorId> shown;   // the row that was last scrolled to
   SortCommand sort;
   MapState map;
-  std::optional<WantedPlace> place_wanted;
-  // The checkpoint that `has_looked` and `bytes` are about.
-  std::weak_ptr<const Checkpoint> looked_into;
-  bool has_looked = false;  // a view of its files was open
+  std::optional<WantedPlace> requested_place;
+  // The checkpoint that `has_viewed_files` and `bytes` are about.
+  std::weak_ptr<const Checkpoint> last_viewed_checkpoint;
+  bool has_viewed_files = false;  // a view of its files was open
   BytesState bytes;
   BrowserState browser;
   ValuesState values;
@@ -94,16 +94,16 @@ struct UiState {
   std::string compare_path;
 
   UiLayout layout;
-  bool left_rail = false, right_rail = false;  // in the last frame
-  bool summary_open = false;                   // shows the overview instead of the tensor
-  std::optional<TensorId> summary_for;         // the tensor selected when it was opened
-  EvidenceState evidence;                      // of the shown finding
-  bool subjects_open = false;                  // shows all subjects of the finding
-  const void* subjects_of = nullptr;           // only compared, never dereferenced
-  int colour_axis = -1;                        // -1: by writer; otherwise index of a mesh axis
-  ColourBy colour_by = ColourBy::kWriter;      // colourings other than by writer and axis
-  std::optional<TensorId> tiles_asked_for;     // tensor whose tile values are being read
-  std::optional<std::uint32_t> isolated;       // the highlighted rank
+  bool left_rail = false, right_rail = false;     // in the last frame
+  bool summary_open = false;                      // shows the overview instead of the tensor
+  std::optional<TensorId> summary_for;            // the tensor selected when it was opened
+  EvidenceState evidence;                         // of the shown finding
+  bool subjects_open = false;                     // shows all subjects of the finding
+  const void* subjects_of = nullptr;              // only compared, never dereferenced
+  int colour_axis = -1;                           // -1: by writer; otherwise index of a mesh axis
+  ColourBy colour_by = ColourBy::kWriter;         // colourings other than by writer and axis
+  std::optional<TensorId> requested_tile_values;  // tensor whose tile values are being read
+  std::optional<std::uint32_t> isolated;          // the highlighted rank
   MenuState menu;
   bool map_has_keys = false;  // arrow keys select a tile instead of a row
   bool fill_open = false;     // the checkpoint to fill from is being entered

@@ -56,9 +56,10 @@ std::string outlook_of(const CheckReport& report, const Plan* plan, const Findin
   // Losses come first, because a narrow bar elides the end. Damage that remains is described only
   // by its findings.
   const auto counting = [](const std::vector<Finding>& findings) {
-    return std::count_if(findings.begin(), findings.end(), counts_unreadable);
+    return std::count_if(findings.begin(), findings.end(), has_unreadable_counts);
   };
-  // If the plan repairs none of it, each tensor counts once, as everywhere else.
+  // If the plan leaves every unreadable tensor, uses the overall count, in which a tensor of two
+  // findings counts once.
   const bool is_all = counting(plan->undecided) == counting(report.findings);
   std::string losses = unreadable_text(is_all ? about.unreadable : unreadable_in(plan->undecided));
   if (!losses.empty()) losses += ". ";
@@ -177,11 +178,11 @@ VerdictText verdict_of_written(const Snapshot& snapshot, const JobState& job) {
   text.tone = result.lossless ? Tone::kOk : Tone::kWarn;
   text.title += ", proved";
   text.detail += ": " + result_loss_text(result) + ".";
-  if (snapshot.still_wrong != nullptr && !snapshot.still_wrong->empty()) {
+  if (snapshot.result_findings != nullptr && !snapshot.result_findings->empty()) {
     text.tone =
-        snapshot.still_wrong->front().severity == Severity::kError ? Tone::kBad : Tone::kWarn;
-    text.title += "; " + plural(snapshot.still_wrong->size(), "finding") +
-                  " in it: " + snapshot.still_wrong->front().rule;
+        snapshot.result_findings->front().severity == Severity::kError ? Tone::kBad : Tone::kWarn;
+    text.title += "; " + plural(snapshot.result_findings->size(), "finding") +
+                  " in it: " + snapshot.result_findings->front().rule;
   }
   text.next = Action::kOpenRepaired;
   text.next_label = "Open result";
@@ -222,10 +223,10 @@ VerdictText verdict_of_repaired(const Snapshot& snapshot, const JobState& job) {
           verified.lost == 0
               ? sentence(result_loss_text(*snapshot.repaired)) + in + "."
               : "What is lost was filled and is not a trained value; all others kept" + in + ".";
-      if (snapshot.still_wrong != nullptr && !snapshot.still_wrong->empty()) {
+      if (snapshot.result_findings != nullptr && !snapshot.result_findings->empty()) {
         text.tone = Tone::kBad;
-        text.title = "Repaired in part, " + plural(snapshot.still_wrong->size(), "finding") +
-                     " left: " + snapshot.still_wrong->front().rule;
+        text.title = "Repaired in part, " + plural(snapshot.result_findings->size(), "finding") +
+                     " left: " + snapshot.result_findings->front().rule;
       }
       break;
     case VerifyReport::Outcome::kBroken:
@@ -301,7 +302,7 @@ void mention_unlisted_steps(const verbs::RunSteps& run, VerdictText& text) {
 }
 
 // "12 steps: 2 with errors, 9 without a finding, 1 not checked yet".
-VerdictText of_run(const verbs::RunSteps& run) {
+VerdictText verdict_of_run(const verbs::RunSteps& run) {
   std::size_t clean = 0, bad = 0, warned = 0, undecided = 0, open = 0;
   for (const verbs::RunStep& step : run.steps) {
     if (!step.is_known)
@@ -373,9 +374,10 @@ void mention_tensor_numbers(const Snapshot& snapshot, const FindingEffects& abou
   if (about.nan_tensors != 0) text.title += "; NaN in " + plural(about.nan_tensors, "tensor");
   if (about.infinite_tensors != 0)
     text.title += "; infinite elements in " + plural(about.infinite_tensors, "tensor");
-  const std::size_t not_whole = snapshot.numbers->not_whole;
-  if (not_whole != 0) text.title += "; " + plural(not_whole, "tensor") + " could not be read whole";
-  if (about.nan_tensors + about.infinite_tensors + not_whole != 0 &&
+  const std::size_t partly_read_tensors = snapshot.numbers->partly_read_tensors;
+  if (partly_read_tensors != 0)
+    text.title += "; " + plural(partly_read_tensors, "tensor") + " could not be read whole";
+  if (about.nan_tensors + about.infinite_tensors + partly_read_tensors != 0 &&
       (text.tone == Tone::kOk || text.tone == Tone::kQuiet))
     text.tone = Tone::kWarn;
 }
@@ -406,7 +408,7 @@ static VerdictText verdict_as_opened(const Snapshot& snapshot, const JobState& j
   if (snapshot.error && snapshot.report == nullptr && !run_is_shown(snapshot))
     return verdict_of_error(snapshot);
   if (run_is_shown(snapshot) && !job.running) {
-    VerdictText text = of_run(*snapshot.run);
+    VerdictText text = verdict_of_run(*snapshot.run);
     mention_run_numbers(snapshot, text);
     return text;
   }
@@ -442,7 +444,7 @@ VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, const Find
   return text;
 }
 
-RememberedVerdict verdict_to_remember(const Snapshot& snapshot) {
+RecentVerdict verdict_to_remember(const Snapshot& snapshot) {
   Snapshot own = snapshot;
   own.error.reset();
   if (is_repaired_elsewhere(own)) own.repaired = nullptr;

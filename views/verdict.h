@@ -24,7 +24,7 @@ struct VerdictText {
 VerdictText verdict_of(const Snapshot& snapshot, const JobState& job, const FindingEffects& about);
 // The verdict of the open checkpoint for recent places, as the banner shows it: that of a result
 // elsewhere is the result's.
-RememberedVerdict verdict_to_remember(const Snapshot& snapshot);
+RecentVerdict verdict_to_remember(const Snapshot& snapshot);
 // Replaces option names by window terms: "a spec or another checkpoint" for "--spec or
 // --against".
 std::string with_desktop_terms(std::string text);

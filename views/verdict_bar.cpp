@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-Rgba back_of(const Theme& theme, Tone tone) {
+Rgba background_of_tone(const Theme& theme, Tone tone) {
   switch (tone) {
     case Tone::kOk:
       return theme.ok_back;
@@ -134,7 +134,7 @@ void draw_words(Frame& frame, ImDrawList* draw, const VerdictText& verdict, Regi
 void draw_verdict_bar(Frame& frame, UiState& state, Region region) {
   VerdictText verdict =
       verdict_of(frame.snapshot, shown_job(frame.job, frame.concurrent_jobs), *frame.digest.about);
-  begin_region(frame, "verdict", region, back_of(frame.theme, verdict.tone), false);
+  begin_region(frame, "verdict", region, background_of_tone(frame.theme, verdict.tone), false);
   ImDrawList* draw = ImGui::GetWindowDrawList();
   float middle = std::floor((region.min.y + region.max.y) / 2);
   float radius = frame.px(13);

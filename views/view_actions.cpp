@@ -77,7 +77,7 @@ void colour_by_next_axis(Frame& frame, UiState& state) {
 }
 
 bool has_unknown_tiles(const Frame& frame, const UiState& state) {
-  return has_tensor(frame, state) && !tiles_are_known(frame.snapshot);
+  return has_tensor(frame, state) && !are_tile_values_complete(frame.snapshot);
 }
 
 template <SortKey kKey, bool kDescending>
@@ -149,14 +149,14 @@ constexpr std::array kViewRows{
     ActionRow{Action::kColourFinding, "Colour the tiles by finding", ctrl(Key::k3), has_tensor,
               colour<ColourBy::kFinding>},
     ActionRow{Action::kColourOdd, "Colour the tiles by NaN and infinite", ctrl(Key::k4), has_tensor,
-              colour<ColourBy::kOdd>},
+              colour<ColourBy::kNonFinite>},
     ActionRow{Action::kColourGreatest, "Colour the tiles by largest magnitude", ctrl(Key::k5),
               has_tensor, colour<ColourBy::kGreatest>},
     ActionRow{Action::kColourZeros, "Colour the tiles by share of zeros", ctrl(Key::k6), has_tensor,
               colour<ColourBy::kZeros>},
     ActionRow{Action::kColourAxis, "Colour the tiles by the next axis of the mesh", ctrl(Key::k7),
               has_axes, colour_by_next_axis},
-    ActionRow{Action::kLookAtTiles,
+    ActionRow{Action::kReadTileValues,
               "Look at the values of every tile",
               {},
               has_unknown_tiles,

@@ -346,7 +346,7 @@ void mark(Frame& frame, std::string_view name) {
 
 bool has_ring(const Frame& frame) {
   // imgui hides its focus mark once a text input has become active.
-  const bool by_tab = frame.tabs != nullptr && frame.tabs->is_reached();
+  const bool by_tab = frame.tabs != nullptr && frame.tabs->is_focused_by_tab();
   return ImGui::IsItemFocused() && (ImGui::GetIO().NavVisible || by_tab);
 }
 

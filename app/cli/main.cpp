@@ -106,7 +106,7 @@ bool has_unfinished_folder() {
 }
 
 void print_stopping() {
-  static constexpr std::string_view kStopping = "\nstopping; once more to stop at once\n";
+  static constexpr std::string_view kStopping = "\nstopping; press again to stop immediately\n";
   const std::string* left = resume_text.load();
   const bool stays = left != nullptr && has_unfinished_folder();
   left_was_said.store(stays);
@@ -197,12 +197,12 @@ int run_verb(const Verb& verb, Context& context, Options& options,
 // Error for a verb that does not support several processes: each would do all the work and write to
 // the same places.
 Error single_process_verb_error(const Context& context, const Launch& launch) {
-  return {ErrorKind::kUsage,
-          "`" + context.options.verb + "` does not run in several processes, and " +
-              std::string(launch.by) + " has begun " + std::to_string(launch.size),
-          {},
-          "Leave `--processes mpi` or " + std::string(kProcessesVariable) +
-              " away, and start it once."};
+  return {
+      ErrorKind::kUsage,
+      "`" + context.options.verb + "` cannot run in several processes, but " +
+          std::string(launch.by) + " started " + std::to_string(launch.size),
+      {},
+      "Remove `--processes mpi` or " + std::string(kProcessesVariable) + ", and start it once."};
 }
 
 // Detects srun without --mpi, or a launcher of another MPI, which make each process believe that it
@@ -210,18 +210,18 @@ Error single_process_verb_error(const Context& context, const Launch& launch) {
 Status check_mpi_matches_launcher(const MpiSession& session, const Launch& launch) {
   if (session.size() == launch.size && session.rank() == launch.rank) return {};
   return fail(ErrorKind::kUsage,
-              std::string(launch.by) + " has begun " + std::to_string(launch.size) +
-                  " processes, and MPI knows of " + std::to_string(session.size()),
-              {}, "begin them with the mpirun of Open MPI, or with `srun --mpi=pmix`");
+              std::string(launch.by) + " started " + std::to_string(launch.size) +
+                  " processes, but MPI knows of " + std::to_string(session.size()),
+              {}, "start them with the mpirun of Open MPI, or with `srun --mpi=pmix`");
 }
 
 Error mpi_unavailable_error(const Launch& launch) {
   return {ErrorKind::kUsage,
-          std::string(launch.by) + " has begun " + std::to_string(launch.size) +
-              " processes and does not tell them how to find each other",
+          std::string(launch.by) + " started " + std::to_string(launch.size) +
+              " processes but does not tell them how to connect",
           {},
-          "begin them with `srun --mpi=pmix` (`srun --mpi=list` says what this Slurm has), or with "
-          "mpirun inside of an allocation"};
+          "start them with `srun --mpi=pmix` (`srun --mpi=list` shows what this Slurm supports), "
+          "or with mpirun inside an allocation"};
 }
 
 // Processes with different commands would deadlock or misinterpret each other's
@@ -254,7 +254,7 @@ Result<std::vector<std::string>> agree_on_verb(Team& team, const Verb& verb) {
     return fail(ErrorKind::kUsage,
                 fmt::format("worker {} is `{}` of version {}, and worker {} `{}` of {}", member,
                             name, build, team.rank(), verb.name, own_build),
-                {}, "begin all of them with the same words, of the same program");
+                {}, "start all of them with the same arguments and program version");
   }
   // The processes of a machine use as many threads together as one process would.
   divide_cores(on_these_cores);
@@ -343,8 +343,8 @@ std::string resume_advice(const Options& options) {
       options.verb == "repair" || options.verb == "reshard" || options.verb == "convert";
   const std::string out = printable(options.verb == "resume" ? options.checkpoint : options.out);
   if (out.empty() || (!writes && options.verb != "resume")) return {};
-  return "\nstopping; what is finished stays: go on with `shardwright resume " + out +
-         "`,\nor take it away with `shardwright resume --roll-back " + out + "`\n";
+  return "\nstopping; finished files are kept: continue with `shardwright resume " + out +
+         "`,\nor remove them with `shardwright resume --roll-back " + out + "`\n";
 }
 
 // Rank 0 reports the unfinished folder. If rank 0 was killed itself, its neighbour
@@ -354,7 +354,7 @@ void print_unfinished_folder(Context& context, const Launch& launch, Error error
   if (launch.rank == 0) {
     fail_with(context, error);
   } else if (is_next_to_first.load() && first_was_killed.load()) {
-    error.message = "worker 0 (" + context.workers.front() + ") is gone, and all others stopped";
+    error.message = "worker 0 (" + context.workers.front() + ") has ended, and all others stopped";
     context.terminal.error(error_with_local_paths(context, error));
   }
 }
@@ -387,11 +387,10 @@ int run_on_all_ranks(const Verb& verb, Context& context, Options& typed, const L
 }
 
 Error nccl_needs_processes_error() {
-  return {
-      ErrorKind::kUsage,
-      "tiles cannot travel by NCCL: there is one process",
-      {},
-      "Begin several with `mpirun` or `srun` and `--processes mpi`, or leave --transport away."};
+  return {ErrorKind::kUsage,
+          "NCCL transport needs more than one process",
+          {},
+          "Start several with `mpirun` or `srun` and `--processes mpi`, or remove --transport."};
 }
 
 int run(Options& options, std::span<const std::string> words) {
@@ -425,7 +424,7 @@ bool print_once_across_processes(const EarlyExit& early, const Launch& launch) {
   options.json = early.err.empty();
   Terminal terminal(options, launch);
   Context context{options, terminal, run_progress};
-  RankReport own{Error{ErrorKind::kUsage, "the words cannot be understood"},
+  RankReport own{Error{ErrorKind::kUsage, "the command line cannot be parsed"},
                  options.json ? early.out : early.err};
   report_final_errors(context, **session, own);
   end_session(**session);
@@ -446,7 +445,7 @@ int print_early_exit(const EarlyExit& early, const Launch& launch) {
 int main(int argc, char** argv) {
   using namespace shw::cli;
   install_signal_handlers();
-  end_with_parent();
+  terminate_with_parent_process();
   remember_secrets_of_urls();
   auto parsed = parse_arguments(argc, argv);
   if (auto* options = std::get_if<Options>(&parsed))

@@ -11,7 +11,7 @@ std::vector<PathOption> path_options(Options& options) {
       {"--policy", &options.policy},   {"--placements", &options.placements},
       {"--against", &options.against}, {"--config", &options.mapping.config},
       {"--map", &options.mapping.map}, {"--out", &options.out},
-      {"--upload", &options.upload}};
+      {"--upload", &options.upload},   {"--order", &options.mapping.order}};
   for (std::string& input : options.inputs) paths.push_back({"", &input});
   for (std::string& view : options.views) paths.push_back({"--view", &view});
   return paths;

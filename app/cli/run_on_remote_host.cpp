@@ -122,7 +122,7 @@ int run_over_ssh(Context& context, const RemotePlace& place, std::span<const std
   if (signal != 0) return fail_with(context, cancelled_error().value());
   return fail_with(
       context,
-      {ErrorKind::kIo, "the connection of ssh has ended", {place.shown}, ssh_login_advice(place)});
+      {ErrorKind::kIo, "the ssh connection ended", {place.shown}, ssh_login_advice(place)});
 }
 
 }  // namespace
@@ -152,9 +152,9 @@ namespace {
 
 Error local_options_error(const Options& options) {
   return {ErrorKind::kUsage,
-          "is changed on its own machine, where the files of this one are not",
+          "is changed on its own machine, which does not have the files of this one",
           {options.checkpoint},
-          "Copy what the options name there, and name it as ssh://HOST/PATH."};
+          "Copy the files named in the options there, and give them as ssh://HOST/PATH."};
 }
 
 Error cannot_change_error(const Options& options, const RemoteShardwright& found,
@@ -162,11 +162,10 @@ Error cannot_change_error(const Options& options, const RemoteShardwright& found
   return {ErrorKind::kUnsupported,
           "cannot be changed from here: " + why,
           {options.checkpoint},
-          found.is_installed
-              ? "Log in and run the verb over there, or " + install
-              : "Install shardwright over there, or convert the checkpoint to this machine: "
-                "shardwright convert " +
-                    printable(options.checkpoint) + " --to dcp --out DIR"};
+          found.is_installed ? "Log in and run the command there, or " + install
+                             : "Install shardwright there, or convert the checkpoint to this "
+                               "machine: shardwright convert " +
+                                   printable(options.checkpoint) + " --to dcp --out DIR"};
 }
 
 }  // namespace
@@ -186,8 +185,8 @@ std::optional<int> run_on_remote_host(Context& context, std::span<const std::str
   if (!place) return fail_with(context, place.error());
   if (const std::string local = local_file_in(options, *place); !local.empty()) {
     if (changes) return fail_with(context, local_options_error(options));
-    context.transfer = {local + " is not a file of that machine",
-                        "copy it there and name it as ssh://HOST/PATH."};
+    context.transfer = {local + " is not a file on that machine",
+                        "copy it there and give it as ssh://HOST/PATH."};
     return std::nullopt;
   }
   auto found = find_shardwright(*place);
@@ -195,9 +194,9 @@ std::optional<int> run_on_remote_host(Context& context, std::span<const std::str
   if (found->is_same) return run_over_ssh(context, *place, words);
   const std::string why = "shardwright " + version_mismatch_text(*found);
   const std::string install = found->is_installed
-                                  ? fmt::format("install version {} of commit {} over there.",
+                                  ? fmt::format("install version {} of commit {} on that machine.",
                                                 kProgramVersion, kProgramCommit)
-                                  : "install shardwright over there.";
+                                  : "install shardwright on that machine.";
   if (changes) return fail_with(context, cannot_change_error(options, *found, why, install));
   context.transfer = {why, install};
   return std::nullopt;
@@ -215,8 +214,9 @@ std::optional<int> confirm_transfer(Context& context) {
     for (const FileRow& file : (*checkpoint)->files()) bytes += file.referenced ? file.size : 0;
     context.listed_places.push_back((*checkpoint)->directory());
   }
-  const std::string what = context.transfer.why + ", so " + human_bytes(bytes) +
-                           (writes_here(options.verb) ? " travel here." : " would travel here.");
+  const std::string what =
+      context.transfer.why + ", so " + human_bytes(bytes) +
+      (writes_here(options.verb) ? " are transferred here." : " would be transferred here.");
   if (options.yes || writes_here(options.verb)) {
     context.terminal.say(what);
     return std::nullopt;
@@ -225,7 +225,7 @@ std::optional<int> confirm_transfer(Context& context) {
   return fail_with(context, {ErrorKind::kUsage,
                              what,
                              {options.checkpoint},
-                             "Repeat it with --yes, or " + context.transfer.advice});
+                             "Run it again with --yes, or " + context.transfer.advice});
 }
 
 }  // namespace shw::cli

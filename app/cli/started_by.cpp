@@ -13,7 +13,7 @@
 namespace shw::cli {
 namespace {
 
-std::string take_variable(const char* name) {
+std::string read_and_unset_variable(const char* name) {
   const char* text = std::getenv(name);
   std::string value = text == nullptr ? "" : text;
   ::unsetenv(name);
@@ -22,8 +22,8 @@ std::string take_variable(const char* name) {
 
 }  // namespace
 
-void end_with_parent() {
-  const std::string parent = take_variable("SHARDWRIGHT_PARENT");
+void terminate_with_parent_process() {
+  const std::string parent = read_and_unset_variable("SHARDWRIGHT_PARENT");
   // A script may stand between the two; it does not pass its own end on.
   if (parent.empty() || parent != std::to_string(::getppid())) return;
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -31,7 +31,7 @@ void end_with_parent() {
 }
 
 void remember_secrets_of_urls() {
-  std::istringstream urls(take_variable("SHARDWRIGHT_URLS"));
+  std::istringstream urls(read_and_unset_variable("SHARDWRIGHT_URLS"));
   for (std::string url; std::getline(urls, url);) without_secrets(url);
 }
 

@@ -8,7 +8,7 @@
 
 namespace shw::cli {
 
-void end_with_parent();
+void terminate_with_parent_process();
 void remember_secrets_of_urls();
 
 }  // namespace shw::cli

@@ -87,7 +87,7 @@ int write_all(int descriptor, std::string_view text) {
 }
 
 // Adds the number of transferred bytes to the answer of a remote checkpoint.
-void add_remote(std::string& answer) {
+void insert_transferred_bytes_json(std::string& answer) {
   const std::size_t close = answer.rfind('}');
   if (!answer.starts_with('{') || close == answer.npos || close == 0) return;
   const std::size_t last = answer.find_last_not_of(" \n", close - 1);
@@ -105,7 +105,7 @@ Terminal::Terminal(const Options& options, const Launch& launch) : is_first_(lau
   const bool out_is_terminal = launch.by.empty() && isatty(STDOUT_FILENO) != 0;
   colour_ = !options.plain && wants_colour(options.color, out_is_terminal);
   millions_ = shows_24_bit_colours();
-  must_fit_ = out_is_terminal || set("COLUMNS");
+  has_width_limit_ = out_is_terminal || set("COLUMNS");
   json_ = options.json;
   utf8_ = !options.plain && locale_is_utf8();
   quiet_ = options.quiet || !is_first_;
@@ -119,10 +119,10 @@ bool Terminal::interactive() const {
 
 bool Terminal::out(std::string_view text) {
   if (!is_first_) return true;
-  if (reader_left_ || out_failed_) return false;
+  if (stdout_reader_closed_ || out_failed_) return false;
   int problem = write_all(STDOUT_FILENO, with_visible_controls(text));
   if (problem == EPIPE) {
-    reader_left_ = true;
+    stdout_reader_closed_ = true;
   } else if (problem != 0) {
     out_failed_ = true;
     error(std::string("standard output: ") + std::strerror(problem));
@@ -133,7 +133,7 @@ bool Terminal::out(std::string_view text) {
 bool Terminal::out_line(std::string_view text) {
   std::string line(text);
   if (!line.ends_with('\n')) line += '\n';
-  if (json_ && remote_traffic.requests.load() != 0) add_remote(line);
+  if (json_ && remote_traffic.requests.load() != 0) insert_transferred_bytes_json(line);
   return out(line);
 }
 
@@ -273,7 +273,7 @@ ProgressLine::ProgressLine(const Terminal& terminal, const Progress& progress)
     });
     return;
   }
-  if (!terminal.talks_to_terminal()) {
+  if (!terminal.is_stderr_a_terminal()) {
     start_thread(state_->painter, [state = state_.get(), &progress] {
       print_progress_lines(progress, state->mutex, state->stop_now, state->stop);
     });

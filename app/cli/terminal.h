@@ -16,13 +16,13 @@ class Terminal {
   // Only the first of several processes writes to stdout and prints messages.
   explicit Terminal(const Options& options, const Launch& launch = {});
 
-  bool colour() const { return colour_; }      // of stdout
-  bool millions() const { return millions_; }  // 24-bit colours
-  bool must_fit() const { return must_fit_; }  // width is limited by a terminal or an option
+  bool colour() const { return colour_; }             // of stdout
+  bool millions() const { return millions_; }         // 24-bit colours
+  bool must_fit() const { return has_width_limit_; }  // width is limited by a terminal or an option
   bool utf8() const { return utf8_; }
   int width() const { return width_; }  // columns; 100 if unknown
   bool interactive() const;             // stdin and stderr are terminals
-  bool talks_to_terminal() const { return err_is_terminal_; }
+  bool is_stderr_a_terminal() const { return err_is_terminal_; }
   bool quiet() const { return quiet_; }
 
   // False once the reader has closed the pipe (head, a pager): output can stop.
@@ -36,11 +36,11 @@ class Terminal {
   bool out_failed() const { return out_failed_; }
 
  private:
-  bool colour_ = false, millions_ = false, must_fit_ = false, utf8_ = false, quiet_ = false;
+  bool colour_ = false, millions_ = false, has_width_limit_ = false, utf8_ = false, quiet_ = false;
   bool json_ = false;
   bool err_is_terminal_ = false;
   bool is_first_ = true;
-  bool reader_left_ = false, out_failed_ = false;
+  bool stdout_reader_closed_ = false, out_failed_ = false;
   int width_ = 100;
 };
 

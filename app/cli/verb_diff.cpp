@@ -13,11 +13,11 @@ namespace {
 void print_prefix_note(Context& context, const verbs::ComparedCheckpoints& compared) {
   auto note = [&](const Checkpoint& shorter, const Checkpoint& longer, const char* a, const char* b,
                   const std::string& path) {
-    const auto found = names_behind_prefix(shorter, longer);
+    const auto found = match_names_with_one_prefix(shorter, longer);
     if (!found) return;
     context.terminal.say(fmt::format(
-        "{} of {} names of {} are in {} behind \"{}\". To compare them, take it off first:\n"
-        "  shardwright convert {} --to safetensors --weights-only --strip {}",
+        "{} of {} names of {} are in {} behind \"{}\". To compare them, remove the prefix first:\n "
+        " shardwright convert {} --to safetensors --weights-only --strip {}",
         found->count, shorter.tensor_count(), a, b, printable(found->prefix), shell_word(path),
         shell_word(found->prefix)));
   };
@@ -43,10 +43,11 @@ int run_diff(Context& context) {
   }();
   if (!told) return fail_with(context, told.error());
   if (told->is_empty) {
-    const std::string said = "no name of either fits \"" + options.subject + "\"";
+    const std::string said = "no tensor name of either matches \"" + options.subject + "\"";
     if (options.json)
       return fail_with_code(context, {ErrorKind::kNotFound, said, {options.checkpoint}}, kFindings);
-    context.terminal.say("No name of either fits \"" + printable(options.subject) + "\".");
+    context.terminal.say("No tensor name of either matches \"" + printable(options.subject) +
+                         "\".");
     return kFindings;
   }
   const CheckpointDifference& difference = told->difference;

@@ -77,7 +77,7 @@ bool resembles_rule_id(const std::string& text) {
 int refuse_rule(Context& context, const std::string& id) {
   std::string advice = did_you_mean_text(did_you_mean(id, rule_ids()));
   if (advice.empty()) advice = "`shardwright explain` lists the rules.";
-  return fail_with(context, {ErrorKind::kUsage, "there is no rule \"" + id + "\"", {}, advice});
+  return fail_with(context, {ErrorKind::kUsage, "unknown rule \"" + id + "\"", {}, advice});
 }
 
 // A few known messages as examples, the most general group's first.
@@ -96,13 +96,14 @@ std::string known_messages(bool json) {
 int refuse_text(Context& context, const std::string& text) {
   bool json = context.options.json;
   const MessageKind* nearest = nearest_kind(text);
-  std::string message = "this message is not known, so nothing is said about its cause";
-  if (nearest != nullptr) message += "; the nearest is \"" + std::string(nearest->example) + "\"";
-  std::string advice = next_step_for(text) +
-                       fmt::format(
-                           " Or paste the whole traceback, in quotes or through a pipe (`explain "
-                           "-`). Known are {} kinds of messages, such as{}",
-                           message_kinds().size(), known_messages(json));
+  std::string message = "this message is not known, so no cause can be given";
+  if (nearest != nullptr)
+    message += "; the most similar known one is \"" + std::string(nearest->example) + "\"";
+  std::string advice =
+      next_step_for(text) + fmt::format(
+                                " Or paste the whole traceback, in quotes or through a pipe "
+                                "(`explain -`). {} kinds of messages are known, such as{}",
+                                message_kinds().size(), known_messages(json));
   if (json) return fail_with(context, {ErrorKind::kUnsupported, message, {}, advice});
   context.terminal.error(message + ".\n" + advice);
   return kUndecided;
@@ -114,7 +115,7 @@ int print_rule_lesson(Context& context, const Rule& rule) {
   return kClean;
 }
 
-Result<std::optional<WorldSizes>> worlds_of(const Options& options) {
+Result<std::optional<WorldSizes>> world_sizes_from_options(const Options& options) {
   if (options.world.empty()) return std::optional<WorldSizes>();
   SHW_TRY(WorldSizes worlds, parse_world_sizes(options.world));
   return std::optional<WorldSizes>(worlds);
@@ -128,8 +129,13 @@ Status add_findings(Context& context, const std::shared_ptr<const Checkpoint>& c
   verbs::Opened opened;
   opened.checkpoint = checkpoint;
   const Depth depth = is_remote(context.options.checkpoint) ? Depth::kMetadata : Depth::kHeaders;
-  SHW_TRY(CheckReport report, verbs::check(opened, depth, &context.progress));
   lookup.checked = depth;
+  auto checked = verbs::check(opened, depth, &context.progress);
+  if (!checked && checked.error().kind == ErrorKind::kCancelled)
+    return tl::unexpected<Error>(std::move(checked).error());
+  lookup.is_undecided = true;  // an error hides no explanation
+  if (!checked) return {};
+  CheckReport& report = *checked;
   lookup.is_undecided = report.verdict == Verdict::kUndecided;
   for (Finding& finding : report.findings) {
     if (finding.severity != Severity::kInfo) lookup.findings.push_back(std::move(finding));
@@ -137,22 +143,24 @@ Status add_findings(Context& context, const std::shared_ptr<const Checkpoint>& c
   return {};
 }
 
-Result<CheckpointLookup> look_into_checkpoint(Context& context, const ErrorText& parsed) {
+Result<CheckpointLookup> look_up_names_in_checkpoint(Context& context, const ErrorText& parsed) {
   CheckpointLookup lookup;
   auto checkpoint = open(context);
   if (!checkpoint) {
     if (checkpoint.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(std::move(checkpoint).error());
     lookup.unopened = std::move(checkpoint).error();
+    lookup.check_command = command_line("check", context.options);
     return lookup;
   }
   lookup = look_up(parsed, **checkpoint);
+  lookup.check_command = command_line("check", context.options);
   SHW_CHECK(add_findings(context, *checkpoint, lookup));
   return lookup;
 }
 
 int explain_text(Context& context, const std::string& text) {
-  auto worlds = worlds_of(context.options);
+  auto worlds = world_sizes_from_options(context.options);
   if (!worlds) return fail_with(context, worlds.error());
   Explanation explanation = explain(text, *worlds);
   if (explanation.parsed.messages.empty()) {
@@ -164,7 +172,7 @@ int explain_text(Context& context, const std::string& text) {
   }
   std::optional<CheckpointLookup> lookup;
   if (!context.options.checkpoint.empty()) {
-    auto found = look_into_checkpoint(context, explanation.parsed);
+    auto found = look_up_names_in_checkpoint(context, explanation.parsed);
     if (!found) return fail_with(context, found.error());
     lookup = std::move(*found);
     add_lookup_result(*lookup, explanation);
@@ -182,7 +190,7 @@ int predict_local_split(Context& context) {
   const Options& options = context.options;
   if (options.subject != kGluSplitLocal.id)
     return fail_with(context, {ErrorKind::kUsage,
-                               "--rows is for glu-split-local alone",
+                               "--rows is only for glu-split-local",
                                {},
                                "shardwright explain glu-split-local --rows 4,8 --tp 2"});
   auto rows = parse_rows(options.rows);

@@ -20,13 +20,13 @@ int run_map(Context& context) {
     if (entry != nullptr)
       expected = expected_tiling(*entry);
     else
-      context.terminal.say("the spec does not name this tensor");
+      context.terminal.say("the spec does not list this tensor");
   }
   const TiledTensor* beside = expected ? &*expected : nullptr;
   FilledReport filled = filled_report_of(checkpoint);
   const FilledTensor* lost = filled.find(context.options.subject);
   if (context.options.json) {
-    print_answer(context, map_to_json(context.options.subject, saved, beside, lost));
+    print_answer(context, tensor_map_to_json(context.options.subject, saved, beside, lost));
     return kClean;
   }
   const Mesh* mesh = entry != nullptr && entry->mesh ? &*entry->mesh : nullptr;

@@ -39,7 +39,7 @@ std::string whole_bytes(std::string& text) {
 }
 
 // Options for references, and for the depth of a check.
-void add_looking_options(CLI::App& verb, std::string_view shape, Options& options) {
+void add_reference_and_depth_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 's')) {
     verb.add_option("--spec", options.spec, "what the model expects, a JSON file")
         ->type_name("FILE");
@@ -97,8 +97,8 @@ void add_device_options(CLI::App& verb, bool is_resumed, Options& options) {
                        options.device.on_error =
                            text == "stop" ? OnDeviceError::kStop : OnDeviceError::kCpu;
                      },
-                     is_resumed ? "where a GPU fails: the CPU goes on, or stop so that `resume` can"
-                                : "where a GPU fails: the CPU goes on, or stop"),
+                     is_resumed ? "if a GPU fails: continue on the CPU, or stop for `resume`"
+                                : "if a GPU fails: continue on the CPU, or stop"),
                  {"cpu", "stop"});
 }
 
@@ -118,7 +118,7 @@ void add_transport_option(CLI::App& verb, Options& options) {
 void add_processes_option(CLI::App& verb, Options& options) {
   limit_to_words(
       verb.add_option("--processes", options.processes,
-                      "mpi: those that mpirun or srun began work together; without: alone"),
+                      "mpi: processes started by mpirun or srun work together; default: alone"),
       {"mpi", "alone"});
 }
 
@@ -132,7 +132,7 @@ void add_value_options(CLI::App& verb, std::string_view shape, Options& options)
     verb.add_option("--limit", options.limit, "how many elements; 0 for all")
         ->check([](const std::string& text) {
           const bool is_number = text.find_first_not_of("0123456789") == std::string::npos;
-          if (!is_number) return text + " is not a whole number from 0 on";
+          if (!is_number) return text + " is not a whole number of 0 or more";
           return fits_64_bits(text) ? std::string() : text + " is larger than 2^64 - 1";
         })
         ->type_name("N")
@@ -141,13 +141,13 @@ void add_value_options(CLI::App& verb, std::string_view shape, Options& options)
 }
 
 // Options for the place of a result.
-void add_place_options(CLI::App& verb, std::string_view shape, Options& options) {
+void add_output_path_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'o')) {
     verb.add_option("--out", options.out, "where the result goes")->type_name("PATH");
   }
   if (takes(shape, 'o') && takes(shape, 'u')) {
     verb.add_option("--upload", options.upload,
-                    "a bucket that the finished result is sent to as well; nothing may be there")
+                    "also upload the finished result to this bucket; it must be empty there")
         ->type_name("s3://BUCKET/PREFIX");
   }
   if (takes(shape, 'i')) {
@@ -158,10 +158,10 @@ void add_place_options(CLI::App& verb, std::string_view shape, Options& options)
 }
 
 // Options for the form of a result.
-void add_form_options(CLI::App& verb, std::string_view shape, Options& options) {
+void add_output_format_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'c') || takes(shape, 'p')) {
     verb.add_option("--placements", options.placements,
-                    "placements by shell patterns of names; without: Shard(0) on the first axis")
+                    "placements by shell patterns of names; default: Shard(0) on the first axis")
         ->type_name("FILE");
   }
   if (takes(shape, 'V')) {
@@ -172,7 +172,7 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
   if (takes(shape, 't') || takes(shape, 'B')) {
     verb.add_option("--map", options.mapping.map,
                     "how names and layouts change: a file, or hf-megatron, hf-titan, "
-                    "hf-fsdp_dtensor; without: by the names that are there")
+                    "hf-fsdp_dtensor; default: by the names that are there")
         ->type_name("MAP");
     verb.add_option("--set", options.mapping.set,
                     "a value of the map that nothing else says: groups=8, model=llama, form=local")
@@ -180,7 +180,7 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
   }
   if (takes(shape, 'W')) {
     verb.add_option("--weights", options.weights,
-                    "one for each checkpoint, in their order: 0.5,0.3,0.2; without: all the same")
+                    "one per checkpoint, in their order: 0.5,0.3,0.2; default: all equal")
         ->type_name("X,Y,...");
   }
   if (takes(shape, 'R')) {
@@ -198,14 +198,18 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
     // A map given with --map may have other worlds, which run_convert() checks.
     verb.add_option("--to", options.to, "the format to write, or the program that is to load it")
         ->type_name(joined_words(verbs::convert_targets()));
+    verb.add_option("--order", options.mapping.order,
+                    "--to optimizer: names of the parameters in the model's order, one per line "
+                    "(.txt), or a checkpoint that has them")
+        ->type_name("FILE");
     verb.add_option("--leave-out", options.leave_out,
                     "entries that are not copied, by shell patterns of names")
         ->type_name("PATTERN");
     verb.add_flag("--weights-only", options.weights_only,
                   "tensors of the model alone: no optimizer, random states, counters");
     verb.add_option("--strip", options.strip,
-                    "take this off the beginning of names; wrappers: _orig_mod., module. and the "
-                    "like wherever they are")
+                    "remove this prefix from names; wrappers: _orig_mod., module. and similar, "
+                    "anywhere in the name")
         ->type_name("PREFIX|wrappers")
         ->expected(1)
         ->take_all();
@@ -218,7 +222,7 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
                     "what floating weights are cast to: bf16, fp16, fp32, fp64")
         ->type_name("DTYPE");
     verb.add_option("--shard-size", options.shard_bytes,
-                    "safetensors: bytes of a file, 500M or 5G; without: 5G")
+                    "safetensors: bytes of a file, 500M or 5G; default: 5G")
         // The default text would list all units.
         ->transform(CLI::AsSizeValue(true).description(""))
         // Validators run in reverse order: this one first.
@@ -227,7 +231,7 @@ void add_form_options(CLI::App& verb, std::string_view shape, Options& options) 
     verb.add_flag("--round-trip", options.round_trip,
                   "convert the result back while it is read, and compare it with the source");
     verb.add_flag("--dequantise", options.dequantise,
-                  "quantised weights become the numbers that they stand for");
+                  "decode quantised weights into plain numbers");
     verb.add_option("--quantise", options.quantise,
                     "weights of linear modules in FP8 with a scale for each 128x128, or stacked "
                     "experts in MXFP4; fp8-block,64x64 has other blocks")
@@ -245,14 +249,14 @@ void add_plan_options(CLI::App& verb, std::string_view shape, Options& options) 
   if (takes(shape, 'p')) {
     verb.add_option("--then", options.then,
                     "what follows in the same pass: reshard:MESH, convert:FORMAT, cast:DTYPE, "
-                    "drop:PATTERN, or a step as JSON; may be said several times")
+                    "drop:PATTERN, or a step as JSON; may be repeated")
         ->type_name("STEP")
         ->expected(1)
         ->take_all();
   }
   if (takes(shape, 'X')) {
     verb.add_flag("--explain", options.explain,
-                  "say what it takes too: bytes, files, memory, seconds");
+                  "also print the cost: bytes, files, memory, seconds");
   }
   if (takes(shape, 'g')) {
     verb.add_option("--fill", options.fill,
@@ -261,7 +265,7 @@ void add_plan_options(CLI::App& verb, std::string_view shape, Options& options) 
   }
   if (takes(shape, 'g') && takes(shape, 'i')) {
     verb.add_flag("--accept-loss", options.accept_loss,
-                  "exit 0 though --fill puts zeros where elements are lost");
+                  "exit 0 even if --fill replaces lost elements with zeros");
   }
 }
 
@@ -273,10 +277,10 @@ void add_memory_option(CLI::App& verb, std::string_view shape, Options& options)
             [&options](const std::string& text) {
               auto bytes = parse_bytes(text);
               if (!bytes || *bytes < kLeastMemory)
-                throw CLI::ValidationError("--memory", "is a number of bytes from 1M on");
+                throw CLI::ValidationError("--memory", "is a number of bytes of at least 1M");
               options.memory = *bytes;
             },
-            "what may be taken of memory to move or compare bytes: 256M, 4G; 1G without")
+            "memory limit for moving or comparing bytes: 256M, 4G; default: 1G")
         ->type_name("BYTES");
   }
 }
@@ -292,15 +296,15 @@ void add_adjacent_file_options(CLI::App& verb, std::string_view shape, Options& 
     limit_to_words(
         verb.add_option("--paths", options.paths, "how the new file names those of the checkpoint"),
         {"absolute", "relative"});
-    verb.add_flag("--copy", options.copy, "copy what HDF5 cannot map in place");
+    verb.add_flag("--copy", options.copy, "copy tensors that HDF5 cannot map in place");
   }
 }
 
 // All options of verbs that write, in the order of --help.
 void add_writing_options(CLI::App& verb, std::string_view shape, Options& options) {
   add_value_options(verb, shape, options);
-  add_place_options(verb, shape, options);
-  add_form_options(verb, shape, options);
+  add_output_path_options(verb, shape, options);
+  add_output_format_options(verb, shape, options);
   add_plan_options(verb, shape, options);
   add_memory_option(verb, shape, options);
   if (takes(shape, 'u') || takes(shape, 'U')) add_device_options(verb, takes(shape, 'u'), options);
@@ -318,7 +322,7 @@ void add_writing_options(CLI::App& verb, std::string_view shape, Options& option
   if (takes(shape, 'P'))
     verb.add_flag("--plain", options.plain, "draw in ASCII and without colour");
   if (takes(shape, 'k'))
-    verb.add_flag("--roll-back", options.roll_back, "take away what is half made");
+    verb.add_flag("--roll-back", options.roll_back, "remove the unfinished result");
 }
 
 // The group of an option in --help; options without a group come first.
@@ -354,16 +358,17 @@ CLI::Option* limit_to_words(CLI::Option* option, std::vector<std::string> words)
 }
 
 void add_options(CLI::App& verb, std::string_view shape, Options& options) {
-  add_looking_options(verb, shape, options);
+  add_reference_and_depth_options(verb, shape, options);
   add_writing_options(verb, shape, options);
   if (takes(shape, 'f')) {
-    limit_to_words(verb.add_option("--fail-on", options.fail_on, "exit 1 from this severity on"),
-                   {"info", "warning", "error", "never"})
+    limit_to_words(
+        verb.add_option("--fail-on", options.fail_on, "exit 1 at this severity or above"),
+        {"info", "warning", "error", "never"})
         ->capture_default_str();
   }
   if (takes(shape, 'n')) {
     verb.add_option("--baseline", options.baseline,
-                    "a former answer of check --json: what it knows does not fail")
+                    "an earlier output of check --json: findings in it do not fail")
         ->type_name("FILE");
     verb.add_option("--policy", options.policy,
                     "what is required: coverage, finite, optimizer-complete")
@@ -371,7 +376,7 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
   }
   if (takes(shape, 'N')) {
     verb.add_option("--ignore", options.ignored,
-                    "a rule whose findings are left out; may be said several times")
+                    "a rule whose findings are left out; may be repeated")
         ->type_name("RULE")
         ->expected(1)
         ->take_all();
@@ -393,16 +398,16 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
         ->type_name("X");
   }
   if (takes(shape, 'S')) {
-    limit_to_words(verb.add_option("--sort", options.sort, "the order; without: by name"),
+    limit_to_words(verb.add_option("--sort", options.sort, "the order; default: by name"),
                    {"name", "bytes", "tiles", "shape", "dtype", "recorded"});
     verb.add_flag("--reverse", options.reverse, "the other way round");
     verb.add_option("--columns", options.columns,
-                    "which: tensor,shape,dtype,tiles,bytes,writers,quantised; without: all")
+                    "columns: tensor,shape,dtype,tiles,bytes,writers,quantised; default: all")
         ->type_name("NAMES");
   }
   if (takes(shape, 'e')) {
     limit_to_words(
-        verb.add_option("--format", options.format, "the form; without: by the ending of --out"),
+        verb.add_option("--format", options.format, "the form; default: by the ending of --out"),
         {"html", "md", "json", "sarif", "junit", "github", "hdf5"});
   }
   if (takes(shape, 'w')) {
@@ -413,19 +418,19 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
   if (takes(shape, 'r')) {
     auto* rows = verb.add_option("--rows", options.rows,
                                  "glu-split-local: rows of a gated weight on each FSDP rank; says "
-                                 "what saving it will come to");
+                                 "what a save would lose");
     rows->type_name("4,8");
     verb.add_option("--tp", options.tensor_parallel, "tensor-parallel ranks of that run")
         ->type_name("N")
         ->needs(rows);
   }
-  verb.add_option("--threads", options.threads,
-                  "threads of this process; without: one per core, shared with other processes of "
-                  "the run")
+  verb.add_option(
+          "--threads", options.threads,
+          "threads of this process; default: one per core, shared with other processes of the run")
       ->check(CLI::Range(std::size_t{1}, kMostThreads).description(""))
       ->type_name("N");
   verb.add_flag("--json", options.json, "print JSON (schema shardwright/2)");
-  verb.add_flag("-q,--quiet", options.quiet, "no talk on stderr, errors excepted");
+  verb.add_flag("-q,--quiet", options.quiet, "print nothing on stderr but errors");
   limit_to_words(verb.add_option("--color", options.color, "whether there is colour"),
                  {"auto", "always", "never"});
   group_options(verb);

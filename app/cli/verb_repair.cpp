@@ -32,8 +32,8 @@ Result<Plan> requested_or_new_plan(Context& context, const verbs::Opened& opened
   const Options& options = context.options;
   if (!options.plan.empty()) {
     if (!options.fill.empty())
-      return fail(ErrorKind::kUsage, "--plan and --fill exclude each other", {},
-                  "A plan says already what it fills with; make a new one with --fill.");
+      return fail(ErrorKind::kUsage, "--plan and --fill cannot be combined", {},
+                  "The plan already says what it fills with; make a new plan with --fill.");
     return verbs::read_plan(opened, options.plan, &context.progress, context.team);
   }
   SHW_TRY(CheckReport report, check_opened(context, opened));
@@ -65,7 +65,7 @@ std::string repair_cost_text(const Options& options, const Checkpoint& checkpoin
              human_bytes(outlook->bytes_copied) + "), " + human_count(outlook->files_made) +
              " made; " + human_bytes(*free) + " are free there.\n";
   }
-  if (fits) text += "--in-place would do: it replaces .metadata alone, and `undo` takes it back.\n";
+  if (fits) text += "--in-place is enough: it replaces only .metadata, and `undo` restores it.\n";
   return text;
 }
 
@@ -73,7 +73,7 @@ std::string repair_cost_text(const Options& options, const Checkpoint& checkpoin
 std::string outlook_text(const Plan& plan, const Result<RepairEstimate>& outlook) {
   std::string text = "\n" + summary_text_of(plan) + "\n";
   if (!outlook)
-    return text + "It cannot be carried out: " + printable(outlook.error().message) + "\n";
+    return text + "The plan cannot be executed: " + printable(outlook.error().message) + "\n";
   for (const auto& [label, value] : estimate_rows(*outlook))
     text += "  " + label + std::string(12 - std::min<std::size_t>(label.size(), 11), ' ') + value +
             "\n";
@@ -102,8 +102,8 @@ void print_fill_advice(Context& context, const verbs::Opened& opened) {
   const auto steps = verbs::plan_dropping_missing_data(opened, "zero", &context.progress);
   if (!steps || !*steps) return;
   context.terminal.say(
-      "\nWhat was in lost files can be given up, and all else kept; with --fill from:CHECKPOINT "
-      "another checkpoint's elements are there:\n  " +
+      "\nThe data of missing files can be dropped and the rest kept; with --fill from:CHECKPOINT "
+      "it is taken from another checkpoint:\n  " +
       command_line("plan", context.options) + " --fill zero");
 }
 
@@ -128,11 +128,11 @@ int run_plan(Context& context) {
     if (!plan->empty() && check_all_reachable(checkpoint))
       context.terminal.out("\n" + repair_cost_text(context.options, checkpoint, *plan));
     if (!plan->empty() && check_all_reachable(checkpoint))
-      context.terminal.say("\nNothing was written. Carry it out:  " +
-                           repair_command_line(checkpoint.format(), context.options) +
-                           (repairs_anything(*plan) ? "" : " --in-place"));
+      context.terminal.say(
+          "\nNothing was written. To run it:  " + repair_command_line(checkpoint, context.options) +
+          (repairs_anything(*plan) ? "" : " --in-place"));
     else if (!plan->empty())
-      context.terminal.say("\nNothing was written, and nothing can be before every file is there.");
+      context.terminal.say("\nNothing was written: all files must be present first.");
     if (!check_all_reachable(checkpoint)) print_fill_advice(context, *opened);
   }
   // Findings that the plan does not repair remain.
@@ -148,8 +148,8 @@ Status confirm_repair(Context& context, const Checkpoint& checkpoint, const Plan
   if (context.team != nullptr) return confirmation_required_error();
   Terminal& terminal = context.terminal;
   if (!terminal.interactive()) {
-    return fail(ErrorKind::kUsage, "nothing was written: no terminal to ask at, and no --yes", {},
-                "Look at the plan with `shardwright plan`, then repeat this with --yes.");
+    return fail(ErrorKind::kUsage, "nothing was written: no terminal for a prompt, and no --yes",
+                {}, "Review the plan with `shardwright plan`, then run this again with --yes.");
   }
   terminal.error(plan_to_text(plan, style_of(context)));
   terminal.error(lost_to_text(checkpoint, plan));
@@ -157,7 +157,7 @@ Status confirm_repair(Context& context, const Checkpoint& checkpoint, const Plan
   std::string question =
       context.options.in_place
           ? "\nReplace .metadata in " + printable(context.options.checkpoint) +
-                " (undo takes it back)? [y/N] "
+                " (undo restores it)? [y/N] "
           : "\nWrite the repaired checkpoint into " + printable(output) + "? [y/N] ";
   if (terminal.ask(question)) return {};
   return fail(ErrorKind::kCancelled, "nothing was written");
@@ -179,7 +179,7 @@ int nothing_to_repair(Context& context, const Plan& plan) {
   }
   if (!options.json) context.terminal.out(plan_to_text(plan, style_of(context)));
   return fail_with(context, {ErrorKind::kUnsupported,
-                             "nothing was written: nothing that was found can be mended (" +
+                             "nothing was written: none of the findings can be repaired (" +
                                  short_list_text(rules) + ")",
                              {options.checkpoint},
                              ""});
@@ -193,7 +193,7 @@ int nothing_but_metadata(Context& context) {
   }
   context.terminal.out_line("Nothing to repair. Nothing was written.");
   context.terminal.say(
-      "Older versions of torch or Python cannot read its .metadata. Rewrite that file alone, "
+      "Older versions of torch or Python cannot read its .metadata. Rewrite only that file, "
       "without copying a tensor:  " +
       command_line("repair", options) + " --in-place");
   return kClean;
@@ -204,12 +204,12 @@ std::string verdict_of(Context& context, const Plan& plan, const RepairResult& r
   TextStyle style = style_of(context);
   std::string loss = result.lossless ? result_loss_text(result)
                      : result.damage.empty()
-                         ? "what is lost is in the certificate"
-                         : "what was damaged before or is lost is in the certificate";
+                         ? "losses are listed in the certificate"
+                         : "earlier damage and losses are listed in the certificate";
   if (!repairs_anything(plan)) {
     return wrong == 0 ? inked(style, Ink::kGreen, "metadata rewritten") + ", " + loss
                       : inked(style, Ink::kRed, "not repaired") +
-                            ": the metadata was rewritten, and nothing that is wrong was mended";
+                            ": the metadata was rewritten, but no finding was repaired";
   }
   if (wrong != 0) return inked(style, Ink::kGold, "repaired in part") + ", " + loss;
   return inked(style, result.lossless ? Ink::kGreen : Ink::kGold, "repaired") + ", " + loss;
@@ -248,15 +248,15 @@ int run_repair(Context& context) {
   const Options& options = context.options;
   if (options.in_place && !options.out.empty()) {
     return fail_with(context, {ErrorKind::kUsage,
-                               "--out and --in-place exclude each other",
+                               "--out and --in-place cannot be combined",
                                {},
-                               "In place there is no other folder."});
+                               "A repair in place writes no other folder."});
   }
   if (options.in_place && options.integrity) {
     return fail_with(context, {ErrorKind::kUsage,
-                               "--integrity and --in-place exclude each other",
+                               "--integrity and --in-place cannot be combined",
                                {},
-                               "Hashes of all files are written into a new folder."});
+                               "Hashes of all files can only be written into a new folder."});
   }
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
@@ -325,7 +325,7 @@ int run_undo(Context& context) {
   if (context.options.json) {
     print_answer(context, undone_to_json(context.options.checkpoint));
   } else {
-    context.terminal.out("the .metadata from before the repair is back\n");
+    context.terminal.out("the .metadata from before the repair was restored\n");
   }
   return kClean;
 }

@@ -49,7 +49,7 @@ verbs::PageFormat format_of(const Options& options) {
 }
 
 // True for formats that show statistics, if bytes may be read.
-bool shows_statistics(verbs::PageFormat format) {
+bool format_shows_statistics(verbs::PageFormat format) {
   return format == verbs::PageFormat::kHtml || format == verbs::PageFormat::kMarkdown ||
          format == verbs::PageFormat::kHdf5;
 }
@@ -58,7 +58,8 @@ Result<std::vector<TensorStatistics>> shown_statistics(Context& context,
                                                        const verbs::Opened& opened, Depth depth,
                                                        verbs::PageFormat format,
                                                        const CountedChunks& counted) {
-  if (!shows_statistics(format) || depth != Depth::kData) return std::vector<TensorStatistics>{};
+  if (!format_shows_statistics(format) || depth != Depth::kData)
+    return std::vector<TensorStatistics>{};
   ProgressLine line(context.terminal, context.progress);
   return verbs::stats(opened, {}, &context.progress, nullptr, &counted);
 }
@@ -68,13 +69,14 @@ int run_tables(Context& context, const verbs::Opened& opened, const CheckReport&
                const CountedChunks& counted, const verbs::CheckRequest& asked) {
   const Options& options = context.options;
   if (options.out.empty())
-    return fail_report(context,
-                       Error{ErrorKind::kUsage, "HDF5 tables need a file", {}, "--out FILE.h5"});
+    return fail_report(
+        context,
+        Error{ErrorKind::kUsage, "HDF5 tables need an output file (--out)", {}, "--out FILE.h5"});
   if (!options.baseline.empty() || !options.policy.empty())
     return fail_report(context, Error{ErrorKind::kUsage,
-                                      "tables hold what was found, whatever is known or required",
+                                      "HDF5 tables hold all findings, without baseline and policy",
                                       {},
-                                      "Leave out --baseline and --policy."});
+                                      "Remove --baseline and --policy."});
   auto bytes = [&] {
     ProgressLine line(context.terminal, context.progress);
     return verbs::report_tables(opened, options, found, &counted, &context.progress);
@@ -92,7 +94,7 @@ int run_tables(Context& context, const verbs::Opened& opened, const CheckReport&
 Result<std::vector<PageView>> requested_views(const Options& options, const verbs::Opened& opened,
                                               verbs::PageFormat format) {
   if (!options.views.empty() && format != verbs::PageFormat::kHtml)
-    return fail(ErrorKind::kUsage, "only an HTML page draws --view", {}, "Add --out FILE.html");
+    return fail(ErrorKind::kUsage, "--view needs an HTML report", {}, "Add --out FILE.html");
   return verbs::read_page_views(opened, options, options.views);
 }
 
@@ -123,7 +125,7 @@ int run_report(Context& context) {
   // Nothing could open a Markdown file with that name.
   if (options.format.empty() && options.out.ends_with(".pdf"))
     return fail_report(context, Error{ErrorKind::kUsage,
-                                      "a report is never a PDF",
+                                      "a report cannot be a PDF",
                                       {options.out},
                                       "Name it .html, and print that from a browser."});
   auto opened = open_all(context);
@@ -136,7 +138,7 @@ int run_report(Context& context) {
   if (!views) return fail_report(context, views.error());
   // One pass over the bytes serves the check and the statistics.
   CountedChunks counted(*opened->checkpoint);
-  auto found = check_opened(context, *opened, shows_statistics(format) ? &counted : nullptr);
+  auto found = check_opened(context, *opened, format_shows_statistics(format) ? &counted : nullptr);
   if (!found) return fail_report(context, found.error());
   verbs::ignore_findings(*found, *ignored);
   if (format == verbs::PageFormat::kHdf5)

@@ -30,7 +30,7 @@ int run_resume(Context& context) {
   const Options& options = context.options;
   if (options.roll_back && context.team != nullptr)
     return fail_with(context, {ErrorKind::kUsage,
-                               "several processes do not take away what is half made",
+                               "several processes cannot remove an unfinished result",
                                {},
                                "do it in one process"});
   if (options.roll_back) return roll_back(context);
@@ -50,13 +50,13 @@ int run_resume(Context& context) {
     return kClean;
   }
   TextStyle style = style_of(context);
-  context.terminal.out_line(inked(style, result.lossless ? Ink::kGreen : Ink::kGold,
-                                  resumed->was_complete ? "complete already" : "finished") +
-                            ", " + result_loss_text(result) + "\n" + out_of_range_to_text(result) +
-                            damage_to_text(result) + other_ranks_to_text(result) +
-                            left_out_to_text(result) + "  checkpoint   " +
-                            printable(result.output) + "\n  certificate  " +
-                            printable(result.certificate));
+  context.terminal.out_line(
+      inked(style, result.lossless ? Ink::kGreen : Ink::kGold,
+            resumed->had_nothing_left_to_do ? "complete already" : "finished") +
+      ", " + result_loss_text(result) + "\n" + out_of_range_to_text(result) +
+      damage_to_text(result) + other_ranks_to_text(result) + left_out_to_text(result) +
+      "  checkpoint   " + printable(result.output) + "\n  certificate  " +
+      printable(result.certificate));
   context.terminal.say(next_steps_text(result.output, false));
   return kClean;
 }
@@ -67,7 +67,7 @@ int run_commit(Context& context) {
   if (context.options.json) {
     print_answer(context, committed_to_json(context.options.checkpoint));
   } else {
-    context.terminal.out("the repair stays: undo cannot take it back any more\n");
+    context.terminal.out("the repair is now permanent: undo is no longer possible\n");
   }
   return kClean;
 }

@@ -13,7 +13,7 @@
 #include "core/repair/run/in_place.h"
 #include "core/report/listing.h"
 #include "core/report/report.h"
-#include "core/verbs/convert_plan.h"
+#include "core/verbs/conversion.h"
 #include "core/verbs/map_convert.h"
 #include "core/verbs/round_trip.h"
 #include "core/verbs/transforms.h"
@@ -31,8 +31,7 @@ std::string forecast_text(const Forecast& forecast) {
   const auto rate = static_cast<std::uint64_t>(forecast.read_rate);
   const std::string assumption =
       rate == 0 ? std::string()
-                : fmt::format(", if the disk takes bytes as fast as it gives them ({}/s)",
-                              human_bytes(rate));
+                : fmt::format(", if the disk writes as fast as it reads ({}/s)", human_bytes(rate));
   return fmt::format(
       "  about {}: {}; {} takes longest{}\n"
       "  at most {} of memory{}\n",
@@ -76,14 +75,14 @@ Status confirm_write(Context& context, const verbs::Opened& opened, const Plan& 
   }();
   if (!outlook) return tl::unexpected<Error>(std::move(outlook).error());
   if (!terminal.interactive()) {
-    return fail(ErrorKind::kUsage, "nothing was written: no terminal to ask at, and no --yes", {},
-                "Repeat this with --yes.");
+    return fail(ErrorKind::kUsage, "nothing was written: no terminal for a prompt, and no --yes",
+                {}, "Repeat this with --yes.");
   }
   if (plan.repairs()) terminal.error(lost_to_text(*opened.checkpoint, plan));
   terminal.error(in_place ? steps_in_words(*outlook) : summary_text_of(*outlook));
   const std::string question = in_place ? "\nReplace .metadata in " +
                                               printable(context.options.checkpoint) +
-                                              " (undo takes it back)? [y/N] "
+                                              " (undo restores it)? [y/N] "
                                         : "\nWrite it into " + printable(output) + "? [y/N] ";
   if (terminal.ask(question)) return {};
   return fail(ErrorKind::kCancelled, "nothing was written");
@@ -99,14 +98,22 @@ std::string round_trip_text(const RepairResult& result) {
             (back.differ.size() == 1 ? " differs: " : " differ: ") + short_list_text(back.differ);
   if (!back.padding.empty())
     text += "; " + plural(back.padding.size(), "tensor") +
-            " but for rows of padding, which were cut off: " + short_list_text(back.padding);
+            " except for padding rows, which were removed: " + short_list_text(back.padding);
   if (!back.without.empty())
-    text += "; " + plural(back.without.size(), "tensor") +
-            " of the source are not found again: " + short_list_text(back.without);
-  if (back.left_out != 0)
+    text += "; " + plural(back.without.size(), "tensor") + " of the source" +
+            (back.without.size() == 1 ? " is" : " are") +
+            " missing from the result: " + short_list_text(back.without);
+  if (back.as_settings != 0)
+    text += "; steps of " + plural(back.as_settings, "parameter") +
+            " are one setting of the optimizer, with the same number";
+  if (back.left_out != 0) {
     text += "; " + plural(back.left_out, "tensor") + (back.left_out == 1 ? " was" : " were") +
-            " left out by an option";
-  return printable(text) + "\n";
+            " left out " + (back.left_out_why.empty() ? "by an option" : "and not compared:");
+  }
+  text = printable(text) + "\n";
+  for (const std::string& why : back.left_out_why)
+    text += "               " + printable(why) + "\n";
+  return text;
 }
 
 void print_written(Context& context, const RepairResult& result,
@@ -136,7 +143,8 @@ void print_written(Context& context, const RepairResult& result,
 int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
               const std::string& suffix) {
   const Options& options = context.options;
-  if (auto sound = verbs::refuse_broken(verbs::unrepaired_reasons_in(plan), options.checkpoint);
+  if (auto sound =
+          verbs::refuse_damaged_checkpoint(verbs::unrepaired_reasons_in(plan), options.checkpoint);
       !sound)
     return fail_with(context, sound.error());
   ApplyOptions wanted{options.out, options.in_place};
@@ -184,14 +192,16 @@ int run_steps(Context& context, const verbs::Opened& opened, const Plan& plan,
   print_written(context, *result, *remaining);
   const int code = exit_code_of_result(context, *opened.checkpoint, *remaining);
   if (code != kClean || !result->way_back) return code;
-  if (!result->way_back->differ.empty()) return kFindings;
+  const RoundTripResult& back = *result->way_back;
+  if (!back.differ.empty()) return kFindings;
   // If all names differ, nothing was compared.
-  return result->way_back->equal + result->way_back->padding.size() == 0 ? kUndecided : kClean;
+  if (back.equal + back.padding.size() == 0) return kUndecided;
+  return back.without.empty() ? kClean : kFindings;
 }
 
 int print_steps_plan(Context& context, const verbs::Opened& opened, const Plan& plan) {
-  if (auto sound =
-          verbs::refuse_broken(verbs::unrepaired_reasons_in(plan), context.options.checkpoint);
+  if (auto sound = verbs::refuse_damaged_checkpoint(verbs::unrepaired_reasons_in(plan),
+                                                    context.options.checkpoint);
       !sound)
     return fail_with(context, sound.error());
   auto outlook = [&] {
@@ -203,7 +213,7 @@ int print_steps_plan(Context& context, const verbs::Opened& opened, const Plan& 
     context.terminal.out_line(verbs::estimate_to_json(*opened.checkpoint, plan, *outlook));
   } else {
     context.terminal.out(summary_text_of(*outlook));
-    context.terminal.say("\nNothing was written. Carry it out:  " +
+    context.terminal.say("\nNothing was written. To run it:  " +
                          command_line("repair", context.options));
   }
   return plan.undecided.empty() ? kClean : kFindings;
@@ -220,7 +230,7 @@ int write_result(Context& context, const verbs::Opened& opened, const Plan& plan
                                            context.team);
   }();
   if (!wrong) return fail_with(context, wrong.error());
-  if (auto sound = verbs::refuse_broken(*wrong, context.options.checkpoint); !sound)
+  if (auto sound = verbs::refuse_damaged_checkpoint(*wrong, context.options.checkpoint); !sound)
     return fail_with(context, sound.error());
   return run_steps(context, opened, plan, suffix);
 }
@@ -241,12 +251,10 @@ int convert_with_options(Context& context, const VerbOptions& said, const std::s
   const Options& options = context.options;
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
-  const bool is_mapped = verbs::needs_map(said, options.mapping);
-  auto made = is_mapped ? verbs::plan_mapped(*opened, said, options.mapping)
-                        : verbs::plan_of_convert(*opened, said, &context.progress);
+  auto made = verbs::plan_conversion(*opened, said, options.mapping, &context.progress);
   if (!made) return fail_with(context, made.error());
   if (made->is_empty) {
-    context.terminal.say("Nothing was written: no entry fits \"" + printable(said.only) + "\".");
+    context.terminal.say("Nothing was written: no entry matches \"" + printable(said.only) + "\".");
     return kFindings;  // like ls and grep: nothing was found
   }
   for (const std::string& note : made->notes) context.terminal.say(printable(note));
@@ -297,7 +305,7 @@ int run_combine(Context& context) {
   auto is_clean = check_further_inputs(context);
   if (!is_clean) return fail_with(context, is_clean.error());
   VerbOptions said = options;
-  auto own = verbs::format_to_keep(options.checkpoint, &context.progress);
+  auto own = verbs::source_format_or_safetensors(options.checkpoint, &context.progress);
   if (!own) return fail_with(context, own.error());
   const bool is_small = options.verb == "delta" || options.verb == "extract";
   if (said.to.empty()) said.to = is_small ? "safetensors" : *own;

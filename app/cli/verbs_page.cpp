@@ -47,7 +47,7 @@ constexpr const char* kJson =
     "| `explain` | `hypotheses` by rank, with `wrong`, `confidence`, `text`, `decide`, `command`; "
     "`parsed.messages`, where told with `loader`, `expected` and `found` |\n";
 
-std::string in_cell(std::string_view text) {
+std::string escape_markdown_cell(std::string_view text) {
   std::string out;
   for (char c : text) {
     if (c == '|') out += '\\';
@@ -60,13 +60,13 @@ std::string names_in_code(const ArgumentUse& option) {
   std::string text;
   for (const std::string& name : option.names) text += (text.empty() ? "" : ", ") + name;
   if (!option.value.empty()) text += " " + option.value;
-  return "`" + in_cell(text) + "`";
+  return "`" + escape_markdown_cell(text) + "`";
 }
 
 std::string option_rows(const std::vector<ArgumentUse>& options) {
   std::string rows;
   for (const ArgumentUse& option : options)
-    rows += fmt::format("| {} | {} |\n", names_in_code(option), in_cell(option.text));
+    rows += fmt::format("| {} | {} |\n", names_in_code(option), escape_markdown_cell(option.text));
   return rows;
 }
 
@@ -105,7 +105,7 @@ std::string common_section(const VerbUse& verb) {
 std::string note_rows(std::span<const OptionNote> notes) {
   std::string text = "| | |\n|---|---|\n";
   for (const OptionNote& note : notes)
-    text += fmt::format("| `{}` | {} |\n", note.option, in_cell(note.text));
+    text += fmt::format("| `{}` | {} |\n", note.option, escape_markdown_cell(note.text));
   return text;
 }
 
@@ -147,7 +147,7 @@ std::string formats_summary() {
     auto row =
         std::find_if(rows.begin(), rows.end(), [&](const auto& one) { return one.first == can; });
     if (row == rows.end()) row = rows.insert(row, {can, ""});
-    row->second += (row->second.empty() ? "" : "; ") + in_cell(title);
+    row->second += (row->second.empty() ? "" : "; ") + escape_markdown_cell(title);
   };
   for (const verbs::KnownFormat& format : verbs::known_formats())
     add(fmt::format("yes | {} | {}", what_is_written(format),
@@ -166,9 +166,10 @@ std::string formats_section() {
       "format | is recognised by | `format` in JSON | `convert --to` | `repair` writes | items "
       "have checksums |\n|---|---|---|---|---|---|\n";
   for (const verbs::KnownFormat& format : verbs::known_formats())
-    text += fmt::format("| {} | {} | `{}` | {} | {} | {} |\n", in_cell(format.title),
-                        in_cell(format.sign), format.name, targets_in_code(format.name),
-                        what_repair_writes(format.repaired), format.has_checksums ? "yes" : "no");
+    text +=
+        fmt::format("| {} | {} | `{}` | {} | {} | {} |\n", escape_markdown_cell(format.title),
+                    escape_markdown_cell(format.sign), format.name, targets_in_code(format.name),
+                    what_repair_writes(format.repaired), format.has_checksums ? "yes" : "no");
   return text + "\n";
 }
 

@@ -64,7 +64,7 @@ const PaintedLayout* GlLayouts::show(int slot, PaintedLayout painted) {
   {
     // Freeing the memory of a million tiles takes a millisecond, so the layout thread does it.
     std::lock_guard lock(mutex_);
-    done_with_.push_back(std::move(painted));
+    layouts_to_free_.push_back(std::move(painted));
   }
   changed_.notify_all();
   return &shown;
@@ -101,7 +101,7 @@ void GlLayouts::end_frame() {
     std::erase_if(wanted_, [&](const auto& each) { return !waiting_.contains(each.first); });
     for (auto made = ready_.begin(); made != ready_.end();) {
       const bool is_needed = waiting_.contains(made->first);
-      if (!is_needed) done_with_.push_back(std::move(made->second));
+      if (!is_needed) layouts_to_free_.push_back(std::move(made->second));
       made = is_needed ? std::next(made) : ready_.erase(made);
     }
   }
@@ -124,9 +124,10 @@ void GlLayouts::work() {
     std::vector<PaintedLayout> given_back;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopping_ || !wanted_.empty() || !done_with_.empty(); });
+      changed_.wait(lock,
+                    [&] { return stopping_ || !wanted_.empty() || !layouts_to_free_.empty(); });
       if (stopping_) return;
-      given_back.swap(done_with_);
+      given_back.swap(layouts_to_free_);
       if (wanted_.empty()) continue;
       current_slot_ = wanted_.begin()->first;
       current_ = std::move(wanted_.begin()->second);

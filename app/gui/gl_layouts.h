@@ -42,7 +42,7 @@ class GlLayouts final : public Layouts {
   std::condition_variable changed_;
   std::map<int, TileRequest> wanted_;  // latest request of each slot
   std::map<int, PaintedLayout> ready_;
-  std::vector<PaintedLayout> done_with_;  // freed by the layout thread
+  std::vector<PaintedLayout> layouts_to_free_;  // freed by the layout thread
   bool working_ = false, stopping_ = false;
   TileRequest current_ = {};  // written only by the layout thread
   int current_slot_ = 0;

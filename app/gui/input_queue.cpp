@@ -55,7 +55,7 @@ std::vector<KeyPress> InputQueue::take(const Target& target) {
       if (!events_.empty() && is_character(events_.front())) events_.pop_front();
       continue;
     }
-    if (!changed.insert(event.key).second && target.one_change_a_key) break;
+    if (!changed.insert(event.key).second && target.one_change_per_key) break;
     events_.pop_front();
     target.key(event);
     if (!is_press) continue;

@@ -28,7 +28,7 @@ class InputQueue {
     std::function<void(unsigned)> character;       // forwards to imgui
     std::function<void(const InputEvent&)> mouse;  // forwards to imgui
     bool reads_encoded_text = false;               // a text field has the focus
-    bool one_change_a_key = false;                 // imgui before 1.87
+    bool one_change_per_key = false;               // imgui before 1.87
   };
 
   void add(InputEvent event) { events_.push_back(event); }

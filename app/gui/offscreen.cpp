@@ -18,7 +18,7 @@
 namespace shw {
 namespace {
 
-tl::unexpected<Error> no_egl(const std::string& what) {
+tl::unexpected<Error> egl_unavailable_error(const std::string& what) {
   return fail(ErrorKind::kUnsupported, "cannot draw without a window: " + what, {},
               "Install Mesa's EGL: apt-get install libegl1 libegl-mesa0 libgl1-mesa-dri");
 }
@@ -37,15 +37,18 @@ EGLDisplay surfaceless_display() {
 
 Result<std::unique_ptr<Offscreen>> Offscreen::create(int width, int height) {
   EGLDisplay display = surfaceless_display();
-  if (display == EGL_NO_DISPLAY) return no_egl("EGL has no surfaceless platform here");
-  if (eglInitialize(display, nullptr, nullptr) != EGL_TRUE) return no_egl("EGL does not start");
-  if (eglBindAPI(EGL_OPENGL_API) != EGL_TRUE) return no_egl("EGL has no desktop OpenGL");
+  if (display == EGL_NO_DISPLAY)
+    return egl_unavailable_error("EGL has no surfaceless platform here");
+  if (eglInitialize(display, nullptr, nullptr) != EGL_TRUE)
+    return egl_unavailable_error("EGL does not start");
+  if (eglBindAPI(EGL_OPENGL_API) != EGL_TRUE)
+    return egl_unavailable_error("EGL has no desktop OpenGL");
   const EGLint wanted[] = {EGL_SURFACE_TYPE, EGL_PBUFFER_BIT, EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT,
                            EGL_NONE};
   EGLConfig config = nullptr;
   EGLint count = 0;
   if (eglChooseConfig(display, wanted, &config, 1, &count) != EGL_TRUE || count == 0)
-    return no_egl("EGL has no configuration for OpenGL");
+    return egl_unavailable_error("EGL has no configuration for OpenGL");
   // Below 3.2 imgui cannot draw more than 65,536 vertices per window.
   const EGLint version[] = {EGL_CONTEXT_MAJOR_VERSION,
                             3,
@@ -55,14 +58,14 @@ Result<std::unique_ptr<Offscreen>> Offscreen::create(int width, int height) {
                             EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT,
                             EGL_NONE};
   EGLContext context = eglCreateContext(display, config, EGL_NO_CONTEXT, version);
-  if (context == EGL_NO_CONTEXT) return no_egl("no OpenGL 3.3 core context");
+  if (context == EGL_NO_CONTEXT) return egl_unavailable_error("no OpenGL 3.3 core context");
   std::unique_ptr<Offscreen> screen(new Offscreen);
   screen->display_ = display;
   screen->context_ = context;
   screen->width_ = width;
   screen->height_ = height;
   if (eglMakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, context) != EGL_TRUE)
-    return no_egl("the OpenGL context cannot be used");
+    return egl_unavailable_error("the OpenGL context cannot be used");
   glGenFramebuffers(1, &screen->framebuffer_);
   glBindFramebuffer(GL_FRAMEBUFFER, screen->framebuffer_);
   glGenRenderbuffers(1, &screen->colour_);
@@ -70,7 +73,7 @@ Result<std::unique_ptr<Offscreen>> Offscreen::create(int width, int height) {
   glRenderbufferStorage(GL_RENDERBUFFER, GL_RGBA8, width, height);
   glFramebufferRenderbuffer(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_RENDERBUFFER, screen->colour_);
   if (glCheckFramebufferStatus(GL_FRAMEBUFFER) != GL_FRAMEBUFFER_COMPLETE)
-    return no_egl(fmt::format("a picture of {} x {} is too large", width, height));
+    return egl_unavailable_error(fmt::format("a picture of {} x {} is too large", width, height));
   return screen;
 }
 

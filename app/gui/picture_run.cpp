@@ -47,7 +47,7 @@ class OffscreenHarness {
           return bench;
         });
     // Pictures must look the same everywhere, so user settings are used only if requested.
-    harness->tabs_->keep_settings_in(options.settings);
+    harness->tabs_->autosave_settings_to(options.settings);
     if (options.theme) harness->bench().desk().habits.settings.theme = *options.theme;
     return harness;
   }
@@ -130,7 +130,7 @@ class OffscreenHarness {
 };
 
 Status usage(const std::string& line) {
-  return fail(ErrorKind::kUsage, "cannot carry out the replay line \"" + line + "\"");
+  return fail(ErrorKind::kUsage, "cannot run the replay line \"" + line + "\"");
 }
 
 Status play_slice(OffscreenHarness& harness, const std::string& line) {
@@ -213,7 +213,7 @@ Status play_line(OffscreenHarness& harness, const std::string& line) {
   } else if (line.starts_with("drop ")) {
     harness.bench().drop(rest("drop "));
   } else if (line.starts_with("view ")) {
-    if (!show_view(line, harness.bench().snapshot()->tensor, desk)) return usage(line);
+    if (!restore_view_from_line(line, harness.bench().snapshot()->tensor, desk)) return usage(line);
   } else if (line.starts_with("type ")) {
     ImGui::GetIO().AddInputCharactersUTF8(rest("type ").c_str());
   } else {

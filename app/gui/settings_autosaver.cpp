@@ -16,9 +16,9 @@ constexpr std::chrono::milliseconds kMoment{400};
 
 SettingsAutosaver::SettingsAutosaver(std::string file, PanelsState& habits)
     : file_(std::move(file)) {
-  verbs::KeptSettings kept = verbs::read_ui_settings(posix_store(), file_);
+  verbs::LoadedUiSettings kept = verbs::read_ui_settings(posix_store(), file_);
   read_ = seen_ = kept.settings;
-  set_aside_ = !kept.refused.empty();
+  settings_file_renamed_ = !kept.refused.empty();
   habits.settings_file = file_;
   habits.settings_refused = std::move(kept.refused);
   start_thread(thread_, [this] { work(); });
@@ -39,9 +39,9 @@ std::string SettingsAutosaver::keep(const verbs::UiSettings& settings) {
     seen_ = settings;
     wanted_ = settings;
     changed_.notify_all();
-    if (!thread_.joinable()) trouble_ = "the system lets no more threads start";
+    if (!thread_.joinable()) last_save_error_ = "the system refuses to start more threads";
   }
-  return trouble_;
+  return last_save_error_;
 }
 
 void SettingsAutosaver::work() {
@@ -56,10 +56,11 @@ void SettingsAutosaver::work() {
     }
     verbs::UiSettings settings = *std::exchange(wanted_, std::nullopt);
     lock.unlock();
-    Status written = verbs::write_ui_settings(posix_store(), file_, settings, set_aside_);
+    Status written =
+        verbs::write_ui_settings(posix_store(), file_, settings, settings_file_renamed_);
     lock.lock();
-    if (written) set_aside_ = false;
-    trouble_ = written ? std::string() : written.error().message;
+    if (written) settings_file_renamed_ = false;
+    last_save_error_ = written ? std::string() : written.error().message;
   }
 }
 

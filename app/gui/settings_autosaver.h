@@ -28,12 +28,12 @@ class SettingsAutosaver {
   void work();
 
   std::string file_;
-  bool set_aside_ = false;
+  bool settings_file_renamed_ = false;
   verbs::UiSettings read_, seen_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<verbs::UiSettings> wanted_;
-  std::string trouble_;
+  std::string last_save_error_;
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -63,10 +63,10 @@ void Tabs::note(std::string line) {
 }
 
 // Records panels, colours, zoom and slice once they have stood still for a frame.
-void Tabs::note_view() {
+void Tabs::record_view_if_stable() {
   if (record_ == nullptr || shown().busy()) return;
   Tab& tab = tabs_[shown_];
-  std::string line = view_line(tab.bench->desk());
+  std::string line = view_state_to_line(tab.bench->desk());
   if (line == tab.view && line != tab.noted_view) {
     if (!tab.noted_view.empty()) note(line);
     tab.noted_view = line;
@@ -74,13 +74,13 @@ void Tabs::note_view() {
   tab.view = std::move(line);
 }
 
-void Tabs::keep_settings_in(const std::string& file) {
+void Tabs::autosave_settings_to(const std::string& file) {
   if (file.empty()) return;
   UiState& desk = shown().desk();
   keeper_ = std::make_unique<SettingsAutosaver>(file, desk.habits);
   apply_settings(desk, keeper_->read());
   if (!desk.habits.settings_refused.empty()) {
-    desk.toast = "Settings not taken from " + file + ": " + desk.habits.settings_refused;
+    desk.toast = "Settings were not loaded from " + file + ": " + desk.habits.settings_refused;
     desk.toast_until = 12;
   }
   shown().apply(desk.sort);
@@ -113,7 +113,7 @@ void Tabs::show(std::size_t tab) {
 
 // Selects the tensor with the same name in the other checkpoint, if it exists; also the same slice
 // and zoom if it has the same shape.
-void Tabs::show_same(std::size_t tab) {
+void Tabs::show_same_tensor_in_tab(std::size_t tab) {
   if (tab >= tabs_.size() || tab == shown_) return;
   const auto here = shown().snapshot();
   const MapState map = shown().desk().map;
@@ -131,7 +131,7 @@ void Tabs::show_same(std::size_t tab) {
   shown().apply(SelectTensorCommand{fqn});
   desk.summary_open = false;
   if (std::ranges::equal(there->checkpoint->shape(*found), here->checkpoint->shape(*here->tensor)))
-    desk.place_wanted =
+    desk.requested_place =
         WantedPlace{*found, map.slice, map.zoom, map.pan_row, map.pan_column, map.leads_after};
 }
 
@@ -156,7 +156,7 @@ void Tabs::handle_tab_request(const TabRequest& request) {
     case TabRequest::Kind::kShow:
       return show(request.tab);
     case TabRequest::Kind::kShowSame:
-      return show_same(request.tab);
+      return show_same_tensor_in_tab(request.tab);
     case TabRequest::Kind::kClose:
       if (request.tab >= tabs_.size()) return;
       if (request.tab != shown_ && tabs_[request.tab].bench->asks_before_closing()) {
@@ -170,12 +170,12 @@ void Tabs::handle_tab_request(const TabRequest& request) {
 }
 
 // Quits once every tab whose jobs are asked about has been confirmed.
-void Tabs::continue_quitting() {
+void Tabs::quit_if_all_tabs_agree() {
   UiState& desk = shown().desk();
   if (desk.quit) {
-    tabs_[shown_].may_end = true;
+    tabs_[shown_].has_agreed_to_quit = true;
     auto next = std::find_if(tabs_.begin(), tabs_.end(), [](const Tab& tab) {
-      return !tab.may_end && tab.bench->asks_before_closing();
+      return !tab.has_agreed_to_quit && tab.bench->asks_before_closing();
     });
     if (next == tabs_.end()) {
       has_left_ = true;
@@ -184,7 +184,7 @@ void Tabs::continue_quitting() {
     show(static_cast<std::size_t>(next - tabs_.begin()));
     shown().desk().quit_wanted = true;
   } else if (!desk.quit_wanted && !desk.asked) {
-    for (Tab& tab : tabs_) tab.may_end = tab.bench->desk().quit = false;
+    for (Tab& tab : tabs_) tab.has_agreed_to_quit = tab.bench->desk().quit = false;
   }
 }
 
@@ -195,8 +195,8 @@ void Tabs::draw(const Fonts& fonts, float scale, double now, std::span<const Key
   auto request = shown().draw(fonts, scale, now, keys, stable, described());
   UiState& desk = shown().desk();
   if (keeper_ != nullptr) desk.habits.settings_trouble = keeper_->keep(settings_of(desk));
-  note_view();
-  continue_quitting();
+  record_view_if_stable();
+  quit_if_all_tabs_agree();
   if (request && !has_left_) handle_tab_request(*request);
 }
 

@@ -29,7 +29,7 @@ class Tabs {
   // Records all further commands, of all tabs, as lines for --replay.
   Status record_in(const std::string& file);
   // Stores the settings, which all tabs share, in this file; empty: not stored.
-  void keep_settings_in(const std::string& file);
+  void autosave_settings_to(const std::string& file);
   // Call between ImGui::NewFrame and ImGui::Render. Also executes requests for tabs.
   void draw(const Fonts& fonts, float scale, double now, std::span<const KeyPress> keys,
             bool stable);
@@ -44,16 +44,16 @@ class Tabs {
   struct Tab {
     std::uint64_t id = 0;
     std::unique_ptr<Workbench> bench;
-    bool may_end = false;  // the user wants to quit even while this tab's job runs
+    bool has_agreed_to_quit = false;  // the user wants to quit even while this tab's job runs
     std::string view = {}, noted_view = {};  // view lines: of the last frame, and in the record
   };
   void append();
   OpenTabs described() const;
-  void show_same(std::size_t tab);
+  void show_same_tensor_in_tab(std::size_t tab);
   void handle_tab_request(const TabRequest& request);
-  void continue_quitting();
+  void quit_if_all_tabs_agree();
   void note(std::string line);
-  void note_view();
+  void record_view_if_stable();
 
   std::function<std::unique_ptr<Workbench>()> make_;
   std::vector<Tab> tabs_;                            // never empty

@@ -45,19 +45,19 @@ std::optional<std::size_t> index_in(std::span<const std::string_view> names,
   return static_cast<std::size_t>(found - names.begin());
 }
 
-// Puts `from` into `to` if it is there and in range.
+// Assigns `from` to `to`; false if `from` is nullopt.
 template <class Number>
 bool put(const std::optional<Number>& from, Number& to) {
   if (from) to = *from;
   return from.has_value();
 }
 
-bool put_zoom(std::string_view text, WantedPlace& place) {
+bool parse_zoom(std::string_view text, WantedPlace& place) {
   const auto zoom = parse_number<double>(text);
   return put(zoom, place.zoom) && place.zoom >= 1 && place.zoom <= 1e7;
 }
 
-bool put_pan(std::string_view text, WantedPlace& place) {
+bool parse_pan(std::string_view text, WantedPlace& place) {
   const auto pan = numbers_of<double>(text);
   if (!pan || pan->size() != 2 || !std::isfinite((*pan)[0]) || !std::isfinite((*pan)[1]))
     return false;
@@ -66,14 +66,14 @@ bool put_pan(std::string_view text, WantedPlace& place) {
   return true;
 }
 
-bool put_at(std::string_view text, WantedPlace& place) {
+bool parse_slice_indices(std::string_view text, WantedPlace& place) {
   const auto at = numbers_of<std::int64_t>(text);
   if (!at) return false;
   for (std::int64_t index : *at) place.slice.at.push_back(index);
   return true;
 }
 
-bool put_word(std::string_view key, std::string_view text, ReadView& view) {
+bool parse_view_member(std::string_view key, std::string_view text, ReadView& view) {
   if (key == "panel") return put(index_in(kPanels, text), view.panel);
   if (key == "colour")
     return put(parse_number<std::size_t>(text), view.colour) && view.colour < kColourings;
@@ -86,17 +86,17 @@ bool put_word(std::string_view key, std::string_view text, ReadView& view) {
     view.rank = parse_number<std::uint32_t>(text);
     return view.rank.has_value();
   }
-  if (key == "zoom") return put_zoom(text, view.place);
-  if (key == "pan") return put_pan(text, view.place);
+  if (key == "zoom") return parse_zoom(text, view.place);
+  if (key == "pan") return parse_pan(text, view.place);
   if (key == "of") return view.place.leads_after = text == "after";
   if (key == "rows") return put(parse_number<int>(text), view.place.slice.row);
   if (key == "columns") return put(parse_number<int>(text), view.place.slice.column);
-  return key == "at" && put_at(text, view.place);
+  return key == "at" && parse_slice_indices(text, view.place);
 }
 
 }  // namespace
 
-std::string view_line(const UiState& state) {
+std::string view_state_to_line(const UiState& state) {
   const MapState& map = state.map;
   std::string line = fmt::format("{}panel={} colour={} axis={} matrix={}", kWord,
                                  kPanels[state.table.open     ? 2
@@ -114,13 +114,14 @@ std::string view_line(const UiState& state) {
   return line;
 }
 
-bool show_view(std::string_view line, std::optional<TensorId> tensor, UiState& state) {
+bool restore_view_from_line(std::string_view line, std::optional<TensorId> tensor, UiState& state) {
   if (!line.starts_with(kWord)) return false;
   line.remove_prefix(kWord.size());
   ReadView view;
   while (!line.empty()) {
     const std::size_t end = std::min(line.find(' '), line.size()), is = line.find('=');
-    if (is >= end || !put_word(line.substr(0, is), line.substr(is + 1, end - is - 1), view))
+    if (is >= end ||
+        !parse_view_member(line.substr(0, is), line.substr(is + 1, end - is - 1), view))
       return false;
     line.remove_prefix(std::min(line.size(), end + 1));
   }
@@ -133,7 +134,7 @@ bool show_view(std::string_view line, std::optional<TensorId> tensor, UiState& s
   state.isolated = view.rank;
   if (tensor && !view.place.slice.at.empty()) {
     view.place.tensor = *tensor;
-    state.place_wanted = std::move(view.place);
+    state.requested_place = std::move(view.place);
   }
   return true;
 }

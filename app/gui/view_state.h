@@ -9,8 +9,8 @@
 
 namespace shw {
 
-std::string view_line(const UiState& state);
+std::string view_state_to_line(const UiState& state);
 // False if the line is not a saved view. `tensor`: the selected tensor.
-bool show_view(std::string_view line, std::optional<TensorId> tensor, UiState& state);
+bool restore_view_from_line(std::string_view line, std::optional<TensorId> tensor, UiState& state);
 
 }  // namespace shw

@@ -105,7 +105,7 @@ constexpr bool kKeysMayBeLost = IMGUI_VERSION_NUM < 18700;
 std::vector<KeyPress> feed_input(Window& window) {
   InputQueue::Target target{};
   target.reads_encoded_text = ImGui::GetIO().WantTextInput;
-  target.one_change_a_key = kKeysMayBeLost;
+  target.one_change_per_key = kKeysMayBeLost;
   target.key = [&window](const InputEvent& event) {
     // Tab goes through the controls in reading order (views/tab_order.h); imgui 1.86 would go from
     // text input to text input.
@@ -135,14 +135,14 @@ float wanted_scale(const GuiOptions& options, GLFWwindow* handle) {
   return x >= 0.5f && x <= 8 ? x : 1;
 }
 
-tl::unexpected<Error> no_window() {
+tl::unexpected<Error> window_unavailable_error() {
   const char* why = nullptr;
   glfwGetError(&why);
   return fail(
       ErrorKind::kUnsupported,
       std::string("no window can be opened: ") + (why ? why : "the display does not answer"), {},
-      "Without a display: shardwright-gui --screenshot out.png CHECKPOINT draws the same into "
-      "a picture, shardwright check CHECKPOINT says it in words. Over ssh: ssh -X.");
+      "Without a display: shardwright-gui --screenshot out.png CHECKPOINT draws the same picture, "
+      "shardwright check CHECKPOINT prints the findings. Over ssh: ssh -X.");
 }
 
 void loop(Window& window, Tabs& tabs, const GuiOptions& options) {
@@ -194,14 +194,14 @@ void loop(Window& window, Tabs& tabs, const GuiOptions& options) {
 }  // namespace
 
 Status run_window(const GuiOptions& options) {
-  if (glfwInit() != GLFW_TRUE) return no_window();
+  if (glfwInit() != GLFW_TRUE) return window_unavailable_error();
   glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);  // below 3.2 imgui draws 65,536 vertices at most
   glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
   glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
   Window window;
   window.handle = glfwCreateWindow(options.width, options.height, "Shardwright", nullptr, nullptr);
   if (window.handle == nullptr) {
-    auto error = no_window();
+    auto error = window_unavailable_error();
     glfwTerminate();
     return error;
   }
@@ -223,7 +223,7 @@ Status run_window(const GuiOptions& options) {
       return bench;
     });
     if (!options.record.empty()) recorded = tabs.record_in(options.record);
-    tabs.keep_settings_in(
+    tabs.autosave_settings_to(
         verbs::ui_settings_file(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME")));
     PanelsState& habits = tabs.shown().desk().habits;
     habits.cache_folder =

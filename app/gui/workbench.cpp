@@ -12,7 +12,7 @@ namespace shw {
 namespace {
 
 std::size_t watched_files(const Snapshot& snapshot) {
-  std::size_t files = snapshot.disk == nullptr ? 0 : snapshot.disk->size();
+  std::size_t files = snapshot.disk == nullptr ? 0 : snapshot.disk->files.size();
   if (!run_is_shown(snapshot)) return files;
   for (const verbs::RunStep& step : snapshot.run->steps) files += step.files;
   return files;
@@ -81,7 +81,7 @@ void Workbench::open(const GuiOptions& what) {
 void Workbench::drop(std::string path) {
   ui_.browser.open = false;
   ui_.browser.dropped = std::move(path);
-  ui_.browser.drop_asked = false;
+  ui_.browser.is_drop_listing_requested = false;
 }
 
 // Recorded before execution, so that the last line is the command that crashed.

@@ -78,16 +78,19 @@ std::string sha256_text(std::span<const std::uint8_t> digest) {
 struct RunningSha256::State {
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context{EVP_MD_CTX_new(),
                                                                   &EVP_MD_CTX_free};
-  bool is_well = context != nullptr && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
+  bool is_digest_ready =
+      context != nullptr && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
 
   void add(std::span<const std::byte> bytes) {
-    if (is_well) is_well = EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1;
+    if (is_digest_ready)
+      is_digest_ready = EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1;
   }
   std::string text() {
     std::array<std::uint8_t, EVP_MAX_MD_SIZE> digest{};
     unsigned length = 0;
-    if (!is_well || EVP_DigestFinal_ex(context.get(), digest.data(), &length) != 1) return {};
-    is_well = false;
+    if (!is_digest_ready || EVP_DigestFinal_ex(context.get(), digest.data(), &length) != 1)
+      return {};
+    is_digest_ready = false;
     return sha256_text(std::span(digest).first(length));
   }
 };

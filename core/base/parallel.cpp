@@ -28,7 +28,7 @@ std::atomic<std::size_t> threads_asked_for{0};  // 0: not limited
 
 // TBB aborts the program if the system refuses it a thread, so TBB gets a limit: all threads that
 // can start now, minus a few for later (the progress line, a writer).
-std::size_t startable_thread_count(std::size_t wanted) {
+std::size_t limit_tbb_to_startable_threads(std::size_t wanted) {
   constexpr std::size_t kOthers = 4;
   if (wanted <= 1) return 1;
   const std::size_t started = count_startable_threads(wanted + kOthers);
@@ -44,7 +44,7 @@ std::size_t max_concurrent_threads() {
 
 // Measured once per process: starting and ending 16 threads takes 0.5 ms.
 std::size_t threads_for_all_cores() {
-  static const std::size_t most = startable_thread_count(max_concurrent_threads());
+  static const std::size_t most = limit_tbb_to_startable_threads(max_concurrent_threads());
   return std::min(max_concurrent_threads(), most);
 }
 
@@ -101,7 +101,7 @@ std::size_t worker_count() {
 void limit_threads(std::size_t threads) {
   static std::optional<tbb::global_control> limit;
   limit.reset();
-  threads_asked_for = threads == 0 ? 0 : startable_thread_count(threads);
+  threads_asked_for = threads == 0 ? 0 : limit_tbb_to_startable_threads(threads);
   // Must run before any TBB use: TBB has to know how many threads the system allows.
   if (threads == 0) threads_for_all_cores();
   // Also limits the parallel sorts and searches inside libraries.

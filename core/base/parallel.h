@@ -62,7 +62,7 @@ class Pool {
     {
       std::lock_guard lock(guard_);
       auto found = std::find_if(idle_.begin(), idle_.end(), [](const Idle& idle) {
-        return idle.had_by == std::this_thread::get_id();
+        return idle.last_user_thread == std::this_thread::get_id();
       });
       // Takes another thread's object only if every worker thread could already own one.
       if (found == idle_.end() && made_ >= worker_count()) found = idle_.begin();
@@ -79,7 +79,7 @@ class Pool {
 
  private:
   struct Idle {
-    std::thread::id had_by;
+    std::thread::id last_user_thread;
     std::unique_ptr<T> held;
   };
   std::function<std::unique_ptr<T>()> make_;

@@ -79,7 +79,7 @@ Bytes encode_heartbeat(const std::optional<Status>& done, const HeartbeatTask& t
 struct DecodedHeartbeats {
   bool all_done = true;               // every process has finished its task
   std::optional<Error> stopped = {};  // the first error of any process
-  Status took_news = {};
+  Status news_receive_status = {};
 };
 Result<DecodedHeartbeats> decode_heartbeats(const std::vector<Bytes>& gathered,
                                             const HeartbeatTask& task, ProgressTracker& movement) {
@@ -95,8 +95,9 @@ Result<DecodedHeartbeats> decode_heartbeats(const std::vector<Bytes>& gathered,
       decoded.stopped = decode_error_of_rank(static_cast<int>(member),
                                              std::as_bytes(std::span(std::as_const(error))));
     if (task.progress != nullptr) SHW_CHECK(movement.note(member, is_done != 0, moved, task.step));
-    if (task.receive && !news.empty() && decoded.took_news)
-      decoded.took_news = task.receive(member, std::as_bytes(std::span(std::as_const(news))));
+    if (task.receive && !news.empty() && decoded.news_receive_status)
+      decoded.news_receive_status =
+          task.receive(member, std::as_bytes(std::span(std::as_const(news))));
   }
   return decoded;
 }
@@ -148,10 +149,10 @@ Status send_heartbeats_until_done(Team& team, const HeartbeatTask& task,
     if (!gathered) return add_last_heartbeat_to_error(std::move(gathered).error(), movement);
     SHW_TRY(DecodedHeartbeats decoded, decode_heartbeats(*gathered, task, movement));
     const Error* why = decoded.stopped ? &*decoded.stopped : nullptr;
-    if (!decoded.took_news) why = &decoded.took_news.error();
+    if (!decoded.news_receive_status) why = &decoded.news_receive_status.error();
     if (why != nullptr && !own)
       own = stop_task_and_get_error(work, task.progress, *why);
-    else if (why != nullptr && *own && (decoded.all_done || !decoded.took_news))
+    else if (why != nullptr && *own && (decoded.all_done || !decoded.news_receive_status))
       own = tl::unexpected<Error>(*why);
     if (decoded.all_done) return *own;
   }
@@ -165,8 +166,8 @@ Status parallel_for_in_budget(const MemoryBudget& held, std::span<const std::uin
 }
 
 // Returns the end of the round that begins at `first`.
-std::size_t end_of_round(std::span<const std::uint64_t> costs, std::size_t first,
-                         std::size_t members) {
+std::size_t find_round_end(std::span<const std::uint64_t> costs, std::size_t first,
+                           std::size_t members) {
   const std::uint64_t most = kRoundBytes * members;
   std::uint64_t bytes = 0;
   std::size_t end = first;
@@ -331,7 +332,7 @@ Status scatter_map_allgather(Team& team, const ScatterMapTask& work) {
   const std::string agreed = to_hex(hash_of(std::as_bytes(work.costs)));
   std::size_t first = 0;
   do {
-    std::size_t end = end_of_round(work.costs, first, team.size());
+    std::size_t end = find_round_end(work.costs, first, team.size());
     if (Status done = run_round(team, work, first, end, agreed); !done) {
       team.stop(done.error());
       return done;

@@ -212,7 +212,7 @@ Status give(Struct& out, Struct filled) {
   return {};
 }
 
-Status tensor_into(const shw_checkpoint* checkpoint, std::uint64_t index, shw_tensor& out) {
+Status fill_tensor_struct(const shw_checkpoint* checkpoint, std::uint64_t index, shw_tensor& out) {
   SHW_TRY(const TensorId tensor, tensor_at(checkpoint, index));
   const Checkpoint& model = model_of(checkpoint);
   const std::string_view fqn = model.fqn(tensor);
@@ -234,8 +234,8 @@ Result<ChunkId> chunk_at(const shw_checkpoint* checkpoint, std::uint64_t index,
               Place{.file = {}, .tensor = std::string(model.fqn(tensor))});
 }
 
-Status chunk_into(const shw_checkpoint* checkpoint, std::uint64_t index, std::uint64_t number,
-                  shw_chunk& out) {
+Status fill_chunk_struct(const shw_checkpoint* checkpoint, std::uint64_t index,
+                         std::uint64_t number, shw_chunk& out) {
   SHW_TRY(const ChunkId chunk, chunk_at(checkpoint, index, number));
   const Checkpoint& model = model_of(checkpoint);
   const auto item = model.item(chunk);
@@ -267,9 +267,9 @@ Result<bool> run_into(const shw_checkpoint* checkpoint, std::uint64_t index, std
   return true;
 }
 
-Status elements_into(const shw_checkpoint* checkpoint, std::uint64_t index,
-                     const std::int64_t* start, const std::int64_t* stop, void* out,
-                     std::uint64_t bytes) {
+Status copy_elements_to_buffer(const shw_checkpoint* checkpoint, std::uint64_t index,
+                               const std::int64_t* start, const std::int64_t* stop, void* out,
+                               std::uint64_t bytes) {
   SHW_TRY(const TensorId tensor, tensor_at(checkpoint, index));
   Box box;
   for (std::size_t d = 0; d < model_of(checkpoint).shape(tensor).size(); ++d) {
@@ -344,12 +344,12 @@ int64_t shw_find_tensor(const shw_checkpoint* checkpoint, const char* name, uint
 }
 
 int shw_get_tensor(const shw_checkpoint* checkpoint, uint64_t tensor, shw_tensor* out) {
-  return to_return_code(tensor_into(checkpoint, tensor, *out));
+  return to_return_code(fill_tensor_struct(checkpoint, tensor, *out));
 }
 
 int shw_get_chunk(const shw_checkpoint* checkpoint, uint64_t tensor, uint64_t chunk,
                   shw_chunk* out) {
-  return to_return_code(chunk_into(checkpoint, tensor, chunk, *out));
+  return to_return_code(fill_chunk_struct(checkpoint, tensor, chunk, *out));
 }
 
 int shw_find_run(const shw_checkpoint* checkpoint, uint64_t tensor, uint64_t chunk, shw_run* out) {
@@ -361,7 +361,7 @@ int shw_find_run(const shw_checkpoint* checkpoint, uint64_t tensor, uint64_t chu
 
 int shw_read(const shw_checkpoint* checkpoint, uint64_t tensor, const int64_t* start,
              const int64_t* stop, void* out, uint64_t bytes) {
-  return to_return_code(elements_into(checkpoint, tensor, start, stop, out, bytes));
+  return to_return_code(copy_elements_to_buffer(checkpoint, tensor, start, stop, out, bytes));
 }
 
 char* shw_info(const shw_checkpoint* checkpoint) {

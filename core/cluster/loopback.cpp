@@ -31,7 +31,7 @@ struct LoopbackBus {
   int turn = 0;                                  // the rank that runs, in fixed order
   int in_vain = 0;                               // hand-overs since the last send or receive
 
-  void pass_turn_from(int rank) {
+  void pass_turn_to_next_rank_after(int rank) {
     for (int step = 1; step <= size; ++step) {
       turn = (rank + step) % size;
       if (!ended[static_cast<std::size_t>(turn)]) break;
@@ -90,7 +90,7 @@ class Loopback final : public Transport {
     if (is_dead_) return tl::unexpected<Error>(used_after_error());
     std::unique_lock lock(hub_.guard);
     if (hub_.fixed_order) {
-      hub_.pass_turn_from(rank_);
+      hub_.pass_turn_to_next_rank_after(rank_);
       hub_.changed.wait(lock, [&] { return hub_.may_run(rank_) || hub_.stopped; });
     }
     auto error = receive_messages(step);
@@ -122,7 +122,7 @@ class Loopback final : public Transport {
     std::lock_guard lock(hub_.guard);
     if (!status) stop(status.error());
     hub_.ended[static_cast<std::size_t>(rank_)] = true;
-    if (hub_.fixed_order && hub_.turn == rank_) hub_.pass_turn_from(rank_);
+    if (hub_.fixed_order && hub_.turn == rank_) hub_.pass_turn_to_next_rank_after(rank_);
     hub_.in_vain = 0;
     hub_.changed.notify_all();
   }
@@ -147,7 +147,7 @@ class Loopback final : public Transport {
       if (!in_time || (hub_.fixed_order && ++hub_.in_vain > hub_.running_rank_count()))
         return peer_timeout_error(step, first.peer, first.bytes.size(), true);
       if (hub_.fixed_order) {
-        hub_.pass_turn_from(rank_);
+        hub_.pass_turn_to_next_rank_after(rank_);
         in_time = hub_.changed.wait_until(lock, deadline,
                                           [&] { return hub_.may_run(rank_) || hub_.stopped; });
       } else {
@@ -213,7 +213,7 @@ std::vector<Status> run_on_threads(int size, const LoopbackOptions& options,
     Loopback transport(hub, rank);
     transport.begin();
     Status& status = ended[static_cast<std::size_t>(rank)];
-    status = fail(ErrorKind::kIo, "the system lets no more threads start");
+    status = fail(ErrorKind::kIo, "the system refuses to start more threads");
     transport.end(status);
   }
   for (std::thread& thread : threads) thread.join();

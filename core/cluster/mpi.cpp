@@ -264,8 +264,8 @@ class OpenedMpi final : public MpiSession {
     reports[0] = std::move(own);
     receive_reports(reports);
     say(reports);
-    is_one_missing_ = std::any_of(reports.begin(), reports.end(),
-                                  [](const auto& received) { return !received.has_value(); });
+    is_any_rank_missing_ = std::any_of(reports.begin(), reports.end(),
+                                       [](const auto& received) { return !received.has_value(); });
     for (int worker = 1; worker < size_; ++worker) {
       if (!reports[static_cast<std::size_t>(worker)]) continue;
       MPI_Request request = MPI_REQUEST_NULL;
@@ -277,7 +277,7 @@ class OpenedMpi final : public MpiSession {
 
   void end(bool is_stopped) override {
     // A rank that has already timed out is not waited for again.
-    if (is_stopped || is_one_missing_) return;
+    if (is_stopped || is_any_rank_missing_) return;
     MPI_Request all = MPI_REQUEST_NULL;
     if (MPI_Ibarrier(MPI_COMM_WORLD, &all) != MPI_SUCCESS) return;
     const auto deadline = Clock::now() + kFarewell;
@@ -344,7 +344,7 @@ class OpenedMpi final : public MpiSession {
   const int rank_, size_;
   const std::atomic<bool>* stopped_ = nullptr;  // MpiOptions::stopped
   Bytes report_;                                // kept until the send completes
-  bool is_one_missing_ = false;
+  bool is_any_rank_missing_ = false;
 };
 
 }  // namespace

@@ -38,7 +38,7 @@ Status refuse_quantised(const Checkpoint& checkpoint) {
     const Dtype dtype = checkpoint.dtype(tensor);
     const bool is_narrow = name(dtype).starts_with("float") && !is_plain_float(dtype);
     if (!is_narrow && !has_config) continue;
-    return averaging_error(checkpoint, "is quantised: an average of scaled numbers means nothing",
+    return averaging_error(checkpoint, "is quantised: scaled numbers cannot be averaged",
                            checkpoint.fqn(tensor), "--dequantise decodes the weights first.");
   }
   return {};
@@ -52,7 +52,7 @@ Result<std::vector<ReadableTensor>> tensor_in_each_checkpoint(const Checkpoints&
   for (const auto& one : checkpoints) {
     const auto found = one->find(own.fqn(first));
     if (!found)
-      return averaging_error(*one, "is not there, and the first checkpoint has it", own.fqn(first),
+      return averaging_error(*one, "is missing, though the first checkpoint has it", own.fqn(first),
                              "`shardwright diff` lists the names that differ; --leave-out PATTERN "
                              "leaves a tensor out of all of them.");
     if (!std::ranges::equal(one->shape(*found), own.shape(first)))
@@ -121,9 +121,9 @@ Result<std::shared_ptr<const Checkpoint>> average_checkpoints(
     part.tensors.push_back(averaged_tensor(std::move(same), weights));
   }
   if (part.tensors.empty())
-    return averaging_error(first, "holds no floating tensor that could be averaged", {});
+    return averaging_error(first, "holds no floating-point tensor to average", {});
   part.made_of = checkpoints;
-  return with_computed(checkpoints.front(), std::move(part), progress);
+  return add_computed_tensors(checkpoints.front(), std::move(part), progress);
 }
 
 }  // namespace shw

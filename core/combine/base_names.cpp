@@ -47,7 +47,7 @@ std::size_t shortest_identifying_suffix(std::string_view name) {
 BaseNames::BaseNames(const Checkpoint& base) : base_(base) {
   for (TensorId tensor : base.tensors()) {
     for_each_name_suffix(base.fqn(tensor), [&](std::string_view end) {
-      auto [found, is_new] = by_end_.try_emplace(std::string(end), tensor);
+      auto [found, is_new] = tensor_by_suffix_.try_emplace(std::string(end), tensor);
       if (!is_new) found->second.reset();
       return true;
     });
@@ -61,8 +61,8 @@ std::optional<TensorId> BaseNames::find(std::string_view name) {
   if (!tensor) {
     for_each_name_suffix(name, [&](std::string_view end) {
       if (name.size() - end.size() > last) return false;
-      const auto found = by_end_.find(std::string(end));
-      if (found == by_end_.end()) return true;
+      const auto found = tensor_by_suffix_.find(std::string(end));
+      if (found == tensor_by_suffix_.end()) return true;
       tensor = found->second;
       alike = end.size();
       return false;
@@ -74,8 +74,9 @@ std::optional<TensorId> BaseNames::find(std::string_view name) {
   const std::string there(own.substr(0, own.size() - alike));
   // Layer numbers identify tensors, so a prefix must not contain one.
   if (has_number(before) || has_number(there)) return std::nullopt;
-  const bool is_one_way = prefixes_.try_emplace(before, there).first->second == there &&
-                          back_.try_emplace(there, before).first->second == before;
+  const bool is_one_way =
+      prefixes_.try_emplace(before, there).first->second == there &&
+      base_to_adapter_prefix_.try_emplace(there, before).first->second == before;
   return is_one_way ? tensor : std::nullopt;
 }
 

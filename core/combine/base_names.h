@@ -22,8 +22,10 @@ class BaseNames {
 
  private:
   const Checkpoint& base_;
-  std::unordered_map<std::string, std::optional<TensorId>> by_end_;  // nullopt: not unique
-  std::map<std::string, std::string> prefixes_, back_;  // adapter to base prefix, and back
+  std::unordered_map<std::string, std::optional<TensorId>>
+      tensor_by_suffix_;  // nullopt: not unique
+  std::map<std::string, std::string> prefixes_,
+      base_to_adapter_prefix_;  // adapter to base prefix, and back
 };
 
 }  // namespace shw

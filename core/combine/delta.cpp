@@ -55,8 +55,8 @@ std::optional<TotalHash> hash_in(const Json& json, const char* key) {
 struct TensorPair {
   ReadableTensor before, after;
   std::int64_t volume = 0, row = 1, rows_at_once = 1;
-  std::vector<std::int64_t> changed_before;  // changes before each block, then the total
-  std::int64_t changed() const { return changed_before.back(); }
+  std::vector<std::int64_t> changes_before_block;  // changes before each block, then the total
+  std::int64_t changed() const { return changes_before_block.back(); }
   std::int64_t rows() const { return before.shape.empty() ? 1 : before.shape[0]; }
 };
 
@@ -103,11 +103,11 @@ Result<ChangedElements> find_changed_elements(const TensorPair& pair, std::int64
 }
 
 Status count_changes(TensorPair& pair) {
-  pair.changed_before = {0};
+  pair.changes_before_block = {0};
   for (std::int64_t block = 0; block * pair.rows_at_once < pair.rows(); ++block) {
     SHW_TRY(const ChangedElements changed, find_changed_elements(pair, block));
-    pair.changed_before.push_back(pair.changed() +
-                                  static_cast<std::int64_t>(changed.indices.size()));
+    pair.changes_before_block.push_back(pair.changed() +
+                                        static_cast<std::int64_t>(changed.indices.size()));
   }
   return {};
 }
@@ -133,7 +133,7 @@ Result<Bytes> changed_indices_or_values(const TensorPair& pair, std::int64_t fir
                                         std::int64_t count, bool as_values) {
   const Dtype dtype = as_values ? pair.after.dtype : index_dtype(pair.volume);
   const auto width = static_cast<std::int64_t>(size_of(dtype));
-  const auto& before = pair.changed_before;
+  const auto& before = pair.changes_before_block;
   auto block = std::upper_bound(before.begin(), before.end(), first) - before.begin() - 1;
   Bytes all;
   while (count > 0 && static_cast<std::size_t>(block) + 1 < before.size()) {
@@ -142,7 +142,7 @@ Result<Bytes> changed_indices_or_values(const TensorPair& pair, std::int64_t fir
     if (found !=
         before[static_cast<std::size_t>(block) + 1] - before[static_cast<std::size_t>(block)])
       return fail(
-          ErrorKind::kIo, "changed while it was compared",
+          ErrorKind::kIo, "changed during the comparison",
           Place{.file = {}, .tensor = std::string(pair.after.checkpoint->fqn(pair.after.tensor))});
     const Bytes bytes = as_values ? std::move(changed.values) : index_bytes(changed.indices, dtype);
     const std::int64_t skipped = first - before[static_cast<std::size_t>(block)];
@@ -248,7 +248,7 @@ Status check_indices(const Changes& changes, std::string_view fqn) {
 }
 
 // Index of the first change at or after an element.
-Result<std::int64_t> first_change(const Changes& changes, std::int64_t index) {
+Result<std::int64_t> find_first_change_from(const Changes& changes, std::int64_t index) {
   std::int64_t low = 0, high = changes.count();
   while (low < high) {
     const std::int64_t middle = low + (high - low) / 2;
@@ -267,8 +267,8 @@ Result<Bytes> changed_rows(const Changes& changes, std::int64_t first, std::int6
   const std::size_t width = size_of(changes.before.dtype);
   const auto held = static_cast<std::int64_t>(elements.size() / width);
   const std::int64_t begin = count == 0 ? 0 : first * (held / count);
-  SHW_TRY(const std::int64_t low, first_change(changes, begin));
-  SHW_TRY(const std::int64_t high, first_change(changes, begin + held));
+  SHW_TRY(const std::int64_t low, find_first_change_from(changes, begin));
+  SHW_TRY(const std::int64_t high, find_first_change_from(changes, begin + held));
   if (low == high) return elements;
   SHW_TRY(const auto indices, indices_at(changes, low, high - low));
   SHW_TRY(const Bytes values, read_stored(changes.values, {{low}, {high - low}}));
@@ -384,7 +384,7 @@ Result<std::shared_ptr<const Checkpoint>> compute_delta(std::shared_ptr<const Ch
     if (!result->find(base->fqn(tensor))) info.dropped.emplace_back(base->fqn(tensor));
   }
   if (part.tensors.empty() && info.dropped.empty())
-    return fail(ErrorKind::kUsage, "the two are the same to the bit: there is nothing to write",
+    return fail(ErrorKind::kUsage, "the two are equal bit for bit: there is nothing to write",
                 {result->directory()->name()});
   if (part.tensors.empty())
     return fail(ErrorKind::kUnsupported,
@@ -394,7 +394,7 @@ Result<std::shared_ptr<const Checkpoint>> compute_delta(std::shared_ptr<const Ch
                 "`shardwright convert --leave-out PATTERN` leaves tensors out.");
   part.files.push_back(delta_file(info));
   part.made_of = {base, result};
-  return only_computed(*result->directory(), std::move(part), progress);
+  return make_computed_only_checkpoint(*result->directory(), std::move(part), progress);
 }
 
 Result<std::shared_ptr<const Checkpoint>> apply_delta(std::shared_ptr<const Checkpoint> base,
@@ -402,7 +402,7 @@ Result<std::shared_ptr<const Checkpoint>> apply_delta(std::shared_ptr<const Chec
                                                       const DeltaInfo& info, Progress* progress) {
   DeltaApplication application(base, std::move(delta));
   SHW_TRY(ComputedPart part, application.take(info));
-  return with_computed(std::move(base), std::move(part), progress);
+  return add_computed_tensors(std::move(base), std::move(part), progress);
 }
 
 }  // namespace shw

@@ -39,7 +39,7 @@ Result<ExpertFactors> factors_of(const ExpertProduct& product, const ExpertRows&
 }
 
 // PEFT rounds the product to the parameter's dtype before adding it.
-Status round_as(Dtype dtype, std::vector<float>& numbers) {
+Status round_to_dtype(Dtype dtype, std::vector<float>& numbers) {
   if (dtype == Dtype::kFloat32) return {};
   SHW_TRY(const Bytes narrow, rounded_to(dtype, numbers));
   SHW_TRY(const Bytes again, cast_elements(dtype, narrow, Dtype::kFloat32));
@@ -64,7 +64,7 @@ Status add_product_to(const ExpertProduct& product, const ExpertRows& rows, floa
         added[input] += factor * a[input];
     }
     for (float& one : added) one *= scale;
-    SHW_CHECK(round_as(product.weight.dtype, added));
+    SHW_CHECK(round_to_dtype(product.weight.dtype, added));
     for (std::size_t input = 0; input < factors.inputs; ++input) {
       const std::size_t at = product.is_input_first ? input * factors.outputs + output
                                                     : output * factors.inputs + input;

@@ -136,7 +136,7 @@ Result<AdapterLayout> layout_of(const std::vector<ModelPair>& pairs) {
       layout.whole.push_back(&pair);
   }
   if (layout.matrices.empty() && layout.whole.empty())
-    return fail(ErrorKind::kUsage, "the two are the same to the bit: there is nothing to extract");
+    return fail(ErrorKind::kUsage, "the two are equal bit for bit: there is nothing to extract");
   if (layout.matrices.empty())
     return extraction_error("no two-dimensional weight differs, and others have no matrices",
                             layout.whole.front()->fqn);
@@ -264,7 +264,7 @@ Result<std::shared_ptr<const Checkpoint>> extract_adapter(std::shared_ptr<const 
       kAdapterConfigFile, text_of(adapter_config(layout, rank, is_turned, *base->directory()))));
   part.files.push_back(text_file(kExtractionFile, text_of(said)));
   part.made_of = {tuned, base};
-  return only_computed(*tuned->directory(), std::move(part), progress);
+  return make_computed_only_checkpoint(*tuned->directory(), std::move(part), progress);
 }
 
 std::string extraction_text(const Directory& folder) {

@@ -51,16 +51,17 @@ std::string whole_name(std::string_view fqn) {
 
 // With trained biases PEFT saves a module of modules_to_save up to three times: under its own name,
 // under the wrapper's name, and in its original state. Lower ranks are preferred.
-int rank_of_copy(std::string_view fqn) {
+int preference_of_saved_copy(std::string_view fqn) {
   if (fqn.find(".original_module.") != std::string_view::npos) return 2;
   return fqn.find(".modules_to_save.") != std::string_view::npos ? 1 : 0;
 }
 // False if the adapter has another copy of the same rank.
-bool add_whole_copy(const Checkpoint& adapter, TensorId tensor, AdapterTensors& tensors) {
+bool keep_preferred_saved_copy(const Checkpoint& adapter, TensorId tensor,
+                               AdapterTensors& tensors) {
   const auto [found, is_new] = tensors.whole.emplace(whole_name(adapter.fqn(tensor)), tensor);
   if (is_new) return true;
-  const int rank = rank_of_copy(adapter.fqn(tensor));
-  const int there = rank_of_copy(adapter.fqn(found->second));
+  const int rank = preference_of_saved_copy(adapter.fqn(tensor));
+  const int there = preference_of_saved_copy(adapter.fqn(found->second));
   if (rank < there) found->second = tensor;
   return rank != there;
 }
@@ -76,10 +77,10 @@ Result<AdapterTensors> tensors_of(const Checkpoint& adapter) {
       is_new = is_bias ? tensors.biases.emplace(name->module, tensor).second
                        : tensors.modules[name->module].emplace(name->part, tensor).second;
     } else if (is_adapter_name(fqn) || fqn.find(".token_adapter.") != std::string_view::npos) {
-      return merge_error("is not of a LoRA adapter: other kinds are not merged", fqn,
+      return merge_error("does not belong to a LoRA adapter: other kinds cannot be merged", fqn,
                          "PEFT's merge_and_unload() merges it, where it can be merged.");
     } else {
-      is_new = add_whole_copy(adapter, tensor, tensors);
+      is_new = keep_preferred_saved_copy(adapter, tensor, tensors);
     }
     if (!is_new)
       return merge_error("is of a second adapter in the same file", fqn,
@@ -109,7 +110,7 @@ Status check_config(const AdapterConfig& config) {
         "use_qalora, use_bdlora, megatron_config), which is not merged");
   if (!config.peft_type.empty() && config.peft_type != "LORA")
     return merge_error(
-        fmt::format("the adapter is of kind {}: LoRA alone is merged", config.peft_type));
+        fmt::format("the adapter has the type {}: only LoRA can be merged", config.peft_type));
   return {};
 }
 
@@ -177,8 +178,8 @@ class AdapterMerge {
     if (auto found = names_.find(name)) return *found;
     return merge_error(fmt::format("belongs to {}, which the base does not have", name),
                        adapter_->fqn(of),
-                       "The adapter is of another model, or the base has other names: `shardwright "
-                       "check ADAPTER --against BASE` says more.");
+                       "The adapter belongs to another model, or the base uses different names: "
+                       "`shardwright check ADAPTER --against BASE` shows more.");
   }
 
   // `saved`: the adapter's own copy of the base weight.
@@ -253,7 +254,7 @@ class AdapterMerge {
     const std::int64_t outputs = product.weight.shape[product.is_transposed ? 1 : 0];
     if (!is_linear || magnitude.shape.empty() || volume(magnitude.shape) != outputs ||
         magnitude.shape[0] != outputs)
-      return merge_error("is DoRA of something else than a linear module, which is not merged",
+      return merge_error("is DoRA of a module that is not linear, which cannot be merged",
                          adapter_->fqn(found->second));
     product.magnitude = std::move(magnitude);
     return {};
@@ -309,7 +310,7 @@ class AdapterMerge {
     SHW_TRY(const TensorId bias, base_tensor(module + ".bias", tensor));
     const ExtentsView shape = base_->shape(bias);
     if (!std::ranges::equal(shape, adapter_->shape(tensor)))
-      return merge_error("has another shape than the base's bias", adapter_->fqn(tensor));
+      return merge_error("has a shape that differs from the base's bias", adapter_->fqn(tensor));
     SHW_TRY(const double scale,
             scale_of(module, adapter_->shape(parts->second.at(LoraPart::kA))[0]));
     auto make = [base = readable(base_, bias), more = own(tensor), scale](
@@ -366,7 +367,7 @@ class AdapterMerge {
     if (found) {
       if (!has_labels) SHW_CHECK(record_vocabulary_size(*found, shape, tensor));
       if (!part_.replaced.insert(*found).second)
-        return merge_error("is saved whole, and the adapter has matrices for it too",
+        return merge_error("is saved in full, but the adapter has matrices for it too",
                            adapter_->fqn(tensor));
     }
     const Dtype dtype = found ? base_->dtype(*found) : adapter_->dtype(tensor);
@@ -432,7 +433,7 @@ Result<std::shared_ptr<const Checkpoint>> merge_adapter(std::shared_ptr<const Ch
   SHW_TRY(AdapterTensors tensors, tensors_of(*adapter));
   AdapterMerge merge(base, std::move(adapter), std::move(*config));
   SHW_TRY(ComputedPart part, merge.take(std::move(tensors)));
-  return with_computed(std::move(base), std::move(part), progress);
+  return add_computed_tensors(std::move(base), std::move(part), progress);
 }
 
 }  // namespace shw

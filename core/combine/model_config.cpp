@@ -16,7 +16,7 @@ constexpr std::uint64_t kMostConfig = std::uint64_t{16} << 20;
 constexpr const char* kModelConfig = "config.json";
 constexpr const char* kVocabulary = "vocab_size";
 
-bool set_vocabulary(Json& object, std::int64_t before, std::int64_t now) {
+bool replace_matching_vocabulary_size(Json& object, std::int64_t before, std::int64_t now) {
   auto found = object.find(kVocabulary);
   if (found == object.end() || !found->is_number_integer() || *found != before) return false;
   *found = now;
@@ -57,7 +57,7 @@ bool set_labels(Json& config, std::int64_t labels) {
 }
 
 // Null if the file is missing or not JSON.
-Json config_of(const Directory& folder) {
+Json read_config_json(const Directory& folder) {
   if (folder.stat(kModelConfig).kind != EntryKind::kFile) return {};
   auto source = folder.open(kModelConfig);
   if (!source || (*source)->size() > kMostConfig) return {};
@@ -74,30 +74,31 @@ std::shared_ptr<const ByteSource> config_file(const Json& config) {
 
 std::shared_ptr<const ByteSource> config_with_changes(const Directory& folder,
                                                       const ModelChanges& changes) {
-  Json config = config_of(folder);
+  Json config = read_config_json(folder);
   if (!config.is_object()) return nullptr;
   bool is_set = false;
   if (changes.vocabulary) {
     const auto [before, now] = *changes.vocabulary;
-    is_set = set_vocabulary(config, before, now);
+    is_set = replace_matching_vocabulary_size(config, before, now);
     if (auto text = config.find("text_config"); text != config.end() && text->is_object())
-      is_set = set_vocabulary(*text, before, now) || is_set;
+      is_set = replace_matching_vocabulary_size(*text, before, now) || is_set;
   }
   if (!changes.head.empty()) is_set = set_head(config, changes.head) || is_set;
   if (changes.labels > 0) is_set = set_labels(config, changes.labels) || is_set;
   return is_set ? config_file(config) : nullptr;
 }
 
-std::shared_ptr<const ByteSource> config_with(const Directory& folder, const std::string& key,
-                                              const std::string& value) {
-  Json config = config_of(folder);
+std::shared_ptr<const ByteSource> config_file_with_value(const Directory& folder,
+                                                         const std::string& key,
+                                                         const std::string& value) {
+  Json config = read_config_json(folder);
   if (!config.is_object()) return nullptr;
   config[key] = Json::parse(value);
   return config_file(config);
 }
 
 bool is_causal_model(const Directory& folder) {
-  const Json config = config_of(folder);
+  const Json config = read_config_json(folder);
   if (!config.is_object()) return false;
   const auto classes = config.find("architectures");
   return classes != config.end() && classes->is_array() && !classes->empty() &&

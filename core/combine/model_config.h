@@ -22,8 +22,9 @@ struct ModelChanges {
 std::shared_ptr<const ByteSource> config_with_changes(const Directory& folder,
                                                       const ModelChanges& changes);
 // config.json with this key set to a JSON value; null if there is no readable config.
-std::shared_ptr<const ByteSource> config_with(const Directory& folder, const std::string& key,
-                                              const std::string& value);
+std::shared_ptr<const ByteSource> config_file_with_value(const Directory& folder,
+                                                         const std::string& key,
+                                                         const std::string& value);
 // True if config.json names a class that ends in ForCausalLM.
 bool is_causal_model(const Directory& folder);
 // An in-memory file with this text.

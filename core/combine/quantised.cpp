@@ -55,7 +55,7 @@ Status refuse_quantised_already(const Checkpoint& c) {
     const bool is_narrow = name(c.dtype(tensor)).starts_with("float8");
     if (is_narrow || has_config)
       return quantise_error("weights are quantised already",
-                            "--dequantise decodes them first; both may be said.");
+                            "--dequantise decodes them first; both may be given.");
   }
   return {};
 }
@@ -251,11 +251,12 @@ Result<std::shared_ptr<const Checkpoint>> quantised(std::shared_ptr<const Checkp
         is_mxfp4 ? "MXFP4 is for gpt-oss; other models take fp8-block."
                  : "fp8-block,64x64 has smaller blocks; loaders have to know them.");
   if (checkpoint->directory() != nullptr) {
-    if (auto file = config_with(*checkpoint->directory(), "quantization_config", config.dump()))
+    if (auto file =
+            config_file_with_value(*checkpoint->directory(), "quantization_config", config.dump()))
       part.files.push_back(std::move(file));
   }
   part.made_of = {checkpoint};
-  return with_computed(std::move(checkpoint), std::move(part), progress);
+  return add_computed_tensors(std::move(checkpoint), std::move(part), progress);
 }
 
 }  // namespace shw

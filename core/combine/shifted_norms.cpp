@@ -27,7 +27,8 @@ Result<std::shared_ptr<const Checkpoint>> shift_norm_weights(
   ComputedPart part;
   for (TensorId tensor : checkpoint->tensors()) {
     const Dtype dtype = checkpoint->dtype(tensor);
-    if (!is_norm_weight_or_master(checkpoint->fqn(tensor)) || !can_add_to(dtype)) continue;
+    if (!is_norm_weight_or_master(checkpoint->fqn(tensor)) || !is_addition_supported(dtype))
+      continue;
     part.replaced.insert(tensor);
     part.tensors.push_back(added_tensor(checkpoint, tensor, shift, dtype));
   }
@@ -36,7 +37,7 @@ Result<std::shared_ptr<const Checkpoint>> shift_norm_weights(
         ErrorKind::kUnsupported, "holds no norm weights by their names",
         {checkpoint->directory() == nullptr ? std::string() : checkpoint->directory()->name()});
   part.made_of = {checkpoint};
-  return with_computed(std::move(checkpoint), std::move(part), progress);
+  return add_computed_tensors(std::move(checkpoint), std::move(part), progress);
 }
 
 }  // namespace shw

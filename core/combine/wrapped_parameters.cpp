@@ -48,7 +48,7 @@ constexpr auto kJoinedExperts = std::to_array<JoinedExperts>({
 });
 
 // Mixtral's files use another name for the block than its model.
-std::optional<TensorId> find_in_block(BaseNames& names, const std::string& name) {
+std::optional<TensorId> find_with_mixtral_block_name(BaseNames& names, const std::string& name) {
   constexpr std::string_view kInModel = ".mlp.", kInFile = ".block_sparse_moe.";
   if (auto found = names.find(name)) return found;
   const std::size_t at = name.find(kInModel);
@@ -142,7 +142,7 @@ class WrappedModules {
   }
 
   std::optional<Parameter> parameter_of(const std::string& name) {
-    if (auto weight = find_in_block(names_, name)) {
+    if (auto weight = find_with_mixtral_block_name(names_, name)) {
       const ExtentsView shape = base_->shape(*weight);
       if (shape.size() != 2 && shape.size() != 3) return std::nullopt;
       Parameter whole{name, {shape.begin(), shape.end()}, {{*weight}}};
@@ -164,8 +164,8 @@ class WrappedModules {
       std::int64_t row = 0;
       for (std::string_view part : joined.parts) {
         if (part.empty()) continue;
-        const auto weight =
-            find_in_block(names_, fmt::format("{}.{}.{}.weight", experts, expert, part));
+        const auto weight = find_with_mixtral_block_name(
+            names_, fmt::format("{}.{}.{}.weight", experts, expert, part));
         if (!weight && row == 0) return expert == 0 ? std::nullopt : std::optional(made);
         if (!weight || base_->shape(*weight).size() != 2) return std::nullopt;
         const ExtentsView shape = base_->shape(*weight);

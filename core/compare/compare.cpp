@@ -45,7 +45,7 @@ class Comparison {
   Status compare_reshaped();
   Status match_renamed();
   Status compare_all_entries();
-  void note_opening_findings();
+  void add_unread_parts_to_unjudged();
   void add_unmatched_tensors(const Checkpoint& checkpoint, const std::vector<TensorId>& tensors,
                              DifferenceKind kind);
   void add_renamed();
@@ -53,19 +53,19 @@ class Comparison {
   void judge_matched();
   void judge_matched(const MatchedTensors& matched);
   void choose_verdict();
-  void note_unexamined();
+  void add_unchecked_parts_to_result();
 
   BothCheckpoints both_;
   const CompareOptions& options_;
   Progress* progress_;
   FilledReport filled_a_, filled_b_;
-  UnreadableSides hides_;
+  UnreadableSides unread_sides_;
   std::set<std::string_view> named_a_, named_b_;  // FQNs without data
   std::vector<MatchedTensors> matched_;
   std::vector<TensorId> only_a_, only_b_;
   std::vector<RenamedPair> renamed_;
-  std::uint64_t entries_open_ = 0;
-  std::uint64_t unproved_ = 0;  // common tensors whose values were not compared
+  std::uint64_t uncompared_entry_count_ = 0;
+  std::uint64_t uncompared_tensor_count_ = 0;  // common tensors whose values were not compared
   CheckpointDifference out_;
 };
 
@@ -78,7 +78,7 @@ std::set<std::string_view> index_only_names(const Checkpoint& checkpoint,
   return names;
 }
 
-std::int64_t filled_of(const FilledReport& report, std::string_view fqn) {
+std::int64_t filled_element_count(const FilledReport& report, std::string_view fqn) {
   const FilledTensor* filled = report.tensors.empty() ? nullptr : report.find(fqn);
   return filled == nullptr ? 0 : filled->lost;
 }
@@ -137,8 +137,8 @@ Status Comparison::compare_by_metadata() {
     matched.other_dtype = both_.a.dtype(one) != both_.b.dtype(two);
     matched.other_shape = !same(both_.a.shape(one), both_.b.shape(two));
     matched.retiled = !matched.other_shape && !have_equal_boxes(both_.a, one, both_.b, two);
-    matched.filled_a = filled_of(filled_a_, both_.a.fqn(one));
-    matched.filled_b = filled_of(filled_b_, both_.b.fqn(two));
+    matched.filled_a = filled_element_count(filled_a_, both_.a.fqn(one));
+    matched.filled_b = filled_element_count(filled_b_, both_.b.fqn(two));
     matched.same_items = are_same_items(matched);
     return {};
   });
@@ -246,10 +246,10 @@ Status Comparison::compare_all_entries() {
   out_.entries = std::move(seen.entries);
   std::erase_if(out_.entries,
                 [&](const EntryDifference& entry) { return !is_requested(entry.fqn); });
-  entries_open_ = includes_entries() ? seen.left_open : 0;
+  uncompared_entry_count_ = includes_entries() ? seen.uncompared_count : 0;
   for (EntryDifference& entry : out_.entries) {
-    bool in_a = entry.kind == DifferenceKind::kMissing && hides_.b;
-    bool in_b = entry.kind == DifferenceKind::kAdded && hides_.a;
+    bool in_a = entry.kind == DifferenceKind::kMissing && unread_sides_.b;
+    bool in_b = entry.kind == DifferenceKind::kAdded && unread_sides_.a;
     if (!in_a && !in_b) continue;
     entry.kind = DifferenceKind::kUndecided;
     entry.why = unreadable_side_text(in_a ? "B" : "A", "it may be");
@@ -267,7 +267,7 @@ bool Comparison::includes_entries() const {
 }
 
 // Unreadable parts may contain differences.
-void Comparison::note_opening_findings() {
+void Comparison::add_unread_parts_to_unjudged() {
   constexpr std::size_t kMost = 8;
   auto add = [&](const Checkpoint& checkpoint, const FilledReport& filled, const char* side) {
     for (const Finding& finding : checkpoint.opening_findings()) {
@@ -293,7 +293,7 @@ void Comparison::add_unmatched_tensors(const Checkpoint& checkpoint,
     told.kind = kind;
     const bool in_a = kind == DifferenceKind::kMissing;
     (in_a ? told.a : told.b) = side_of(checkpoint, tensor);
-    if (in_a ? hides_.b : hides_.a) {
+    if (in_a ? unread_sides_.b : unread_sides_.a) {
       told.kind = DifferenceKind::kUndecided;
       told.why.push_back(unreadable_side_text(in_a ? "B" : "A", "it may be"));
     }
@@ -310,10 +310,10 @@ void Comparison::add_renamed() {
     told.b = side_of(both_.b, pair.b);
     told.retiled = !have_equal_boxes(both_.a, pair.a, both_.b, pair.b);
     told.other = both_.b.fqn(pair.b);
-    if (hides_.a || hides_.b) {
+    if (unread_sides_.a || unread_sides_.b) {
       told.kind = DifferenceKind::kUndecided;
       told.why = {"in B " + told.other + " has the same bytes; " +
-                  unreadable_side_text(hides_.a ? "A" : "B", "either name may be")};
+                  unreadable_side_text(unread_sides_.a ? "A" : "B", "either name may be")};
     } else if (by_hash) {
       told.kind = DifferenceKind::kUndecided;
       told.why = {"in B " + told.other +
@@ -341,7 +341,7 @@ void Comparison::add_index_only_tensors() {
 }
 
 void Comparison::judge_matched(const MatchedTensors& matched) {
-  MatchVerdict judged = judge(both_, matched, hides_);
+  MatchVerdict judged = judge(both_, matched, unread_sides_);
   judged.told.within = options_.tolerance && judged.kind == DifferenceKind::kValues &&
                        matched.seen->values.elements.beyond == 0;
   out_.within += judged.told.within ? 1 : 0;
@@ -349,7 +349,7 @@ void Comparison::judge_matched(const MatchedTensors& matched) {
   if (settled && (options_.data || matched.same_items))
     ++out_.same;
   else if (settled)
-    ++unproved_;
+    ++uncompared_tensor_count_;
   if (judged.kind) out_.tensors.push_back(std::move(judged.told));
 }
 
@@ -369,7 +369,8 @@ void Comparison::choose_verdict() {
     return kind != DifferenceKind::kUndecided && kind != DifferenceKind::kRetiled;
   };
   auto is_open = [](DifferenceKind kind) { return kind == DifferenceKind::kUndecided; };
-  bool different = false, open = !out_.doubts.empty() || unproved_ != 0 || entries_open_ != 0;
+  bool different = false,
+       open = !out_.doubts.empty() || uncompared_tensor_count_ != 0 || uncompared_entry_count_ != 0;
   for (const TensorDifference& tensor : out_.tensors) {
     different = different || (decides(tensor.kind) && !tensor.within);
     // Unread elements may differ by more than the tolerance.
@@ -386,14 +387,14 @@ void Comparison::choose_verdict() {
                            : EqualityVerdict::kSame;
 }
 
-void Comparison::note_unexamined() {
-  if (unproved_ != 0)
-    out_.unjudged.push_back({"values of " + plural(unproved_, "tensor"), "--data"});
-  if (entries_open_ != 0)
-    out_.unjudged.push_back(
-        {"values of " + human_count(entries_open_) +
-             (entries_open_ == 1 ? " entry that is not a tensor" : " entries that are not tensors"),
-         "--data"});
+void Comparison::add_unchecked_parts_to_result() {
+  if (uncompared_tensor_count_ != 0)
+    out_.unjudged.push_back({"values of " + plural(uncompared_tensor_count_, "tensor"), "--data"});
+  if (uncompared_entry_count_ != 0)
+    out_.unjudged.push_back({"values of " + human_count(uncompared_entry_count_) +
+                                 (uncompared_entry_count_ == 1 ? " entry that is not a tensor"
+                                                               : " entries that are not tensors"),
+                             "--data"});
   if (!options_.data && !only_a_.empty() && !only_b_.empty())
     out_.unjudged.push_back({"which names are new names of old tensors", "--data"});
 }
@@ -401,7 +402,7 @@ void Comparison::note_unexamined() {
 Result<CheckpointDifference> Comparison::run() {
   filled_a_ = filled_report_of(both_.a, progress_);
   filled_b_ = filled_report_of(both_.b, progress_);
-  hides_ = {!unopened(both_.a).empty(), !unopened(both_.b).empty()};
+  unread_sides_ = {!unopened(both_.a).empty(), !unopened(both_.b).empty()};
   match();
   if (is_cancelled(progress_)) return cancelled_error();
   out_.data = options_.data;
@@ -419,9 +420,9 @@ Result<CheckpointDifference> Comparison::run() {
     SHW_CHECK(match_renamed());
   }
   SHW_CHECK(compare_all_entries());
-  note_opening_findings();
+  add_unread_parts_to_unjudged();
   judge_matched();
-  note_unexamined();
+  add_unchecked_parts_to_result();
   choose_verdict();
   if (is_cancelled(progress_)) return cancelled_error();
   return std::move(out_);

@@ -27,7 +27,7 @@ Result<Bytes> item_bytes(const Checkpoint& checkpoint, std::size_t object) {
   if (!row.item || row.item->file == FileId::kNone)
     return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
   if (!is_reachable(checkpoint, *row.item))
-    return fail(ErrorKind::kDamaged, "its bytes are gone: the file is not there or ends before it",
+    return fail(ErrorKind::kDamaged, "its bytes are missing: the file is missing or truncated",
                 {checkpoint.file(row.item->file).path});
   if (static_cast<std::uint64_t>(row.item->length) > kHeld)
     return fail(ErrorKind::kUnsupported, "is larger than what is read of an entry like it",
@@ -130,7 +130,7 @@ Result<EntryComparison> compare_entries(const Checkpoint& a, const FilledReport&
     if (data || are_both_inlined(a.objects()[one], b.objects()[other->second]))
       both.emplace_back(one, other->second);
     else
-      ++out.left_open;
+      ++out.uncompared_count;
   }
   for (const auto& [fqn, two] : right) {
     if (!left.contains(fqn) && !a.find(fqn))

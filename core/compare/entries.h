@@ -11,10 +11,10 @@
 namespace shw {
 
 // Entries that differ or are undecided. Without `data` only values inside the metadata are
-// compared; `left_open` counts common entries that were not.
+// compared; `uncompared_count` counts common entries that were not.
 struct EntryComparison {
   std::vector<EntryDifference> entries;
-  std::uint64_t left_open = 0;
+  std::uint64_t uncompared_count = 0;
 };
 Result<EntryComparison> compare_entries(const Checkpoint& a, const FilledReport& filled_a,
                                         const Checkpoint& b, const FilledReport& filled_b,

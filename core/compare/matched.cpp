@@ -17,18 +17,18 @@ std::vector<std::string> unknown_value_reasons(const MatchedTensors& matched,
                                                std::optional<std::int64_t> apart) {
   std::vector<std::string> why = matched.doubts;
   if (matched.a.has_more_gaps || matched.b.has_more_gaps)
-    why.emplace_back("its tiles overlap in too many places to be distinguished");
+    why.emplace_back("its chunks overlap in too many places to be distinguished");
   else if (!apart)
     why.emplace_back("what is in no chunk is in too many places to be distinguished");
   if (apart == 0 && matched.a.missing != 0 && !matched.other_shape)
     why.push_back(elements_text(matched.a.missing, "are in no chunk of either"));
   if (matched.filled_a != 0)
-    why.push_back(elements_text(matched.filled_a, "of A are not its own: a repair filled them"));
+    why.push_back(elements_text(matched.filled_a, "of A are not original: a repair filled them"));
   if (matched.filled_b != 0)
-    why.push_back(elements_text(matched.filled_b, "of B are not its own: a repair filled them"));
+    why.push_back(elements_text(matched.filled_b, "of B are not original: a repair filled them"));
   if (!matched.seen) return why;
-  if (matched.seen->disagrees_a) why.emplace_back("tiles of A that hold the same elements differ");
-  if (matched.seen->disagrees_b) why.emplace_back("tiles of B that hold the same elements differ");
+  if (matched.seen->disagrees_a) why.emplace_back("chunks of A that hold the same elements differ");
+  if (matched.seen->disagrees_b) why.emplace_back("chunks of B that hold the same elements differ");
   if (matched.seen->too_many_pairs)
     why.emplace_back("its tiles meet those of the other in more places than --memory can hold");
   if (matched.seen->values.unread != 0 && !matched.seen->too_many_pairs)
@@ -45,9 +45,9 @@ bool may_grow_with_unread_tiles(const Checkpoint& checkpoint, TensorId tensor, E
 }
 
 // Why differing shapes or missing tiles prove no difference: unopened files may contain them.
-std::vector<std::string> unread_file_reasons(const BothCheckpoints& both,
-                                             const MatchedTensors& matched, UnreadableSides hides,
-                                             bool is_incomplete) {
+std::vector<std::string> undecided_due_to_unread_files(const BothCheckpoints& both,
+                                                       const MatchedTensors& matched,
+                                                       UnreadableSides hides, bool is_incomplete) {
   auto [one, two] = matched.tensor;
   std::vector<std::string> why;
   auto add = [&](bool is_hiding, const char* side, const TileCover& cover, bool grows) {
@@ -115,7 +115,7 @@ MatchVerdict judge(const BothCheckpoints& both, const MatchedTensors& matched,
   const auto apart = matched.other_shape ? std::optional<std::int64_t>(0)
                                          : differing_gap_elements(matched.a, matched.b);
   const bool is_incomplete = apart && *apart != 0;
-  const auto hidden = unread_file_reasons(both, matched, hides, is_incomplete);
+  const auto hidden = undecided_due_to_unread_files(both, matched, hides, is_incomplete);
   told.why = unknown_value_reasons(matched, apart);
   told.why.insert(told.why.end(), hidden.begin(), hidden.end());
   set_read_error(matched, told);

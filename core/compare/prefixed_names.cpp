@@ -6,8 +6,8 @@
 
 namespace shw {
 
-std::optional<PrefixedNames> names_behind_prefix(const Checkpoint& shorter,
-                                                 const Checkpoint& longer) {
+std::optional<PrefixedNames> match_names_with_one_prefix(const Checkpoint& shorter,
+                                                         const Checkpoint& longer) {
   constexpr std::size_t kExamined = 1000;
   std::map<std::string_view, std::size_t> votes;
   std::size_t examined = 0;

@@ -15,7 +15,7 @@ struct PrefixedNames {
 };
 // The prefix that most names share; nullopt if fewer than half of the names of `shorter` are found
 // behind one.
-std::optional<PrefixedNames> names_behind_prefix(const Checkpoint& shorter,
-                                                 const Checkpoint& longer);
+std::optional<PrefixedNames> match_names_with_one_prefix(const Checkpoint& shorter,
+                                                         const Checkpoint& longer);
 
 }  // namespace shw

@@ -8,7 +8,7 @@ namespace shw {
 namespace {
 
 // A tile, or the part of it that no earlier tile covers.
-struct OwnPart {
+struct UncoveredTilePart {
   ChunkId chunk{};
   Box box;
   bool is_all = true;
@@ -27,15 +27,15 @@ std::vector<Box> subtract_box_from_all(std::vector<Box> boxes, const Box& taken)
   return rest;
 }
 
-std::vector<OwnPart> parts_of(const Checkpoint& checkpoint, TensorId tensor,
-                              const TileCover& cover) {
+std::vector<UncoveredTilePart> parts_of(const Checkpoint& checkpoint, TensorId tensor,
+                                        const TileCover& cover) {
   auto chunks = checkpoint.chunks(tensor);
   std::vector<std::vector<std::uint32_t>> before(cover.overlaps.empty() ? 0 : chunks.size());
   for (const Overlap& overlap : cover.overlaps) {
     if (is_in_shape(checkpoint, tensor, chunks[overlap.first]))
       before[overlap.second].push_back(overlap.first);
   }
-  std::vector<OwnPart> parts;
+  std::vector<UncoveredTilePart> parts;
   for (std::uint32_t i = 0; i < chunks.size(); ++i) {
     Box box = box_of(checkpoint, chunks[i]);
     if (is_empty(box) || !is_in_shape(checkpoint, tensor, chunks[i])) continue;
@@ -52,7 +52,8 @@ std::vector<OwnPart> parts_of(const Checkpoint& checkpoint, TensorId tensor,
 }
 
 // The dim in which the starts of parts differ most.
-std::size_t widest(const std::vector<OwnPart>& parts, std::span<const std::uint32_t> which) {
+std::size_t widest(const std::vector<UncoveredTilePart>& parts,
+                   std::span<const std::uint32_t> which) {
   std::size_t best = 0;
   std::int64_t most = 0;
   for (std::size_t d = 0; d < parts.front().box.sizes.size(); ++d) {
@@ -72,7 +73,8 @@ std::size_t widest(const std::vector<OwnPart>& parts, std::span<const std::uint3
 // dim instead, one long tile would make every search linear.
 class PartFinder {
  public:
-  explicit PartFinder(const std::vector<OwnPart>& parts) : parts_(parts), order_(parts.size()) {
+  explicit PartFinder(const std::vector<UncoveredTilePart>& parts)
+      : parts_(parts), order_(parts.size()) {
     std::iota(order_.begin(), order_.end(), 0u);
     if (!parts.empty()) build(0, order_.size());
   }
@@ -141,7 +143,7 @@ class PartFinder {
     gather(node.second_child, box);
   }
 
-  const std::vector<OwnPart>& parts_;
+  const std::vector<UncoveredTilePart>& parts_;
   std::vector<std::uint32_t> order_, met_;
   std::vector<Node> nodes_;
 };
@@ -151,8 +153,8 @@ std::uint32_t add_box(TilePairs& pairs, Box box) {
   return static_cast<std::uint32_t>(pairs.boxes.size() - 1);
 }
 
-void add_own_overlaps(const Checkpoint& checkpoint, TensorId tensor, const TileCover& cover,
-                      PairSource of, TilePairs& pairs) {
+void add_overlaps_within_checkpoint(const Checkpoint& checkpoint, TensorId tensor,
+                                    const TileCover& cover, PairSource of, TilePairs& pairs) {
   auto chunks = checkpoint.chunks(tensor);
   for (const Overlap& overlap : cover.overlaps) {
     ChunkId one = chunks[overlap.first], two = chunks[overlap.second];
@@ -179,10 +181,11 @@ bool add_pairs(const BothCheckpoints& both, TensorPair tensor, const TileCover& 
     }
     return true;
   }
-  std::vector<OwnPart> left = parts_of(both.a, tensor.a, a), right = parts_of(both.b, tensor.b, b);
+  std::vector<UncoveredTilePart> left = parts_of(both.a, tensor.a, a),
+                                 right = parts_of(both.b, tensor.b, b);
   PartFinder finder(right);
-  for (const OwnPart& part : left) {
-    finder.each_intersecting(part.box, [&](const OwnPart& met, Box common) {
+  for (const UncoveredTilePart& part : left) {
+    finder.each_intersecting(part.box, [&](const UncoveredTilePart& met, Box common) {
       bool all = part.is_all && met.is_all;
       std::uint32_t box = all ? kAllShared : add_box(pairs, std::move(common));
       pairs.pairs.push_back({part.chunk, met.chunk, box, PairSource::kBoth});
@@ -192,8 +195,8 @@ bool add_pairs(const BothCheckpoints& both, TensorPair tensor, const TileCover& 
     pairs.boxes.resize(boxes_before);
     return false;
   }
-  add_own_overlaps(both.a, tensor.a, a, PairSource::kA, pairs);
-  add_own_overlaps(both.b, tensor.b, b, PairSource::kB, pairs);
+  add_overlaps_within_checkpoint(both.a, tensor.a, a, PairSource::kA, pairs);
+  add_overlaps_within_checkpoint(both.b, tensor.b, b, PairSource::kB, pairs);
   return true;
 }
 

@@ -24,7 +24,7 @@ constexpr std::uint64_t kBlockBytes = 2 << 20;
 struct PairReaders {
   ItemCursor a, b;
   Bytes a_piece = {}, b_piece = {};
-  bool at_b = false;  // which one is being read, for error messages
+  bool is_reading_b = false;  // which one is being read, for error messages
 };
 
 // The first different element by row-major index in the tensor.
@@ -111,7 +111,7 @@ class ValuePass {
     const Checkpoint &a, &b;
     Dtype a_dtype, b_dtype;
   };
-  Sides sides_of(const ValuePart& part) const;
+  Sides sides_of_value_part(const ValuePart& part) const;
   void cut();
   bool is_decoded_as_read(const Checkpoint& checkpoint, ChunkId chunk) const;
   void forecast();
@@ -126,7 +126,7 @@ class ValuePass {
   void add_piece(const Sides& sides, BytesView a, BytesView b, std::uint64_t begin, const Box& box,
                  ExtentsView shape, PartResult& out) const;
   void finalize(std::size_t part, const PartResult& result);
-  void finalize_error(std::size_t part, Error error, bool in_b);
+  void record_read_error(std::size_t part, Error error, bool in_b);
   void finish(std::size_t tensor);
 
   const BothCheckpoints& both_;
@@ -156,7 +156,7 @@ class ValuePass {
   }
 };
 
-ValuePass::Sides ValuePass::sides_of(const ValuePart& part) const {
+ValuePass::Sides ValuePass::sides_of_value_part(const ValuePart& part) const {
   const TensorPair& tensor = asked_[part.tensor].tensor;
   Dtype a = both_.a.dtype(tensor.a), b = both_.b.dtype(tensor.b);
   PairSource of = pairs_.pairs[part.first].of;
@@ -199,7 +199,7 @@ void ValuePass::cut() {
 void ValuePass::forecast() {
   std::uint64_t bytes = 0;
   for (const ValuePart& part : parts_) {
-    Sides sides = sides_of(part);
+    Sides sides = sides_of_value_part(part);
     bytes += part.elements * (size_of(sides.a_dtype) + size_of(sides.b_dtype));
   }
   if (progress_ != nullptr) progress_->begin(Phase::kReadingBytes, bytes, true);
@@ -232,15 +232,15 @@ void ValuePass::add_piece(const Sides& sides, BytesView a, BytesView b, std::uin
 
 Status ValuePass::pass_block(const ValuePart& part, const TilePair& pair, const Box& box,
                              CompareMode look, PairReaders& readers, PartResult& out) {
-  const Sides sides = sides_of(part);
+  const Sides sides = sides_of_value_part(part);
   const std::uint64_t a_width = size_of(sides.a_dtype), b_width = size_of(sides.b_dtype);
   const ExtentsView shape = both_.a.shape(asked_[part.tensor].tensor.a);
   const auto count = static_cast<std::uint64_t>(volume(box.sizes).value_or(0));
   const std::uint64_t together = shares_.piece / std::max(a_width, b_width);
   const bool one_dtype = sides.a_dtype == sides.b_dtype;
-  readers.at_b = false;
+  readers.is_reading_b = false;
   SHW_CHECK(readers.a.begin_box(pair.a, local_box(sides.a, pair.a, box)));
-  readers.at_b = true;
+  readers.is_reading_b = true;
   if (look != CompareMode::kSquaresA)
     SHW_CHECK(readers.b.begin_box(pair.b, local_box(sides.b, pair.b, box)));
   for (std::uint64_t begin = 0; begin < count; begin += together) {
@@ -249,13 +249,13 @@ Status ValuePass::pass_block(const ValuePart& part, const TilePair& pair, const 
     bool zeros = readers.a.is_hole_at(begin * a_width, elements * a_width);
     if (zeros && look == CompareMode::kSquaresA) continue;
     if (zeros && one_dtype && readers.b.is_hole_at(begin * b_width, elements * b_width)) continue;
-    readers.at_b = false;
+    readers.is_reading_b = false;
     SHW_TRY(BytesView a, readers.a.read_at(begin * a_width, elements * a_width, readers.a_piece));
     if (look == CompareMode::kSquaresA) {
       out.products += products_of(sides.a_dtype, a.data(), sides.a_dtype, a.data(), elements);
       continue;
     }
-    readers.at_b = true;
+    readers.is_reading_b = true;
     SHW_TRY(BytesView b, readers.b.read_at(begin * b_width, elements * b_width, readers.b_piece));
     bool equal = one_dtype && std::memcmp(a.data(), b.data(), a.size()) == 0;
     if (look == CompareMode::kAllElements) {
@@ -271,7 +271,7 @@ Status ValuePass::pass_block(const ValuePart& part, const TilePair& pair, const 
 Result<PartResult> ValuePass::pass(const ValuePart& part, CompareMode look, PairReaders& readers,
                                    bool& in_b) {
   PartResult out;
-  const Sides sides = sides_of(part);
+  const Sides sides = sides_of_value_part(part);
   const std::uint64_t width = std::max(size_of(sides.a_dtype), size_of(sides.b_dtype));
   const auto most = static_cast<std::int64_t>(std::max<std::uint64_t>(shares_.block / width, 1));
   for (std::uint32_t i = part.first; i < part.last; ++i) {
@@ -283,7 +283,7 @@ Result<PartResult> ValuePass::pass(const ValuePart& part, CompareMode look, Pair
       Box box = blocks.block;
       for (std::size_t d = 0; d < box.offsets.size(); ++d) box.offsets[d] += all.offsets[d];
       Status done = pass_block(part, pair, box, look, readers, out);
-      in_b = readers.at_b;
+      in_b = readers.is_reading_b;
       if (!done) return tl::unexpected<Error>(std::move(done).error());
       out.compared += static_cast<std::uint64_t>(volume(box.sizes).value_or(0));
       if (look == CompareMode::kFirstDifference && out.differs) return out;
@@ -304,7 +304,7 @@ Status ValuePass::look(std::size_t index) {
   bool in_b = false;
   auto result = compare_part(part, in_b);
   if (progress_ != nullptr) {
-    const Sides sides = sides_of(part);
+    const Sides sides = sides_of_value_part(part);
     progress_->add(part.elements * (size_of(sides.a_dtype) + size_of(sides.b_dtype)));
   }
   if (result) {
@@ -314,7 +314,7 @@ Status ValuePass::look(std::size_t index) {
   }
   if (result.error().kind == ErrorKind::kCancelled)
     return tl::unexpected<Error>(std::move(result).error());
-  finalize_error(index, std::move(result).error(), in_b);
+  record_read_error(index, std::move(result).error(), in_b);
   return part.last - part.first > 1 ? compare_separately(index) : Status{};
 }
 
@@ -350,7 +350,7 @@ void ValuePass::finalize(std::size_t index, const PartResult& result) {
   if (result.first.index < sums.first.index) sums.first = result.first;
 }
 
-void ValuePass::finalize_error(std::size_t index, Error error, bool in_b) {
+void ValuePass::record_read_error(std::size_t index, Error error, bool in_b) {
   const ValuePart& part = parts_[index];
   const PairSource of = pairs_.pairs[part.first].of;
   std::lock_guard lock(guard_);
@@ -365,7 +365,7 @@ void ValuePass::finalize_error(std::size_t index, Error error, bool in_b) {
 // Cosines cover the whole tensor, so equal parts count too.
 Status ValuePass::add_squares(std::size_t index) {
   const ValuePart& part = parts_[index];
-  const Sides sides = sides_of(part);
+  const Sides sides = sides_of_value_part(part);
   const ComparedPairResult& seen = seen_[part.tensor];
   bool asked = is_equal_[index] != 0 && pairs_.pairs[part.first].of == PairSource::kBoth &&
                seen.values.elements.differing != 0 && sides.a_dtype == sides.b_dtype &&
@@ -377,7 +377,7 @@ Status ValuePass::add_squares(std::size_t index) {
   if (result) products_[index] = result->products;
   if (!result && result.error().kind == ErrorKind::kCancelled)
     return tl::unexpected<Error>(std::move(result).error());
-  if (!result) finalize_error(index, std::move(result).error(), in_b);
+  if (!result) record_read_error(index, std::move(result).error(), in_b);
   return {};
 }
 

@@ -17,7 +17,8 @@ Extents dims_by_source_stride(const Program& program, const ProgramJob& job) {
   auto steps = [&](std::int64_t dim) {
     return sizes[static_cast<std::size_t>(dim)] > 1 && width(dim) != 0;
   };
-  // Dims of size 1 are ignored: they would hide that nothing is transposed.
+  // Skips dims of size 1: their strides mean nothing and could make an untransposed job look
+  // transposed.
   Extents turned;
   std::copy_if(order.begin(), order.end(), std::back_inserter(turned), steps);
   std::stable_sort(turned.begin(), turned.end(),
@@ -31,7 +32,7 @@ Extents dims_by_source_stride(const Program& program, const ProgramJob& job) {
 
 }  // namespace
 
-BlockCut cut_of(const Program& program, OutputId output, const SlabLimits& limits) {
+BlockCut block_cut_of_output(const Program& program, OutputId output, const SlabLimits& limits) {
   const ProgramOutput& out = program.output(output);
   const JobRange jobs = jobs_of(program, output);
   ExtentsView sizes = program.sizes(out);
@@ -64,7 +65,7 @@ BlockCut cut_of(const Program& program, OutputId output, const SlabLimits& limit
 std::uint64_t block_count(const Program& program, OutputId output, const SlabLimits& limits) {
   if (is_zeros(program, jobs_of(program, output))) return 1;
   Blocks blocks{copy_of(program.sizes(program.output(output))),
-                cut_of(program, output, limits).block};
+                block_cut_of_output(program, output, limits).block};
   return std::max<std::uint64_t>(blocks.count(), 1);
 }
 

@@ -19,7 +19,7 @@ struct SlabLimits {
   std::uint64_t turned_bytes = std::uint64_t{32} << 20;
   // Limit of all slabs in flight per thread, if the executor accepts several; two slabs are always
   // allowed.
-  std::uint64_t under_way_bytes = 0;
+  std::uint64_t in_flight_bytes = 0;
 };
 
 // Slab size for executors on a device, where each slab also costs a launch and events.
@@ -34,7 +34,7 @@ struct BlockCut {
   Extents block;         // block sizes
   bool in_order = true;  // each block is one run of the output, in sequence
 };
-BlockCut cut_of(const Program& program, OutputId output, const SlabLimits& limits);
+BlockCut block_cut_of_output(const Program& program, OutputId output, const SlabLimits& limits);
 
 // Number of blocks within `limits`: at least one, which may be empty.
 std::uint64_t block_count(const Program& program, OutputId output, const SlabLimits& limits);

@@ -8,9 +8,9 @@
 namespace shw {
 
 // The items in one part of a file, in order.
-class CopyHasher::Watch {
+class CopyHasher::PartItemHasher {
  public:
-  Watch(std::span<Item> items, std::uint64_t begin, std::mutex& guard)
+  PartItemHasher(std::span<Item> items, std::uint64_t begin, std::mutex& guard)
       : items_(items), at_(begin), guard_(guard) {}
 
   void take(BytesView bytes) {
@@ -91,7 +91,7 @@ std::optional<ExtentVisitor> CopyHasher::watch(const std::string& file, std::uin
   auto last = std::lower_bound(first, all.end(), begin + length, is_before);
   if (last != first && begin + length - (last - 1)->offset < (last - 1)->length) --last;
   if (first == last) return std::nullopt;
-  auto watch = std::make_shared<Watch>(std::span(first, last), begin, *guard_);
+  auto watch = std::make_shared<PartItemHasher>(std::span(first, last), begin, *guard_);
   ExtentVisitor parts;
   parts.bytes = [watch](BytesView bytes) -> Status {
     watch->take(bytes);

@@ -56,7 +56,7 @@ class CopyHasher {
       is_known = 1;
     }
   };
-  class Watch;
+  class PartItemHasher;
 
   Status receive(BytesView told);
 

@@ -84,16 +84,16 @@ class DeviceStatisticsBackend final : public StatisticsBackend {
   void send() {
     CountingSlab& full = slabs_[next_];
     const BytesView bytes = free_slab_part().first(filled_);
-    while (under_way_ >= executor_->max_in_flight()) end_oldest();
+    while (under_way_ >= executor_->max_in_flight()) finish_oldest_slab();
     full.sums = StatisticsSums(dtype_);
     full.job = {dtype_, 0, filled_ / width_, &full.sums};
     executor_->begin({bytes, {}, {}, {}, std::span(&full.job, 1)});
     has_sent_ = true;
     filled_ = 0;
     next_ = (next_ + 1) % kCounterSlabs;
-    if (++under_way_ == kCounterSlabs) end_oldest();
+    if (++under_way_ == kCounterSlabs) finish_oldest_slab();
   }
-  void end_oldest() {
+  void finish_oldest_slab() {
     const CountingSlab& oldest = slabs_[(next_ + kCounterSlabs - under_way_) % kCounterSlabs];
     auto done = executor_->finish();
     --under_way_;
@@ -103,7 +103,7 @@ class DeviceStatisticsBackend final : public StatisticsBackend {
       failed_ = std::move(done).error();
   }
   void drain() {
-    while (under_way_ != 0) end_oldest();
+    while (under_way_ != 0) finish_oldest_slab();
   }
 
   Executors executors_;

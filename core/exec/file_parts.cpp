@@ -48,7 +48,7 @@ class NumberedParts {
 };
 
 // Sorts by position. Empty parts come first: they begin where the next part does.
-void sort_by_place(const NumberedParts& parts, std::span<std::uint32_t> of_file) {
+void sort_by_file_offset(const NumberedParts& parts, std::span<std::uint32_t> of_file) {
   struct Place {
     std::uint64_t offset = 0, length = 0;
     std::uint32_t number = 0;
@@ -105,7 +105,7 @@ Status for_each_file_part(const LaidOut& laid_out,
   std::vector<std::uint32_t> order = parts.by_file(begins);
   for (std::size_t file = 0; file < laid_out.files.size(); ++file) {
     const auto of_file = std::span(order).subspan(begins[file], begins[file + 1] - begins[file]);
-    sort_by_place(parts, of_file);
+    sort_by_file_offset(parts, of_file);
     std::uint64_t end = 0;
     for (std::uint32_t number : of_file) {
       const FilePart part = parts.at(number);

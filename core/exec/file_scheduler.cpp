@@ -15,10 +15,10 @@ FileScheduler::FileScheduler(std::span<const std::uint32_t> files, std::size_t a
     ++files_.back().last;
     of_run_.push_back(static_cast<std::uint32_t>(files_.size() - 1));
   }
-  admit();
+  start_more_files();
 }
 
-void FileScheduler::admit() {
+void FileScheduler::start_more_files() {
   while (begun_.size() < at_once_ && admitted_ < files_.size()) begun_.push_back(admitted_++);
 }
 
@@ -33,7 +33,7 @@ std::size_t FileScheduler::take() {
   const std::size_t run = file.next++;
   if (file.next == file.last) {
     begun_.erase(chosen);
-    admit();
+    start_more_files();
   }
   return run;
 }

@@ -34,7 +34,7 @@ class FileScheduler {
     std::size_t next = 0, last = 0;  // the runs of the file that are left
     std::size_t writers = 0;
   };
-  void admit();
+  void start_more_files();
 
   std::mutex guard_;
   std::vector<File> files_;            // in order

@@ -159,7 +159,7 @@ std::span<const WrittenBlocks> FileWriter::pieces_of(const OpenFile::Tile& tile)
 }
 
 std::uint32_t FileWriter::crc_of(const OpenFile::Tile& tile) const {
-  return crc_of_all(pieces_of(tile), laid_out_.made[tile.made].length);
+  return combine_range_crcs(pieces_of(tile), laid_out_.made[tile.made].length);
 }
 
 ElementSums FileWriter::elements_of(const OpenFile::Tile& tile) const {
@@ -208,7 +208,7 @@ Status FileWriter::seal_rest(std::uint32_t index, OutputFile& file) {
   return {};
 }
 
-// Writes what depends on all parts, and the end of the file.
+// Writes what is known after all parts were written (checksums), and the end of the file.
 Status FileWriter::finish(std::uint32_t index, OutputFile& file) {
   if (is_cancelled(progress_)) return cancelled_error();
   std::vector<ElementSums> own;

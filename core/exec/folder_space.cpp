@@ -82,7 +82,7 @@ struct SpaceCount {
 std::uint64_t reflinked_bytes(const SpaceCount& count, const ProgramJob& job, OutputId output) {
   const Program& program = count.run.program;
   const ProgramOutput& out = program.output(output);
-  const BlockCut cut = cut_of(program, output, count.shares.limits);
+  const BlockCut cut = block_cut_of_output(program, output, count.shares.limits);
   if (job.op != ElementOp::kCopy || !cut.in_order) return 0;
   std::uint64_t bytes = 0, at = out.offset;
   for (Blocks blocks{copy_of(program.sizes(out)), cut.block}; blocks.next();) {
@@ -163,10 +163,10 @@ Status check_space(const Store& store, const FolderRun& run, const MemoryPlan& s
   SharedFiles shared(store, run);
   const std::uint64_t needed = bytes_needed({run, shares, there, &shared});
   if (available >= needed) return {};
-  std::string why = fmt::format("{} bytes are needed there, and {} are free", needed, available);
+  std::string why = fmt::format("{} bytes are needed there, but {} are free", needed, available);
   std::string advice = "choose a directory on another disk with --out";
   if (const std::uint64_t decoded = shares.decoded.most_at_once; decoded != 0) {
-    why += fmt::format("; {} of them are for items that are decoded on the way", decoded);
+    why += fmt::format("; {} of them are for temporarily decoded items", decoded);
     advice += ", or let it decode them in memory with --memory";
   }
   return fail(ErrorKind::kIo, std::move(why), {parent_of(run.out)}, std::move(advice));

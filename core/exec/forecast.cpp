@@ -26,7 +26,7 @@ constexpr int kReadSamples = 4;
 constexpr double kToReadOne = 3e-6, kToWriteOne = 6e-6, kToReadOneBack = 6e-6;
 
 template <class Work>
-double seconds_of(Work work) {
+double measure_wall_seconds(Work work) {
   auto begun = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
@@ -35,8 +35,8 @@ double seconds_of(Work work) {
 // The best of several measurements, which excludes other load on the machine.
 template <class Work>
 double min_seconds_of(Work work) {
-  double best = seconds_of(work);
-  for (int i = 0; i < 3; ++i) best = std::min(best, seconds_of(work));
+  double best = measure_wall_seconds(work);
+  for (int i = 0; i < 3; ++i) best = std::min(best, measure_wall_seconds(work));
   return best;
 }
 
@@ -90,7 +90,7 @@ Result<MakeSeconds> measure_seconds_per_element(const JobClass& one, Executor& e
 Result<MakeSeconds> measure_compute_seconds(const Program& program, Executor& executor) {
   std::map<JobClass, double> elements;
   for (const ProgramJob& job : program.jobs)
-    elements[{job.op, job.from, job.to, job.via, !reads_in_rows(program, job)}] +=
+    elements[{job.op, job.from, job.to, job.via, !reads_contiguous_rows(program, job)}] +=
         static_cast<double>(volume(program.sizes(job)).value_or(0));
   MakeSeconds all;
   for (const auto& [one, count] : elements) {
@@ -123,7 +123,7 @@ Result<double> seconds_to_read(const Program& program,
   Status read;
   double spent = 0;
   for (int i = 0; i < kReadSamples && read; ++i)
-    spent += seconds_of([&] {
+    spent += measure_wall_seconds([&] {
       read = file->read((size - room.size()) / kReadSamples * static_cast<std::uint64_t>(i), room);
     });
   SHW_CHECK(read);
@@ -178,8 +178,9 @@ Result<Forecast> forecast(const Program& program, const std::vector<const Checkp
   Forecast out = predict_run(measure_stage_rates(read_rate), make.make + make.fingerprint, work,
                              worker_count());
   const MemoryPlan shares = plan_memory(program, inputs, memory);
-  bool turns = std::any_of(program.jobs.begin(), program.jobs.end(),
-                           [&](const ProgramJob& job) { return !reads_in_rows(program, job); });
+  bool turns = std::any_of(program.jobs.begin(), program.jobs.end(), [&](const ProgramJob& job) {
+    return !reads_contiguous_rows(program, job);
+  });
   std::uint64_t slab = turns ? shares.limits.turned_bytes : shares.limits.slab_bytes;
   out.memory =
       2 * worker_count() * slab + (needs_decoded_items(program) ? shares.decoded_bytes : 0);

@@ -123,7 +123,7 @@ Status for_each_job_part(const Program& program, OutputId output, BlockRange ran
   }
   if (jobs.empty()) return {};
   Blocks blocks{copy_of(program.sizes(program.output(output))),
-                cut_of(program, output, limits).block};
+                block_cut_of_output(program, output, limits).block};
   blocks.go_to(range.first);
   for (std::uint64_t i = range.first; i < range.last && blocks.next(); ++i) {
     for (const ProgramJob* job : jobs) {

@@ -42,7 +42,7 @@ std::string line_of(const Json& json) {
 // Escapes JSON text in pieces that end before an ASCII character, so that no UTF-8 sequence is
 // split. A request for millions of chunks has hundreds of megabytes, and every JSON tree would copy
 // it.
-void add_escaped(std::string_view text, std::string& out) {
+void append_json_escaped(std::string_view text, std::string& out) {
   constexpr std::size_t kPiece = 64 << 10;
   while (!text.empty()) {
     std::size_t length = std::min(kPiece, text.size());
@@ -76,7 +76,7 @@ std::string line_of(const JournalHeader& header) {
   line += ' ';
   line.append(others, 0, others.size() - 1);
   line += R"(,"request":")";
-  add_escaped(header.request, line);
+  append_json_escaped(header.request, line);
   line += fmt::format(R"(","schema":"{}"}})", kJsonSchema);
   line.replace(0, kHashDigits, hash_of_text(std::string_view(line).substr(kHashDigits + 1)));
   line += '\n';
@@ -104,7 +104,7 @@ std::string line_of(const DurableFile& file) {
 tl::unexpected<Error> damaged(std::size_t line, const std::string& what) {
   return fail(ErrorKind::kDamaged,
               "line " + std::to_string(line) + " of the journal is not what was written: " + what,
-              {kJournalFile}, "take it away with `resume --roll-back`, and begin from scratch");
+              {kJournalFile}, "remove it with `resume --roll-back`, and start from scratch");
 }
 
 bool read(const Json* json, std::string& out) {
@@ -206,9 +206,9 @@ std::optional<Json> json_of(std::string_view line) {
 Status read_header(const Json& json, JournalHeader& header) {
   int version = 0;
   if (!read(find_member(json, "journal"), version) || version != kJournalVersion)
-    return fail(ErrorKind::kUnsupported, "is a journal of another version", {kJournalFile},
-                "go on with it with the program that began, or take it away with "
-                "`resume --roll-back`");
+    return fail(
+        ErrorKind::kUnsupported, "is a journal of another version", {kJournalFile},
+        "resume it with the version that started it, or remove it with `resume --roll-back`");
   return read(json, header) ? Status{} : damaged(1, "a key is missing or of another type");
 }
 

@@ -80,7 +80,7 @@ PermissionLimit permissions_of_inputs(const FolderRun& run) {
 }
 
 // The files that this rank copies.
-IndexRange own_copies(const RunState& run_state) {
+IndexRange files_copied_by_this_rank(const RunState& run_state) {
   const FolderRun& run = run_state.run;
   if (run_state.team == nullptr) return {0, run.copied.size()};
   std::vector<std::uint64_t> sizes;
@@ -139,7 +139,7 @@ CopyHasher copied_items_to_hash(const RunState& run_state) {
 
 Status make_files(RunState& run_state) {
   const FolderRun& run = run_state.run;
-  const IndexRange copies = own_copies(run_state);
+  const IndexRange copies = files_copied_by_this_rank(run_state);
   run_state.copied_items = copied_items_to_hash(run_state);
   if (run_state.progress != nullptr) {
     run_state.progress->begin(Phase::kCopying, bytes_to_make(run_state, copies), true);
@@ -185,7 +185,7 @@ Status write_metadata(RunState& run_state) {
     SHW_CHECK(run.writer->seal(std::move(run.outputs), run.laid_out, [&](const std::string& path) {
       return run_state.folder->create(path);
     }));
-  // The proof looks at the written files only.
+  // Frees the layout before the proof, which reads only the written files.
   run.outputs = {};
   run.laid_out = {};
   run.made = {};
@@ -217,7 +217,7 @@ Status check_inputs_unchanged(const FolderRun& run) {
   const auto changed = changed_file(run, true);
   if (!changed) return {};
   return fail(ErrorKind::kIo, "changed while it was being read", {*changed},
-              "wait until nothing writes to the checkpoint, then do this again");
+              "wait until no process writes to the checkpoint, then run this again");
 }
 
 // Explains unexpected bytes by a concurrent change of an input, if there is one.
@@ -260,7 +260,7 @@ Status build(RunState& run_state) {
 }
 
 // Finds an unfinished folder of the same run. Changes nothing yet.
-Status find_unfinished(RunState& run_state, const JournalHeader& header) {
+Status find_unfinished_folder(RunState& run_state, const JournalHeader& header) {
   FolderRun& run = run_state.run;
   if (run.partial.empty()) {
     auto abandoned = find_resumable_folder(run_state.store, header, run.out);
@@ -322,7 +322,7 @@ Status create_folder(RunState& run_state) {
 void add_resume_hint(const RunState& run_state, Error& error) {
   const std::string& out = run_state.run.out;
   error.advice += fmt::format(
-      "{}what is finished stays: go on with `shardwright resume {}`, or take it away with "
+      "{}finished files are kept: continue with `shardwright resume {}`, or remove them with "
       "`shardwright resume --roll-back {}`",
       error.advice.empty() ? "" : "; ", out, out);
 }
@@ -330,7 +330,8 @@ void add_resume_hint(const RunState& run_state, Error& error) {
 // True if another run could get further with the unfinished folder.
 bool is_resumable(const RunState& run_state, const Error& error) {
   // Another run has published first: this name cannot be used any more.
-  if (!run_state.is_published && run_state.store.exists(run_state.run.out)) return false;
+  if (!run_state.is_published && !run_state.store.is_free_for_folder(run_state.run.out))
+    return false;
   if (run_state.resumed && !run_state.is_written) return true;
   // Only the GPU failed: a run on another device may succeed.
   if (!run_state.is_written && run_state.executors.has_stopped()) return true;
@@ -371,7 +372,8 @@ tl::unexpected<Error> clean_up_after_error(const RunState& run_state, Error erro
       add_resume_hint(run_state, error);
     return tl::unexpected<Error>(std::move(error));
   }
-  if (run_state.is_published) error.advice = "the result is whole and proved: " + run_state.run.out;
+  if (run_state.is_published)
+    error.advice = "the result is complete and verified: " + run_state.run.out;
   const std::string& partial = run_state.partial;
   if (partial.empty() && run_state.resumed && error.kind == ErrorKind::kIo)
     add_resume_hint(run_state, error);
@@ -380,14 +382,14 @@ tl::unexpected<Error> clean_up_after_error(const RunState& run_state, Error erro
   if (is_resumable(run_state, error)) {
     keep_durable_files(run_state, error);
   } else if (auto discarded = run_state.store.discard(partial, kPartialMark); !discarded) {
-    error.advice = "what was made so far could not be removed and is in " + partial + " (" +
+    error.advice = "the partial result could not be removed and is in " + partial + " (" +
                    discarded.error().message + ")";
   }
   return tl::unexpected<Error>(std::move(error));
 }
 
-Status begin_on_one_rank(RunState& run_state, JournalHeader header) {
-  SHW_CHECK(find_unfinished(run_state, header));
+Status create_or_resume_folder(RunState& run_state, JournalHeader header) {
+  SHW_CHECK(find_unfinished_folder(run_state, header));
   run_state.noted.header = std::move(header);
   Status made = run_state.run.partial.empty() ? create_folder(run_state) : resume_folder(run_state);
   run_state.noted.header = {};
@@ -398,7 +400,7 @@ Status begin_on_one_rank(RunState& run_state, JournalHeader header) {
 Status begin_on_all_ranks(RunState& run_state, JournalHeader header) {
   Team& team = *run_state.team;
   SHW_CHECK(agree_on_run(team, header, run_state.shares));
-  if (run_state.is_first()) SHW_CHECK(begin_on_one_rank(run_state, std::move(header)));
+  if (run_state.is_first()) SHW_CHECK(create_or_resume_folder(run_state, std::move(header)));
   SHW_TRY(CreatedFolder begun,
           share_created_folder(team, {run_state.partial, run_state.noted.files}));
   if (run_state.is_first()) return {};
@@ -427,7 +429,7 @@ Result<FolderResult> make_folder(Store& store, FolderRun run, const ProveFolder&
   std::string request = std::exchange(run.request, {});
   SHW_TRY(JournalHeader header, header_of(store, run));
   header.request = std::move(request);
-  Status made = run.team == nullptr ? begin_on_one_rank(run_state, std::move(header))
+  Status made = run.team == nullptr ? create_or_resume_folder(run_state, std::move(header))
                                     : begin_on_all_ranks(run_state, std::move(header));
   if (made) made = build(run_state);
   if (made) {

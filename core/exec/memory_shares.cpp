@@ -38,7 +38,7 @@ MemoryPlan plan_memory(const Program& program, const std::vector<const Checkpoin
   }
   shares.round_bytes = round_bytes;
   // Decoded items keep their half.
-  limits.under_way_bytes = decodes ? 2 * limits.turned_bytes : memory / worker_count();
+  limits.in_flight_bytes = decodes ? 2 * limits.turned_bytes : memory / worker_count();
   std::uint64_t taken = slabs * limits.turned_bytes;
   shares.decoded_bytes = memory - std::min(taken, memory);
   shares.decoded =

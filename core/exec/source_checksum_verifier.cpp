@@ -80,14 +80,12 @@ std::optional<std::uint64_t> bytes_of_job(const Program& program, const ProgramJ
 }
 
 Error checksum_mismatch_error(const Checkpoint& checkpoint, ChunkId chunk, const DataCheck& check) {
-  return {
-      ErrorKind::kDamaged,
-      "the bytes are not those that were saved (record " + check.record +
-          " does not match its checksum), and in a new file with good checksums nobody could "
-          "tell any more",
-      {checkpoint.file(checkpoint.item(chunk)->file).path, check.record_offset,
-       std::string(checkpoint.fqn(checkpoint.tensor_of(chunk)))},
-      "fetch the file again from where it was written: `check --data` names all that is damaged"};
+  return {ErrorKind::kDamaged,
+          "the bytes are not those that were saved (record " + check.record +
+              " does not match its checksum), and a new file with good checksums would hide that",
+          {checkpoint.file(checkpoint.item(chunk)->file).path, check.record_offset,
+           std::string(checkpoint.fqn(checkpoint.tensor_of(chunk)))},
+          "copy the file again from the original: `check --data` lists all damage"};
 }
 
 }  // namespace
@@ -120,7 +118,7 @@ Status SourceChecksumVerifier::find_items(std::uint32_t input) {
     rows_[i].chunk = *chunk;
     // Decompression verifies the checksum itself (decoded_items.h).
     const bool is_held = is_item && !checkpoint.transforms(*chunk).empty();
-    rows_[i].left = is_held ? kSettled : kApart;
+    rows_[i].left = is_held ? kVerifiedOrNone : kApart;
     if (is_item) continue;
     chunks.push_back(*chunk);
     sources.push_back(i);
@@ -132,7 +130,8 @@ Status SourceChecksumVerifier::find_items(std::uint32_t input) {
     if (!is_all) return;
     if (!storage.crc) {
       // For a bare record the archive's directory may hold the checksum.
-      rows_[sources[i]].left = checkpoint.codec(chunks[i]).is_without_header ? kApart : kSettled;
+      rows_[sources[i]].left =
+          checkpoint.codec(chunks[i]).is_without_header ? kApart : kVerifiedOrNone;
       return;
     }
     rows_[sources[i]].left = source.length;
@@ -148,7 +147,8 @@ void SourceChecksumVerifier::count_bytes() {
   std::vector<std::uint64_t> read(rows_.size(), 0);
   for (const ProgramJob& job : program_.jobs) {
     if (job.source == SourceId::kNone) continue;
-    // The four bytes of a scale are not part of it.
+    // A scale (four bytes) is read apart from the job's elements, so its source is never fully
+    // counted.
     if (job.factor != SourceId::kNone) read[static_cast<std::size_t>(job.factor)] = UINT64_MAX;
     std::uint64_t& bytes = read[static_cast<std::size_t>(job.source)];
     bytes =
@@ -156,8 +156,9 @@ void SourceChecksumVerifier::count_bytes() {
   }
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const std::uint64_t left = rows_[i].left;
-    if (left != kSettled && left != read[i]) rows_[i].left = read[i] == 0 ? kSettled : kApart;
-    rows_[i].is_counted = rows_[i].left == left && left != kSettled && left != kApart;
+    if (left != kVerifiedOrNone && left != read[i])
+      rows_[i].left = read[i] == 0 ? kVerifiedOrNone : kApart;
+    rows_[i].is_counted = rows_[i].left == left && left != kVerifiedOrNone && left != kApart;
   }
 }
 
@@ -184,7 +185,7 @@ Status SourceChecksumVerifier::add(const BytesRead& read) {
   row.change ^= change.value();
   const std::uint64_t bytes = read.bytes.size();
   // Another thread may have marked the source for a separate read.
-  for (std::uint64_t now = row.left; now != kApart && now != kSettled;) {
+  for (std::uint64_t now = row.left; now != kApart && now != kVerifiedOrNone;) {
     if (!row.left.compare_exchange_weak(now, now - bytes)) continue;
     return now == bytes && row.change != row.wanted ? look(at) : Status{};
   }
@@ -214,7 +215,7 @@ Status SourceChecksumVerifier::share(Team& team) {
         return fail(ErrorKind::kIo, "another worker reads other sources");
       Row& row = rows_[static_cast<std::size_t>(own[i])];
       const std::uint64_t length = program_.sources[static_cast<std::size_t>(own[i])].length;
-      row.left = left_after(row.left, own[i + 1], length);
+      row.left = merge_remaining_bytes(row.left, own[i + 1], length);
       row.change ^= static_cast<std::uint32_t>(own[i + 2]);
     }
   }
@@ -222,9 +223,10 @@ Status SourceChecksumVerifier::share(Team& team) {
 }
 
 // Merges one rank's remaining bytes into the common value.
-std::uint64_t SourceChecksumVerifier::left_after(std::uint64_t left, std::uint64_t of_one,
-                                                 std::uint64_t length) {
-  if (left == kSettled || of_one == kSettled) return kSettled;
+std::uint64_t SourceChecksumVerifier::merge_remaining_bytes(std::uint64_t left,
+                                                            std::uint64_t of_one,
+                                                            std::uint64_t length) {
+  if (left == kVerifiedOrNone || of_one == kVerifiedOrNone) return kVerifiedOrNone;
   if (left == kApart || of_one > length) return kApart;
   const std::uint64_t read = length - of_one;
   return read > left ? kApart : left - read;
@@ -245,7 +247,7 @@ Status SourceChecksumVerifier::look(std::size_t at, ItemCursor& items) {
   if (is_said) return tl::unexpected<Error>(std::move(seen).error());
   if (seen && seen->crc == DataCheck::Crc::kDiffers)
     return tl::unexpected<Error>(checksum_mismatch_error(checkpoint, rows_[at].chunk, *seen));
-  rows_[at].left = kSettled;
+  rows_[at].left = kVerifiedOrNone;
   return {};
 }
 
@@ -254,7 +256,7 @@ Status SourceChecksumVerifier::finalize(Team* team) {
   std::vector<std::size_t> unsettled;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[i];
-    if (row.left == kSettled || (row.left == 0 && row.change == row.wanted)) continue;
+    if (row.left == kVerifiedOrNone || (row.left == 0 && row.change == row.wanted)) continue;
     unsettled.push_back(i);
     costs.push_back(program_.sources[i].length);
   }

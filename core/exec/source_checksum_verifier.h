@@ -44,7 +44,7 @@ class SourceChecksumVerifier {
   // False if reads of this source need not be reported.
   bool needs_reads_of(SourceId source) const {
     const std::uint64_t left = rows_[static_cast<std::size_t>(source)].left;
-    return left != kSettled && left != kApart;
+    return left != kVerifiedOrNone && left != kApart;
   }
   // Reports a read; thread-safe. An error if the source is now complete and its checksum is
   // wrong.
@@ -58,10 +58,10 @@ class SourceChecksumVerifier {
  private:
   // Special values of `left`: the source has no checksum or is verified already; or it must be read
   // separately.
-  static constexpr std::uint64_t kSettled = UINT64_MAX, kApart = UINT64_MAX - 1;
+  static constexpr std::uint64_t kVerifiedOrNone = UINT64_MAX, kApart = UINT64_MAX - 1;
   struct Row {
-    std::atomic<std::uint64_t> left = kSettled;  // bytes still to be read
-    std::atomic<std::uint32_t> change = 0;       // xor of the changes so far
+    std::atomic<std::uint64_t> left = kVerifiedOrNone;  // bytes still to be read
+    std::atomic<std::uint32_t> change = 0;              // xor of the changes so far
     std::uint32_t wanted = 0;
     ChunkId chunk{};          // the chunk whose item the source is
     bool is_counted = false;  // `left` is or was a number of bytes
@@ -72,7 +72,8 @@ class SourceChecksumVerifier {
       : program_(program), inputs_(inputs), rows_(program.sources.size()), progress_(progress) {}
   Status find_items(std::uint32_t input);
   void count_bytes();
-  static std::uint64_t left_after(std::uint64_t left, std::uint64_t of_one, std::uint64_t length);
+  static std::uint64_t merge_remaining_bytes(std::uint64_t left, std::uint64_t of_one,
+                                             std::uint64_t length);
   Status look(std::size_t source);
   Status look(std::size_t source, ItemCursor& items);
 

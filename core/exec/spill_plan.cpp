@@ -47,7 +47,7 @@ std::vector<ItemUse> item_uses(const Program& program, const std::vector<const C
 }
 
 // The items held while the outputs are processed in order.
-class HeldItems {
+class LiveDecodedItems {
  public:
   // Releases all items that no output from `step` on reads.
   void go_to(std::size_t step) {
@@ -71,7 +71,7 @@ class HeldItems {
 // Maximum over time, if every other thread may lag one output behind (and keep its items) or be one
 // item ahead.
 std::uint64_t peak_disk_bytes(std::span<const ItemUse> uses, std::size_t threads) {
-  HeldItems held;
+  LiveDecodedItems held;
   std::uint64_t most = 0, all = 0, largest = 0, largest_output = 0;
   for (std::size_t i = 0; i < uses.size();) {
     const std::size_t step = uses[i].first;
@@ -118,7 +118,7 @@ SpillPlan plan_spill(const Program& program, const std::vector<const Checkpoint*
   if (!needs_decoded_items(program)) return places;
   places.ahead = room.in_order ? room.threads - 1 : 0;
   std::vector<ItemUse> on_disk;
-  HeldItems in_memory;
+  LiveDecodedItems in_memory;
   for (const ItemUse& use : item_uses(program, inputs, order)) {
     in_memory.go_to(use.first);
     const std::uint64_t others = room.in_order ? in_memory.bytes() : room.memory / 2;

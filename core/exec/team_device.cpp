@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-Bytes packed_use(const DeviceUse& use) {
+Bytes encode_device_use(const DeviceUse& use) {
   Encoder payload;
   for (const std::string& text : {use.device, use.why, use.failed}) payload.add(text);
   for (const DeviceWork& work : use.works) {
@@ -19,7 +19,7 @@ Bytes packed_use(const DeviceUse& use) {
   return payload.take();
 }
 
-Result<DeviceUse> unpacked_use(BytesView bytes) {
+Result<DeviceUse> decode_device_use(BytesView bytes) {
   Decoder payload(bytes);
   DeviceUse use;
   for (std::string* text : {&use.device, &use.why, &use.failed}) {
@@ -36,10 +36,10 @@ Result<DeviceUse> unpacked_use(BytesView bytes) {
 }  // namespace
 
 Result<DeviceUse> gather_device_use(Team& team, const DeviceUse& own) {
-  SHW_TRY(auto told, team.allgather(packed_use(own), "tell what the devices did"));
+  SHW_TRY(auto told, team.allgather(encode_device_use(own), "tell what the devices did"));
   std::vector<DeviceUse> uses;
   for (const Bytes& message : told) {
-    SHW_TRY(DeviceUse use, unpacked_use(message));
+    SHW_TRY(DeviceUse use, decode_device_use(message));
     uses.push_back(std::move(use));
   }
   DeviceUse all{"", uses.front().why, {}};

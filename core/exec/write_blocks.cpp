@@ -43,7 +43,7 @@ struct BlockWork {
 };
 
 // True if the elements have the same order in source and block, so they are read in place.
-bool has_block_order(ExtentsView sizes, const PackedBox& box, const Extents& target) {
+bool is_in_block_order(ExtentsView sizes, const PackedBox& box, const Extents& target) {
   if (box.offset != 0) return false;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] > 1 && box.strides[d] != target[d]) return false;
@@ -70,7 +70,7 @@ Status read_job(const JobPart& part, BlockWork& work) {
     begin += (part.common.offsets[d] - work.block.offsets[d]) * target[d];
   if (part.is_read()) {
     bool alike =
-        part.job.op == ElementOp::kCopy && has_block_order(part.common.sizes, part.box, target);
+        part.job.op == ElementOp::kCopy && is_in_block_order(part.common.sizes, part.box, target);
     auto to = alike ? work.out.subspan(static_cast<std::size_t>(begin), length)
                     : work.in.subspan(held, length);
     bool is_here = false;
@@ -162,12 +162,12 @@ class PayloadPart {
       std::uint64_t at = offset_of(block);
       for (std::size_t d = 0; d < outer; ++d)
         at += static_cast<std::uint64_t>(rows.block.offsets[d] * strides_[d]);
-      SHW_CHECK(put_run(at, bytes.subspan(done, run)));
+      SHW_CHECK(write_nonzero_run(at, bytes.subspan(done, run)));
     }
     return {};
   }
 
-  Status put_run(std::uint64_t at, BytesView run) {
+  Status write_nonzero_run(std::uint64_t at, BytesView run) {
     if (is_zero(run)) return {};
     change_.add(at, run);
     return file_.write_at(begin_ + at, run);
@@ -241,7 +241,7 @@ class BlockPipeline {
 std::size_t pairs_of(const Box& block, std::size_t element, const SlabLimits& limits,
                      Executor& executor) {
   const std::uint64_t bytes = static_cast<std::uint64_t>(volume(block.sizes).value_or(0)) * element;
-  const std::uint64_t fit = limits.under_way_bytes / std::max<std::uint64_t>(bytes, 1);
+  const std::uint64_t fit = limits.in_flight_bytes / std::max<std::uint64_t>(bytes, 1);
   return static_cast<std::size_t>(
       std::clamp<std::uint64_t>(fit, 1, std::max<std::size_t>(executor.max_in_flight(), 1)));
 }
@@ -256,7 +256,7 @@ Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, Bloc
   if (is_zeros(program, jobs))
     return WrittenBlocks{crc32_of_zeros(0, out.length), true, out.length, {}};
   ExtentsView sizes = program.sizes(out);
-  BlockCut cut = cut_of(program, output, limits);
+  BlockCut cut = block_cut_of_output(program, output, limits);
   PayloadPart part(file, out, sizes, cut.in_order, progress);
   ElementSums elements;
   std::size_t read_width = widest(program, jobs), width = size_of(out.dtype);
@@ -297,7 +297,7 @@ Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, Bloc
   return written;
 }
 
-std::uint32_t crc_of_all(std::span<const WrittenBlocks> ranges, std::uint64_t length) {
+std::uint32_t combine_range_crcs(std::span<const WrittenBlocks> ranges, std::uint64_t length) {
   bool in_order = std::all_of(ranges.begin(), ranges.end(),
                               [](const WrittenBlocks& range) { return range.in_order; });
   std::uint32_t crc = in_order ? 0 : crc32_of_zeros(0, length);

@@ -60,6 +60,6 @@ Result<WrittenBlocks> write_blocks(const Program& program, OutputId output, Bloc
                                    Progress* progress, RemoteSourceData* sent = nullptr);
 
 // CRC-32 of a payload of `length` bytes, combined from its ranges in order.
-std::uint32_t crc_of_all(std::span<const WrittenBlocks> ranges, std::uint64_t length);
+std::uint32_t combine_range_crcs(std::span<const WrittenBlocks> ranges, std::uint64_t length);
 
 }  // namespace shw

@@ -55,7 +55,7 @@ class CollectiveWriter {
  private:
   using Rounds = std::vector<IndexRange>;  // ranges of FileWriter::parts()
 
-  std::span<const FilePart> parts_in(std::size_t worker, std::size_t round) const;
+  std::span<const FilePart> parts_of_rank_in_round(std::size_t worker, std::size_t round) const;
   std::uint32_t self() const { return static_cast<std::uint32_t>(team_.rank()); }
   std::uint32_t writer_of(const FilePart& part) const {
     return parts_.writer[static_cast<std::size_t>(&part - writer_.parts().data())];
@@ -69,7 +69,7 @@ class CollectiveWriter {
   Status for_each_own_part(const FilePart& part, const std::function<Status(const JobPart&)>& then);
   Result<std::uint64_t> count_own_bytes(const FilePart& part);
   Result<ElementSums> read_own_parts_of(const FilePart& part, std::span<std::byte> to);
-  Result<Bytes> message_to(std::size_t worker, std::size_t round);
+  Result<Bytes> encode_round_message_for(std::size_t worker, std::size_t round);
   Result<std::vector<std::vector<SourceDataMessage>>> open_messages(const std::vector<Bytes>& come,
                                                                     std::size_t round) const;
   Status write_round(const std::vector<Bytes>& come, std::size_t round);
@@ -164,7 +164,8 @@ Status CollectiveWriter::plan(const std::vector<bool>& there) {
   return {};
 }
 
-std::span<const FilePart> CollectiveWriter::parts_in(std::size_t worker, std::size_t round) const {
+std::span<const FilePart> CollectiveWriter::parts_of_rank_in_round(std::size_t worker,
+                                                                   std::size_t round) const {
   if (round >= rounds_[worker].size()) return {};
   const IndexRange share = rounds_[worker][round];
   return writer_.parts().subspan(share.first, share.last - share.first);
@@ -208,9 +209,9 @@ Result<ElementSums> CollectiveWriter::read_own_parts_of(const FilePart& part,
 }
 
 // Header (kSentNumbers) of every sent part, then their bytes.
-Result<Bytes> CollectiveWriter::message_to(std::size_t worker, std::size_t round) {
+Result<Bytes> CollectiveWriter::encode_round_message_for(std::size_t worker, std::size_t round) {
   std::vector<const FilePart*> shared;
-  for (const FilePart& part : parts_in(worker, round)) {
+  for (const FilePart& part : parts_of_rank_in_round(worker, round)) {
     if (is_sent(part)) shared.push_back(&part);
   }
   std::vector<std::uint64_t> rows(kSentNumbers * shared.size()), begin;
@@ -242,7 +243,7 @@ Status CollectiveWriter::begin_messages(std::size_t round, std::vector<Bytes>& m
   messages.assign(team_.size(), {});
   for (std::size_t worker = 0; worker < team_.size(); ++worker) {
     if (worker == team_.rank()) continue;
-    SHW_TRY(messages[worker], message_to(worker, round));
+    SHW_TRY(messages[worker], encode_round_message_for(worker, round));
   }
   return {};
 }
@@ -250,7 +251,7 @@ Status CollectiveWriter::begin_messages(std::size_t round, std::vector<Bytes>& m
 // By sending rank: the pieces that it has sent.
 Result<std::vector<std::vector<SourceDataMessage>>> CollectiveWriter::open_messages(
     const std::vector<Bytes>& come, std::size_t round) const {
-  const auto own = parts_in(team_.rank(), round);
+  const auto own = parts_of_rank_in_round(team_.rank(), round);
   const auto count = static_cast<std::size_t>(
       std::count_if(own.begin(), own.end(), [&](const FilePart& part) { return is_sent(part); }));
   std::vector<std::vector<SourceDataMessage>> pieces(come.size(),
@@ -266,7 +267,7 @@ Result<std::vector<std::vector<SourceDataMessage>>> CollectiveWriter::open_messa
       SHW_TRY(piece.elements.fingerprint.b, rows.number());
       SHW_TRY(piece.elements.out_of_range, rows.number());
       if (at > bytes.size() || length > bytes.size() - at)
-        return fail(ErrorKind::kIo, fmt::format("a message of worker {} is cut off", worker));
+        return fail(ErrorKind::kIo, fmt::format("a message of worker {} is truncated", worker));
       piece.bytes = bytes.subspan(at, static_cast<std::size_t>(length));
       at += static_cast<std::size_t>(length);
     }
@@ -278,7 +279,7 @@ Result<std::vector<std::vector<SourceDataMessage>>> CollectiveWriter::open_messa
 
 Status CollectiveWriter::write_round(const std::vector<Bytes>& come, std::size_t round) {
   SHW_TRY(auto pieces, open_messages(come, round));
-  const auto own = parts_in(team_.rank(), round);
+  const auto own = parts_of_rank_in_round(team_.rank(), round);
   std::vector<std::size_t> piece_of(own.size());
   std::vector<std::uint32_t> files(own.size());
   std::size_t next = 0;

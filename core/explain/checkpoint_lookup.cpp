@@ -83,11 +83,11 @@ std::string shape_verdict(const ErrorMessage& message, ExtentsView stored) {
     return std::equal(shape.begin(), shape.end(), stored.begin(), stored.end());
   };
   if (equals(message.saved))
-    return " That is the shape which the message calls saved: the model asks for another one.";
+    return " This equals the saved shape in the message: the model expects a different one.";
   if (equals(message.current))
-    return " That is the shape which the model asks for: the message is about another file.";
-  return " That is neither of the message's shapes: it is about another checkpoint, or about one "
-         "rank's part.";
+    return " This equals the shape that the model expects: the message is about a different file.";
+  return " This equals neither shape in the message: it is about a different checkpoint, or about "
+         "one rank's shard.";
 }
 
 NameLookup lookup_of_found_tensor(const ErrorMessage& message, const Checkpoint& checkpoint,
@@ -97,7 +97,7 @@ NameLookup lookup_of_found_tensor(const ErrorMessage& message, const Checkpoint&
   if (stored == message.name || without_adapter_name(message.name) == stored) {
     one.text = fmt::format("{} is here, {}.", message.name, shape_text(checkpoint, tensor));
     if (message.kind->id == kMissingKeyForm)
-      one.text += " The program looks in another file, or for another name.";
+      one.text += " The program reads a different file, or looks for a different name.";
   } else {
     one.found = NameFound::kUnderOtherName;
     const bool is_longer = stored.size() > message.name.size();
@@ -112,17 +112,35 @@ NameLookup lookup_of_found_tensor(const ErrorMessage& message, const Checkpoint&
   return one;
 }
 
+// True if the module, "...self_attn.", has the weights of several projections in one tensor, so
+// that none of them is missing by its own name.
+bool holds_fused_weights(const Checkpoint& checkpoint, std::string_view module) {
+  constexpr auto kFused = std::to_array<std::string_view>(
+      {"qkv", "query_key_value", "in_proj", "c_attn", "W_pack", "kv_proj", "kv_a_proj", "gate_up",
+       "w13", "w12", "linear_fc1", "wi"});
+  for (TensorId tensor : checkpoint.tensors()) {
+    const std::string_view fqn = checkpoint.fqn(tensor);
+    if (!fqn.starts_with(module)) continue;
+    if (std::any_of(kFused.begin(), kFused.end(), [&](std::string_view word) {
+          return fqn.substr(module.size()).find(word) != fqn.npos;
+        }))
+      return true;
+  }
+  return false;
+}
+
 // The result for a name that is not in the checkpoint: counts the tensors of the innermost module
-// that exists.
+// that exists. Tensors of its own layer or block are siblings, those of the whole model are not.
 NameLookup lookup_of_missing_tensor(const ErrorMessage& message, const Checkpoint& checkpoint) {
   NameLookup one{message.name};
-  one.text = fmt::format("{} is nowhere in the checkpoint", message.name);
+  one.text = fmt::format("{} is not in the checkpoint", message.name);
+  int level = 0;
   for (std::size_t dot = message.name.rfind('.'); dot != std::string::npos && dot != 0;
-       dot = message.name.rfind('.', dot - 1)) {
+       dot = message.name.rfind('.', dot - 1), ++level) {
     const std::string module = message.name.substr(0, dot + 1);
     const std::size_t siblings = count_beginning_with(checkpoint, module);
     if (siblings == 0) continue;
-    one.has_siblings = true;
+    one.has_siblings = level <= 1 && !holds_fused_weights(checkpoint, module);
     one.text += fmt::format("; {} {} with \"{}\"", plural(siblings, "tensor"),
                             siblings == 1 ? "begins" : "begin", module);
     break;
@@ -173,37 +191,37 @@ bool is_about_missing_names(const ErrorText& parsed) {
 }
 
 constexpr std::string_view kLookedUp =
-    "The names that the message shows were looked up in the checkpoint, 64 at most.";
+    "The names in the message (at most 64) were looked up in the checkpoint.";
 
 Hypothesis prefixed_names_hypothesis(const NameLookup& one) {
   Hypothesis cause{"renamed", find_rule(kWrappedNames.id), FaultSide::kEither};
-  cause.title = fmt::format("the names are all here, {} the prefix \"{}\"",
+  cause.title = fmt::format("all names are in the checkpoint, {} the prefix \"{}\"",
                             one.checkpoint_has_prefix ? "behind" : "without", one.prefix);
   cause.text =
-      "A wrapper (DDP, torch.compile, PEFT, a trainer) or another class put the prefix before each "
-      "of these names on one side. Rename, or load into the class that saved.";
+      "A wrapper (DDP, torch.compile, PEFT, a trainer) or a different class added the prefix to "
+      "these names on one side. Rename the tensors, or load into the class that saved them.";
   cause.decide = std::string(kLookedUp);
   return cause;
 }
 
 Hypothesis all_here() {
   Hypothesis cause{"other-file", nullptr, FaultSide::kRequest};
-  cause.title = "the names are all here: the program read another file or folder";
+  cause.title = "all names are in the checkpoint: the program read a different file or folder";
   cause.text =
       "Each tensor that the message calls missing is in this checkpoint under that name. The "
-      "program was given another path, read one shard without its index, or takes the names under "
-      "another key of the file.";
+      "program got a different path, read one shard without its index, or looks under a different "
+      "key of the file.";
   cause.decide = std::string(kLookedUp);
   return cause;
 }
 
-Hypothesis not_saved() {
+Hypothesis not_saved_hypothesis() {
   Hypothesis cause{"not-saved", nullptr, FaultSide::kEither};
   cause.title = "the checkpoint has no tensor of that name";
   cause.text =
-      "It has others of the same module, under the names that the program uses. The save left "
-      "this one out, or the model that loads has more than the one that was saved. Only another "
-      "checkpoint or the run has its values.";
+      "Other tensors of the same module are there, under the names that the program uses. Either "
+      "the save left this one out, or the loading model has more tensors than the saved one. Only "
+      "another checkpoint or the run has its values.";
   cause.decide = std::string(kLookedUp);
   return cause;
 }
@@ -215,7 +233,7 @@ bool are_all_missing_among_siblings(const CheckpointLookup& lookup) {
 }
 
 // The cause that the lookup shows; nullopt if names are partly here.
-std::optional<Hypothesis> cause_shown_by(const CheckpointLookup& lookup) {
+std::optional<Hypothesis> hypothesis_from_lookup(const CheckpointLookup& lookup) {
   const NameLookup& first = lookup.names.front();
   const bool is_one_prefix =
       lookup.under_other_name == lookup.names.size() &&
@@ -227,7 +245,7 @@ std::optional<Hypothesis> cause_shown_by(const CheckpointLookup& lookup) {
   } else if (lookup.here == lookup.names.size()) {
     cause = all_here();
   } else if (are_all_missing_among_siblings(lookup)) {
-    cause = not_saved();
+    cause = not_saved_hypothesis();
   }
   if (cause)
     cause->command = cause->id == "other-file" ? "shardwright info CHECKPOINT" : check_command();
@@ -239,7 +257,7 @@ std::optional<Hypothesis> cause_shown_by(const CheckpointLookup& lookup) {
 void add_lookup_result(const CheckpointLookup& lookup, Explanation& explanation) {
   constexpr double kNearlyCertain = 0.95;
   if (lookup.names.empty() || !is_about_missing_names(explanation.parsed)) return;
-  std::optional<Hypothesis> shown = cause_shown_by(lookup);
+  std::optional<Hypothesis> shown = hypothesis_from_lookup(lookup);
   if (!shown) return;
   Hypothesis cause = std::move(*shown);
   cause.confidence = kNearlyCertain;

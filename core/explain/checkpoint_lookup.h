@@ -36,7 +36,8 @@ struct CheckpointLookup {
   std::size_t here = 0, under_other_name = 0, nowhere = 0;
   std::vector<Finding> findings = {};  // of a check of the checkpoint, warnings and errors
   std::optional<Depth> checked = {};   // depth of that check; nullopt if there was none
-  bool is_undecided = false;           // that check could not look at everything
+  bool is_undecided = false;           // that check could not look at everything, or failed
+  std::string check_command = {};      // the command that checks the same checkpoint
   std::optional<Error> unopened = {};  // set if the checkpoint cannot be opened
 };
 inline constexpr std::size_t kMostLookups = 64;

@@ -30,7 +30,7 @@ PatternIndex make_index() {
   for (const MessageKind* kind : message_kinds()) {
     for (std::string_view pattern : kind->patterns) {
       if (!pattern.empty())
-        index[anchor_of(pattern).substr(0, kLetters)].push_back({kind, pattern});
+        index[literal_prefix_of_pattern(pattern).substr(0, kLetters)].push_back({kind, pattern});
     }
   }
   return index;
@@ -56,10 +56,10 @@ bool is_string_prefix(const PastedText& pasted, const FoundMessage& found) {
 bool is_code_line(const PastedText& pasted, std::size_t at) {
   const std::string_view before = std::string_view(pasted.lower).substr(0, at);
   if (before.ends_with("except ")) return true;
+  if (!before.ends_with("raise ")) return false;
   const std::size_t open = pasted.lower.find('(', at);
-  return before.ends_with("raise ") && open != std::string::npos &&
-         open + 1 < pasted.lower.size() && pasted.lower[open + 1] >= 'a' &&
-         pasted.lower[open + 1] <= 'z';
+  return open != std::string::npos && open + 1 < pasted.lower.size() &&
+         pasted.lower[open + 1] >= 'a' && pasted.lower[open + 1] <= 'z';
 }
 
 std::optional<FoundMessage> message_at(const PastedText& pasted, std::size_t at,
@@ -103,7 +103,7 @@ struct Collector {
 // without a name next to the same with one.
 void drop_general_messages(std::vector<ErrorMessage>& messages) {
   auto vague = [](const ErrorMessage& message) {
-    return message.kind->certainty == MessageCertainty::kThatItFailed;
+    return message.kind->certainty == MessageCertainty::kOnlyFailure;
   };
   std::unordered_set<std::string_view> named;
   for (const ErrorMessage& message : messages) {
@@ -162,7 +162,7 @@ std::string insert_key_error(const PastedText& pasted) {
 }
 
 // Adds what the text shows beside the kinds: the program, and the two values of a sentence.
-void add_speaker_and_values(const PastedText& pasted, std::vector<ErrorMessage>& messages) {
+void add_program_and_stated_values(const PastedText& pasted, std::vector<ErrorMessage>& messages) {
   const std::string_view program = program_of_message(pasted.lower);
   for (ErrorMessage& message : messages)
     // torch speaks in all programs: the traceback tells which of them called it.
@@ -216,6 +216,20 @@ ErrorText read_messages(std::string_view text) {
   return result;
 }
 
+// Only what stands from the first traceback on: programs warn of other things before they fail.
+// Empty if there is no text before it, or if the traceback alone tells little.
+ErrorText read_traceback(std::string_view text) {
+  const std::size_t first = text.find("Traceback (most recent call last)");
+  if (first == text.npos || first == 0) return {};
+  ErrorText result = read_messages(text.substr(first));
+  const bool tells_much =
+      std::any_of(result.messages.begin(), result.messages.end(), [](const ErrorMessage& message) {
+        return message.kind->certainty != MessageCertainty::kOnlyFailure &&
+               !message.kind->traceback_says_more;
+      });
+  return tells_much ? result : ErrorText{};
+}
+
 }  // namespace
 
 ErrorText parse_error_text(std::string_view text) {
@@ -225,10 +239,11 @@ ErrorText parse_error_text(std::string_view text) {
   if (ignored != text.npos && text.find("Error(s) in", ignored) == text.npos &&
       !read_messages(text.substr(0, ignored)).messages.empty())
     text = text.substr(0, ignored);
-  ErrorText result = read_messages(text);
+  ErrorText result = read_traceback(text);
+  if (result.messages.empty()) result = read_messages(text);
   if (result.messages.empty()) return result;
   if (text.size() > kMaxErrorText) text.remove_prefix(text.size() - kMaxErrorText);
-  add_speaker_and_values(pasted_text(text), result.messages);
+  add_program_and_stated_values(pasted_text(text), result.messages);
   return result;
 }
 

@@ -215,13 +215,12 @@ std::string decisive_evidence_text(const Explanation& explanation) {
   const auto& all = explanation.hypotheses;
   if (all.size() < 2 || !names_shapes(explanation)) return "";
   if (all[0].confidence - all[1].confidence > kNear) return "";
-  std::string_view ask =
-      explanation.worlds
-          ? "Ask for the device mesh of both runs (dp, tp, ep and their sizes): the sizes agree "
-            "with more than one reading."
-          : "Ask for the number of ranks of both runs, then say it as --world SAVED:LOADED, and "
-            "for the device mesh (dp, tp, ep) of both.";
-  return std::string(ask) + " The checkpoint itself tells most: `" + check_command() + "`.";
+  std::string_view ask = explanation.worlds
+                             ? "Find out the device mesh of both runs (dp, tp, ep and their "
+                               "sizes): the sizes fit more than one explanation."
+                             : "Find out the number of ranks of both runs and give it as --world "
+                               "SAVED:LOADED; also the device mesh (dp, tp, ep) of both.";
+  return std::string(ask) + " To check the checkpoint itself: `" + check_command() + "`.";
 }
 
 }  // namespace
@@ -259,7 +258,7 @@ NameTraits traits_of(std::string_view fqn) {
       ".w1",   ".w2",   ".w3",     ".wq",    "wte",       "moe"};
   NameTraits traits;
   traits.known = !fqn.empty();
-  traits.cut_by_ranks = has_any(fqn, kCutLayers);
+  traits.split_by_tensor_parallelism = has_any(fqn, kCutLayers);
   auto state = parse_state_fqn(fqn);
   // Parts after the optimizer prefix: "master_param", "layers.0.weight.exp_avg".
   std::string_view last = fqn.substr(fqn.rfind('.') + 1);

@@ -7,10 +7,10 @@
 namespace shw {
 namespace {
 
-std::vector<const MessageKind*> kinds_with_words(bool of_traceback) {
+std::vector<const MessageKind*> message_kinds_with_words(bool matches_in_traceback) {
   std::vector<const MessageKind*> rows = message_kinds();
   std::erase_if(rows, [&](const MessageKind* kind) {
-    return kind->words == nullptr || kind->words->of_traceback != of_traceback;
+    return kind->words == nullptr || kind->words->matches_in_traceback != matches_in_traceback;
   });
   return rows;
 }
@@ -39,7 +39,7 @@ const MessageKind* first_matching_kind(const std::vector<const MessageKind*>& ro
   const MessageKind* vague = nullptr;
   for (const MessageKind* kind : rows) {
     const MessageWords& words = *kind->words;
-    const bool is_certain = kind->certainty == MessageCertainty::kWhat;
+    const bool is_certain = kind->certainty == MessageCertainty::kSaysWhatFailed;
     if (!is_certain && vague != nullptr) continue;
     if (!std::all_of(words.all.begin(), words.all.end(), has_one) || has_one(words.none)) continue;
     if (is_certain) return kind;
@@ -67,8 +67,8 @@ std::string_view code_above_error(std::string_view text) {
 }
 
 // A notebook marks the line that failed: "----> 8 model = load()". The innermost that a row fits.
-const MessageKind* kind_at_arrows(const std::vector<const MessageKind*>& rows,
-                                  std::string_view text) {
+const MessageKind* kind_of_marked_notebook_line(const std::vector<const MessageKind*>& rows,
+                                                std::string_view text) {
   for (std::size_t end = text.size(); end != 0;) {
     const std::size_t at = text.substr(0, end).rfind("--> ");
     if (at == text.npos) break;
@@ -82,16 +82,16 @@ const MessageKind* kind_at_arrows(const std::vector<const MessageKind*>& rows,
 }  // namespace
 
 const MessageKind* match_general_kind(std::string_view sentence) {
-  static const std::vector<const MessageKind*> rows = kinds_with_words(false);
+  static const std::vector<const MessageKind*> rows = message_kinds_with_words(false);
   std::string text(sentence);
   std::replace(text.begin(), text.end(), '\n', ' ');
   return first_matching_kind(rows, text);
 }
 
 const MessageKind* traceback_kind(std::string_view text) {
-  static const std::vector<const MessageKind*> rows = kinds_with_words(true);
+  static const std::vector<const MessageKind*> rows = message_kinds_with_words(true);
   if (text.find("file \"") == text.npos) {
-    if (const MessageKind* kind = kind_at_arrows(rows, text)) return kind;
+    if (const MessageKind* kind = kind_of_marked_notebook_line(rows, text)) return kind;
     const std::string_view code = code_above_error(text);
     return code.empty() ? nullptr : first_matching_kind(rows, code);
   }

@@ -22,19 +22,20 @@ constexpr MessageKind kWeightsGone = {
         {{.id = "other-name",
           .wrong = kLoader,
           .weight = 0.5,
-          .title = "a file of weights is not under the name that the program looks for",
-          .text = "The weights may be there in another form or under another name: a variant "
-                  "(fp16), shards with an index, *.bin instead of *.safetensors, one level deeper, "
-                  "or an adapter alone. Name the variant or the file in the call, or convert.",
-          .decide = "Which files are in the folder.",
+          .title = "the weights file has a name that the program does not look for",
+          .text =
+              "The weights may be there in a different format or under a different name: a variant "
+              "(fp16), shards with an index, *.bin instead of *.safetensors, one folder deeper, or "
+              "only an adapter. Give the variant or the file name in the call, or convert.",
+          .decide = "Check which files are in the folder.",
           .command = "shardwright info CHECKPOINT"},
          {.rule = &kMissingFile,
           .wrong = kDisk,
           .weight = 0.4,
-          .title = "a file of weights was not saved, copied or downloaded",
-          .text = "A copy or a download that stopped, a rank or a node that did not write, or a "
-                  "clean-up that took too much.",
-          .decide = "Whether the file is where the checkpoint was written.",
+          .title = "a weights file was not saved, copied or downloaded",
+          .text = "Usual causes: an interrupted copy or download, a rank or node that did not "
+                  "write its file, or a clean-up that deleted too much.",
+          .decide = "Check whether the file exists where the checkpoint was written.",
           .command = "shardwright check CHECKPOINT"}}}};
 constexpr MessageKind kIndexGone = {
     .id = "index-file-gone",
@@ -44,19 +45,20 @@ constexpr MessageKind kIndexGone = {
           .rule = &kMissingFile,
           .wrong = kDisk,
           .weight = 0.5,
-          .title = "the file that says what belongs together is not there",
-          .text = "Metadata, indexes and the file that names the latest step are written last. "
-                  "Without them the save did not end, or they were not copied. The tensors may all "
-                  "be there.",
-          .decide = "What is in the folder, and whether an earlier step has the file.",
+          .title = "the metadata or index file is missing",
+          .text = "Metadata, indexes and the file that names the latest step are written last. If "
+                  "they are missing, the save was interrupted, or they were not copied. All "
+                  "tensors may still be there.",
+          .decide = "Check what is in the folder, and whether an earlier step has the file.",
           .command = "shardwright check CHECKPOINT"},
          {.id = "wrong-path",
           .wrong = kLoader,
           .weight = 0.4,
-          .title = "the path is not the checkpoint's folder, or the checkpoint is of another form",
-          .text = "Loaders want the folder of one step, not the run's above it or a part's below "
-                  "it, in the form that they read themselves.",
-          .decide = "What the tool takes the folder for.",
+          .title =
+              "the path is not the checkpoint's folder, or the checkpoint has a different format",
+          .text = "Loaders need the folder of one step, not the run's parent folder or a "
+                  "component's subfolder, in a format that they support.",
+          .decide = "See which format `shardwright info` reports for the folder.",
           .command = "shardwright info CHECKPOINT"}}}};
 constexpr MessageKind kSettingsGone = {
     .id = "settings-file-gone",
@@ -65,20 +67,19 @@ constexpr MessageKind kSettingsGone = {
         {{.id = "missing-part",
           .wrong = kLoader,
           .weight = 0.6,
-          .title =
-              "the folder lacks a file of settings that this program reads next to the weights",
-          .text = "The weights are not in question. The folder is another program's, or one level "
-                  "too high or too low, or the file was left out of the copy. Take the file from "
-                  "the run or the base model, or give its settings in the call.",
-          .decide = "Which files the folder has, and which program wrote them.",
+          .title = "a settings file that this program needs is missing next to the weights",
+          .text = "The weights are not the problem. The folder was written for another program, or "
+                  "is one level too high or too low, or the file was not copied. Copy the file "
+                  "from the run or the base model, or give its settings in the call.",
+          .decide = "Check which files the folder has, and which program wrote them.",
           .command = "shardwright info CHECKPOINT"},
          {.id = "unfinished-save",
           .rule = &kMissingFile,
           .wrong = kDisk,
           .weight = 0.25,
-          .title = "the save or the copy did not end",
+          .title = "the save or the copy was interrupted",
           .text = "An export writes its files one after another.",
-          .decide = "Whether the file is where the checkpoint was written.",
+          .decide = "Check whether the file exists where the checkpoint was written.",
           .command = "shardwright check CHECKPOINT"}}}};
 
 constexpr MessageKind kScaleGone = {
@@ -89,20 +90,20 @@ constexpr MessageKind kScaleGone = {
           .rule = &kQuantisedPairs,
           .wrong = kDisk,
           .weight = 0.6,
-          .title = "a quantised weight has no scale or state where the program looks for it",
-          .text = "What decodes the weight was not saved with it, has another suffix than this "
-                  "program expects, or is of another scheme. The check looks whether each packed "
-                  "weight has its companions.",
-          .decide = "Which companions the other layers have.",
+          .title = "the scale or state of a quantised weight is not where the program looks for it",
+          .text = "The tensors needed to decode the weight were not saved, have a different suffix "
+                  "from what this program expects, or belong to a different scheme. `shardwright "
+                  "check` verifies that each packed weight has its scales.",
+          .decide = "Check which scales and states the other layers have.",
           .command = "shardwright check CHECKPOINT"},
          {.id = "quantised",
           .wrong = kLoader,
           .weight = 0.35,
-          .title = "the program was told of another quantisation than the checkpoint has",
-          .text =
-              "The option, or quantization_config, names a scheme with more companions than the "
-              "checkpoint was saved with (static against dynamic activations, another format).",
-          .decide = "quantization_config in config.json against the names of one layer.",
+          .title = "the program expects a different quantisation from the checkpoint's",
+          .text = "The option, or quantization_config, names a scheme that needs more tensors than "
+                  "the checkpoint has (static instead of dynamic activations, a different format).",
+          .decide =
+              "Compare quantization_config in config.json with the tensor names of one layer.",
           .command = "shardwright ls CHECKPOINT NAME"}}}};
 constexpr MessageKind kStatesGone = {
     .id = "states-gone",
@@ -112,13 +113,13 @@ constexpr MessageKind kStatesGone = {
           .rule = &kHalfPair,
           .wrong = FaultSide::kEither,
           .weight = 0.75,
-          .title = "the optimizer's saved states lack this parameter",
-          .text = "The save had no state for it (frozen, without a gradient, added since), the "
-                  "groups list the parameters in another order or under other names (a wrapper's "
-                  "prefix), or another optimizer saved. The weights are not in question: load the "
-                  "weights alone and start the optimizer anew, or resume with the settings of the "
-                  "save.",
-          .decide = "For which parameters the checkpoint has states.",
+          .title = "the saved optimizer states do not include this parameter",
+          .text =
+              "The save had no state for it (frozen, without a gradient, added since), the groups "
+              "list the parameters in another order or under other names (a wrapper's prefix), or "
+              "a different optimizer saved. The weights are not the problem: load only the weights "
+              "and restart the optimizer, or resume with the settings of the save.",
+          .decide = "Check which parameters have states in the checkpoint.",
           .command = "shardwright check CHECKPOINT"}}}};
 
 constexpr auto kWeights =
@@ -131,7 +132,7 @@ constexpr auto kSettings = std::to_array<std::string_view>(
     {".json", ".yaml", ".yml", ".toml", ".txt", ".model", ".jinja"});
 
 template <std::size_t N>
-bool ends_in(std::string_view word, const std::array<std::string_view, N>& ends) {
+bool ends_with_any(std::string_view word, const std::array<std::string_view, N>& ends) {
   return std::any_of(ends.begin(), ends.end(),
                      [&](std::string_view end) { return word.ends_with(end); });
 }
@@ -141,9 +142,9 @@ const MessageKind* kind_of_file(std::string_view word) {
   const bool is_ending_alone = file.starts_with('.') && file != ".metadata";
   if (word.find('*') != word.npos || word.find("://") != word.npos || is_ending_alone)
     return nullptr;
-  if (ends_in(word, kIndexes)) return &kIndexGone;
-  if (ends_in(word, kWeights)) return &kWeightsGone;
-  return ends_in(word, kSettings) ? &kSettingsGone : nullptr;
+  if (ends_with_any(word, kIndexes)) return &kIndexGone;
+  if (ends_with_any(word, kWeights)) return &kWeightsGone;
+  return ends_with_any(word, kSettings) ? &kSettingsGone : nullptr;
 }
 
 bool is_in_path(char c) {
@@ -153,7 +154,7 @@ bool is_in_path(char c) {
 
 // "missing FILE", "no file named FILE": the words come near before the file, and nothing between
 // says that something else is missing in it.
-bool is_missing_before(std::string_view before) {
+bool says_file_is_missing_after(std::string_view before) {
   constexpr auto kWords = std::to_array<std::string_view>(
       {"missing", "no file named", "not contain", "cannot find", "can't find", "could not find",
        "couldn't find", "unable to find", "expected", "has no", "no such file", "not found"});
@@ -193,7 +194,7 @@ std::optional<ErrorMessage> missing_file_in(std::string_view sentence) {
     std::string_view word = text.substr(at, end - at);
     while (!word.empty() && (word.back() == '.' || word.back() == ':')) word.remove_suffix(1);
     const MessageKind* kind = word.size() > 2 ? kind_of_file(word) : nullptr;
-    const bool is_missing = kind != nullptr && (is_missing_before(text.substr(0, at)) ||
+    const bool is_missing = kind != nullptr && (says_file_is_missing_after(text.substr(0, at)) ||
                                                 is_missing_after(text.substr(at + word.size())));
     if (is_missing)
       return ErrorMessage{kind, std::string(sentence.substr(at, word.size())), {}, {}};

@@ -90,7 +90,7 @@ struct GeneralShape {
 };
 
 // Matches "[64, 2]" and "(64,)": digits, commas and blanks in brackets.
-std::optional<GeneralShape> shape_at(std::string_view text, std::size_t begin) {
+std::optional<GeneralShape> parse_shape_at(std::string_view text, std::size_t begin) {
   const char closer = text[begin] == '(' ? ')' : ']';
   GeneralShape shape{{}, begin, begin};
   std::int64_t number = -1;
@@ -118,7 +118,7 @@ std::vector<GeneralShape> shapes_in(std::string_view text) {
   std::vector<GeneralShape> shapes;
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (text[at] != '(' && text[at] != '[') continue;
-    auto shape = shape_at(text, at);
+    auto shape = parse_shape_at(text, at);
     if (!shape) continue;
     at = shape->end;
     shapes.push_back(std::move(*shape));
@@ -160,14 +160,14 @@ bool is_code(std::string_view word) {
   return word.starts_with("torch.") || word.starts_with("transformers.");
 }
 
-struct GeneralName {
+struct NameInMessage {
   std::string name;
   std::size_t begin = 0;
 };
 
 // Words like "model.layers.0.mlp.weight": two dots, or a typical tensor suffix.
-std::vector<GeneralName> names_in(std::string_view text) {
-  std::vector<GeneralName> names;
+std::vector<NameInMessage> names_in(std::string_view text) {
+  std::vector<NameInMessage> names;
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = at;
     while (end < text.size() && is_name_part(text[end])) ++end;
@@ -207,62 +207,63 @@ constexpr MessageKind kGeneralMissing = {.id = kMissingKeyForm, .example = "name
 constexpr MessageKind kGeneralExtra = {.id = kUnexpectedKeyForm, .example = "names not asked for"};
 constexpr MessageKind kGeneralTwoShapes = {
     .id = "two-shapes",
-    .example = "two shapes, and no word of whose they are",
+    .example = "two shapes, without saying whose they are",
     .meanings = {{{.id = "other-model",
                    .rule = &kShapeMismatch,
                    .weight = 0.4,
-                   .title = "two tensors that belong together have shapes that do not fit",
+                   .title = "two tensors that belong together have incompatible shapes",
                    .text = "The message does not say which shape is the file's. A scale next to "
                            "its weight has the weight's shape divided by the block or group size; "
-                           "a shape that is a whole part of the other is one rank's part.",
-                   .decide = "The shapes that the checkpoint records.",
+                           "a shape that divides the other evenly is one rank's shard.",
+                   .decide = "Check the shapes that the checkpoint records.",
                    .command = "shardwright ls CHECKPOINT NAME"}}}};
 constexpr MessageKind kGeneralExperts = {
     .id = "expert-count",
     .example = "two numbers of experts",
-    .meanings = {{{.id = "expert-layout",
-                   .rule = &kConfigCount,
-                   .wrong = kDisk,
-                   .weight = 0.6,
-                   .title = "the number of experts is not what the model says",
-                   .text = "An export under expert parallelism wrote one rank's experts, or "
-                           "numbered each rank's from 0; or config.json is of another model. The "
-                           "router's rows say how many experts there are.",
-                   .decide = "The experts in the checkpoint against the rows of the router.",
-                   .command = "shardwright check CHECKPOINT"}}}};
+    .meanings = {
+        {{.id = "expert-layout",
+          .rule = &kConfigCount,
+          .wrong = kDisk,
+          .weight = 0.6,
+          .title = "the number of experts differs from the model's",
+          .text = "An export under expert parallelism wrote one rank's experts, or numbered each "
+                  "rank's from 0; or config.json belongs to another model. The router has one row "
+                  "per expert.",
+          .decide = "Compare the number of experts in the checkpoint with the router's rows.",
+          .command = "shardwright check CHECKPOINT"}}}};
 constexpr MessageKind kGeneralWorld = {
     .id = "other-world",
     .example = "two numbers of ranks",
-    .meanings = {{{.id = "other-world-size",
-                   .rule = &kTopologyLocked,
-                   .wrong = kLoader,
-                   .weight = 0.6,
-                   .title = "another number of ranks or shards than the save had",
-                   .text = "This loader wants the parallel sizes of the save. Nothing is damaged: "
-                           "load with those sizes, or cut the checkpoint again with `shardwright "
-                           "reshard` where its format allows it.",
-                   .decide = "The parallel sizes of both runs.",
-                   .command = "shardwright info CHECKPOINT"}}}};
+    .meanings = {
+        {{.id = "other-world-size",
+          .rule = &kTopologyLocked,
+          .wrong = kLoader,
+          .weight = 0.6,
+          .title = "the number of ranks or shards differs from the save's",
+          .text = "This loader needs the parallel sizes of the save. Nothing is damaged: load with "
+                  "those sizes, or reshard with `shardwright reshard` if the format allows it.",
+          .decide = "Compare the parallel sizes of both runs.",
+          .command = "shardwright info CHECKPOINT"}}}};
 constexpr MessageKind kGeneralPlace = {
     .id = "no-checkpoint-here",
     .example = "a checkpoint that is not found",
-    .meanings = {{{.id = "wrong-path",
-                   .wrong = kLoader,
-                   .weight = 0.5,
-                   .title = "the path is not the checkpoint's folder",
-                   .text = "Loaders want the folder of one step, not the run's above it or a "
-                           "component's below it, and a step that exists.",
-                   .decide = "What is in the folder.",
-                   .command = "shardwright info CHECKPOINT"},
-                  {.id = "unfinished-save",
-                   .rule = &kLeftoverMetadata,
-                   .wrong = kDisk,
-                   .weight = 0.35,
-                   .title = "the save did not end",
-                   .text = "Files that say that a step is complete are written last. Use the step "
-                           "before it.",
-                   .decide = "Whether an earlier step opens.",
-                   .command = "shardwright check CHECKPOINT"}}}};
+    .meanings = {
+        {{.id = "wrong-path",
+          .wrong = kLoader,
+          .weight = 0.5,
+          .title = "the path is not the checkpoint's folder",
+          .text = "Loaders need the folder of one existing step, not the run's parent folder or a "
+                  "component's subfolder.",
+          .decide = "Check what is in the folder.",
+          .command = "shardwright info CHECKPOINT"},
+         {.id = "unfinished-save",
+          .rule = &kLeftoverMetadata,
+          .wrong = kDisk,
+          .weight = 0.35,
+          .title = "the save did not finish",
+          .text = "Files that mark a step as complete are written last. Use the previous step.",
+          .decide = "Check whether an earlier step opens.",
+          .command = "shardwright check CHECKPOINT"}}}};
 
 // "assert a == b" above a bare "AssertionError": the only words of the error. Empty if there is
 // none.
@@ -325,7 +326,7 @@ std::vector<std::string_view> error_sentences(std::string_view text) {
 std::string first_name(std::string_view text) {
   const auto names = names_in(text);
   // A logger's name ("fvcore.common.checkpoint") comes before that of a tensor.
-  const auto tensor = std::find_if(names.begin(), names.end(), [](const GeneralName& one) {
+  const auto tensor = std::find_if(names.begin(), names.end(), [](const NameInMessage& one) {
     return one.name.ends_with(".weight") || one.name.ends_with(".bias");
   });
   if (tensor != names.end()) return tensor->name;
@@ -381,7 +382,7 @@ std::size_t find_unexpected_word(std::string_view text) {
   return extra;
 }
 
-std::vector<ErrorMessage> general_names(const PastedText& pasted, std::size_t most) {
+std::vector<ErrorMessage> find_missing_name_messages(const PastedText& pasted, std::size_t most) {
   std::vector<ErrorMessage> messages;
   const std::size_t missing = find_first_word(pasted.lower, kMissingWords);
   const std::size_t extra = find_unexpected_word(pasted.lower);
@@ -391,14 +392,14 @@ std::vector<ErrorMessage> general_names(const PastedText& pasted, std::size_t mo
     const MessageKind* told = kind_of_missing_names(error_sentences(pasted.lower).front());
     kind = told != nullptr ? told : &kGeneralMissing;
   }
-  for (GeneralName& name : names_in(pasted.text)) {
+  for (NameInMessage& name : names_in(pasted.text)) {
     if (messages.size() == most) break;
     messages.push_back({kind, std::move(name.name), {}, {}});
   }
   return messages;
 }
 
-std::optional<ErrorMessage> general_counts(const PastedText& pasted) {
+std::optional<ErrorMessage> find_rank_count_message(const PastedText& pasted) {
   const std::string& text = pasted.lower;
   if (text.find("collective") != text.npos) return std::nullopt;  // numbers of calls, not of ranks
   auto numbers = numbers_in(text);
@@ -421,7 +422,7 @@ const MessageKind* most_certain_kind(const std::vector<std::string_view>& senten
   const MessageKind* vague = nullptr;
   for (std::string_view sentence : sentences) {
     const MessageKind* kind = match_general_kind(sentence);
-    if (kind != nullptr && kind->certainty == MessageCertainty::kWhat) return kind;
+    if (kind != nullptr && kind->certainty == MessageCertainty::kSaysWhatFailed) return kind;
     if (vague == nullptr) vague = kind;
   }
   return vague;
@@ -451,12 +452,12 @@ std::vector<ErrorMessage> read_general(const PastedText& pasted, std::size_t mos
     end.lower.erase(0, end.lower.size() - kMostRead);
   }
   if (auto shapes = general_shapes(end)) return {*shapes};
-  if (auto names = general_names(end, most); !names.empty()) return names;
-  if (auto counts = general_counts(end)) return {*counts};
+  if (auto names = find_missing_name_messages(end, most); !names.empty()) return names;
+  if (auto counts = find_rank_count_message(end)) return {*counts};
   if (auto file = missing_file_in(last_error_sentence(end))) return {*file};
   const std::vector<std::string_view> sentences = error_sentences(end.lower);
   const MessageKind* kind = most_certain_kind(sentences);
-  if (kind == nullptr || kind->certainty == MessageCertainty::kThatItFailed)
+  if (kind == nullptr || kind->certainty == MessageCertainty::kOnlyFailure)
     kind = kind_of_general_sentence(end.lower, sentences.front(), kind);
   if (kind == nullptr) return {};
   return {ErrorMessage{kind, first_name(end.text), {}, {}}};

@@ -13,20 +13,20 @@ namespace shw {
 
 // Facts that a name implies and shapes do not.
 struct NameTraits {
-  bool known = false;         // there is a name
-  bool state = false;         // optimizer state
-  bool expert = false;        // one expert, or a stack of experts
-  bool vocabulary = false;    // embedding or output layer
-  bool half = false;          // `_w` or `_v` half of a gated weight
-  bool replicated = false;    // norms and routers, which tensor parallelism replicates
-  bool extra_state = false;   // TransformerEngine's _extra_state
-  bool adapter = false;       // one of two LoRA matrices
-  bool flat = false;          // FSDP1's flat parameter
-  bool bias = false;          // replicated by row-parallel layers
-  bool position = false;      // a learned table of positions
-  bool head = false;          // the last layer of a classifier
-  bool diffusion = false;     // of a model for pictures or voices, which no rank holds in part
-  bool cut_by_ranks = false;  // a layer that tensor parallelism is known to cut
+  bool known = false;        // there is a name
+  bool state = false;        // optimizer state
+  bool expert = false;       // one expert, or a stack of experts
+  bool vocabulary = false;   // embedding or output layer
+  bool half = false;         // `_w` or `_v` half of a gated weight
+  bool replicated = false;   // norms and routers, which tensor parallelism replicates
+  bool extra_state = false;  // TransformerEngine's _extra_state
+  bool adapter = false;      // one of two LoRA matrices
+  bool flat = false;         // FSDP1's flat parameter
+  bool bias = false;         // replicated by row-parallel layers
+  bool position = false;     // a learned table of positions
+  bool head = false;         // the last layer of a classifier
+  bool diffusion = false;    // of a model for pictures or voices, which no rank holds in part
+  bool split_by_tensor_parallelism = false;  // a layer that tensor parallelism is known to cut
 };
 NameTraits traits_of(std::string_view fqn);
 

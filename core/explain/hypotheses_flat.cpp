@@ -38,30 +38,29 @@ void add_placeholder(const ShapeCase& shapes, const Sides& both, std::vector<Hyp
   one.confidence = shapes.traits.state ? 0.2 : one_dim ? 0.6 : both.odd[0] == 0 ? 0.88 : 0.75;
   bool saved = both.wrong == FaultSide::kCheckpoint;
   one.title = saved ? "the file holds ZeRO-3 placeholders instead of weights"
-                    : "the model that loads is already cut up by ZeRO-3";
-  one.text = saved ? "DeepSpeed's ZeRO-3 keeps a parameter cut over all ranks and leaves " +
-                         to_text(both.odd) +
-                         " in its place; the module was saved like that. The weights are in the "
-                         "zero_pp_rank_*_optim_states.pt files of that save: put them together "
-                         "with zero_to_fp32.py, and save with "
-                         "stage3_gather_16bit_weights_on_model_save. FSDP1 with use_orig_params "
-                         "leaves the same on ranks that own nothing of a parameter."
-                   : "DeepSpeed's ZeRO-3 (or FSDP1 with use_orig_params) leaves " +
-                         to_text(both.odd) +
-                         " where a parameter was: a plain load_state_dict cannot fill it. The "
-                         "checkpoint is good. Load before deepspeed.initialize, inside "
-                         "GatheredParameters, or through the engine's load_checkpoint.";
-  one.decide = saved ? "Whether most tensors of the file have the shape " + to_text(both.odd) +
-                           ", and whether optim_states files are next to it."
-                     : "Whether the message comes for every parameter, with " + to_text(both.odd) +
-                           " for the model each time.";
+                    : "the loading model is already sharded by ZeRO-3";
+  one.text =
+      saved ? "DeepSpeed ZeRO-3 shards a parameter over all ranks and leaves " + to_text(both.odd) +
+                  " in its place; the module was saved like that. The weights are in the "
+                  "zero_pp_rank_*_optim_states.pt files of that save: merge them with "
+                  "zero_to_fp32.py, and save with stage3_gather_16bit_weights_on_model_save. FSDP1 "
+                  "with use_orig_params does the same on ranks that own no part of a parameter."
+            : "DeepSpeed's ZeRO-3 (or FSDP1 with use_orig_params) leaves " + to_text(both.odd) +
+                  " where a parameter was, which a plain load_state_dict cannot fill. The "
+                  "checkpoint is fine. Load before deepspeed.initialize, inside "
+                  "GatheredParameters, or through the engine's load_checkpoint.";
+  one.decide = saved ? "Check whether most tensors of the file have the shape " +
+                           to_text(both.odd) + ", and whether optim_states files are next to it."
+                     : "Check whether the message appears for every parameter, with " +
+                           to_text(both.odd) + " for the model each time.";
   one.command = saved ? "shardwright info CHECKPOINT" : "shardwright ls CHECKPOINT";
   all.push_back(std::move(one));
 }
 
 // One side has no elements, but its dims: not the [0] of a placeholder. A rank without a part of an
 // optimizer's state saves such a shape too.
-void add_empty_side(const ShapeCase& shapes, const Sides& both, std::vector<Hypothesis>& all) {
+void add_empty_shape_hypothesis(const ShapeCase& shapes, const Sides& both,
+                                std::vector<Hypothesis>& all) {
   auto has_zero = [](const Extents& shape) {
     return std::find(shape.begin(), shape.end(), 0) != shape.end();
   };
@@ -71,15 +70,15 @@ void add_empty_side(const ShapeCase& shapes, const Sides& both, std::vector<Hypo
   Hypothesis one{"empty-side", nullptr, both.wrong};
   one.confidence = 0.85;
   one.title = saved ? "the file holds a tensor without elements"
-                    : "the model that loads was built with nothing along one axis";
-  one.text = saved ? "The run that saved built the model with a count of 0 there (images, classes, "
-                     "speakers, tokens that were added), or a rank without a part saved. The "
-                     "values of the model are not in this file."
-                   : "A count that the model takes from its data or its config (images, classes, "
-                     "speakers, experts) was 0 when it was built: the data was not found, or an "
-                     "option was left out. The checkpoint is good. Build the model as the run that "
-                     "saved did.";
-  one.decide = "The count that gives this axis, in the config and the data of both runs.";
+                    : "the loading model was built with size 0 along one axis";
+  one.text =
+      saved ? "The run that saved built the model with a count of 0 there (images, classes, "
+              "speakers, tokens that were added), or a rank without a shard saved. The model's "
+              "values are not in this file."
+            : "A count that the model takes from its data or its config (images, classes, "
+              "speakers, experts) was 0 when it was built: the data was not found, or an option "
+              "was omitted. The checkpoint is fine. Build the model with the settings of the save.";
+  one.decide = "Compare the count behind this axis in the config and data of both runs.";
   one.command = "shardwright ls CHECKPOINT";
   all.push_back(std::move(one));
 }
@@ -90,8 +89,8 @@ struct Flat {
   std::int64_t ranks = 0;  // n is one of so many parts; 1: the whole
   std::int64_t extra = 0;  // elements beyond the parameter
 };
-Flat flat_fit(std::int64_t n, const Extents& whole, std::int64_t volume,
-              std::optional<std::int64_t> ranks) {
+Flat fit_flattened_vector(std::int64_t n, const Extents& whole, std::int64_t volume,
+                          std::optional<std::int64_t> ranks) {
   if (n == volume) return {0.8, 1, 0};
   if (n > volume) return {0.4, 1, n - volume};
   Flat flat{0.3, volume / n + (volume % n == 0 ? 0 : 1), 0};
@@ -107,7 +106,7 @@ Flat flat_fit(std::int64_t n, const Extents& whole, std::int64_t volume,
   return flat;
 }
 
-std::string flat_sum(const Sides& both, const Flat& flat, std::int64_t volume) {
+std::string flattened_size_text(const Sides& both, const Flat& flat, std::int64_t volume) {
   std::string sum = fmt::format("{} has {} elements", to_text(both.whole), volume);
   std::string more = fmt::format("{} more", flat.extra);
   if (flat.ranks > 1)
@@ -116,33 +115,34 @@ std::string flat_sum(const Sides& both, const Flat& flat, std::int64_t volume) {
   return sum + (flat.extra == 0 ? ", as many as the vector" : ", the vector " + more);
 }
 
-void add_flat(const ShapeCase& shapes, const Sides& both, std::vector<Hypothesis>& all) {
+void add_flattened_hypothesis(const ShapeCase& shapes, const Sides& both,
+                              std::vector<Hypothesis>& all) {
   if (both.odd.size() != 1 || both.whole.size() < 2 || is_placeholder(both.odd)) return;
   auto volume = shw::volume(both.whole);
   if (!volume || *volume <= 0) return;
   bool saved = both.wrong == FaultSide::kCheckpoint;
   std::optional<std::int64_t> ranks;
   if (shapes.worlds) ranks = saved ? shapes.worlds->save : shapes.worlds->load;
-  Flat flat = flat_fit(both.odd[0], both.whole, *volume, ranks);
+  Flat flat = fit_flattened_vector(both.odd[0], both.whole, *volume, ranks);
   if (flat.weight <= 0) return;
   // "shape '[4096, 4096]' is invalid for input of size 8388608" may be about any tensor.
   if (shapes.message.name.empty() && (flat.ranks > 1 || flat.extra != 0))
     flat.weight *= flat.extra == 0 ? 0.55 : 0.3;
   Hypothesis one{"H-F", nullptr, flat.ranks == 1 ? FaultSide::kEither : both.wrong, flat.weight};
   one.title = saved ? "the checkpoint holds a flat parameter of FSDP1"
-                    : "the model that loads has its parameters flattened by FSDP1";
+                    : "the loading model has its parameters flattened by FSDP1";
   std::string part = flat.ranks > 1 ? fmt::format("one rank's part of {}", flat.ranks) : "all";
-  one.text = flat_sum(both, flat, *volume) + ": the flat side is " + part +
-             " of the vector that FSDP1 makes of a wrapped module" +
-             (flat.extra != 0 ? " (the rest: padding, or a norm wrapped with it). " : ". ") +
-             (saved && flat.ranks > 1 ? "The other ranks' parts are not in this file: consolidate "
-                                        "all of them, or save with FULL_STATE_DICT."
-              : saved ? "Nothing is lost; it has to be cut and reshaped by the order of the "
-                        "module's parameters."
-                      : "The checkpoint is good: load before the model is wrapped, or through "
-                        "FSDP.state_dict_type.");
+  one.text =
+      flattened_size_text(both, flat, *volume) + ": the vector is " + part +
+      " of the flat parameter that FSDP1 builds from a wrapped module" +
+      (flat.extra != 0 ? " (the rest: padding, or a norm wrapped with it). " : ". ") +
+      (saved && flat.ranks > 1 ? "The other ranks' shards are not in this file: consolidate all of "
+                                 "them, or save with FULL_STATE_DICT."
+       : saved ? "Nothing is lost; split and reshape it in the order of the module's parameters."
+               : "The checkpoint is fine: load before the model is wrapped, or through "
+                 "FSDP.state_dict_type.");
   one.decide =
-      "Whether the module is wrapped by FSDP1 (FullyShardedDataParallel), and by how many "
+      "Check whether the module is wrapped by FSDP1 (FullyShardedDataParallel), and over how many "
       "ranks.";
   one.command = "shardwright ls CHECKPOINT";
   one.evidence.emplace_back("elements", *volume);
@@ -151,7 +151,8 @@ void add_flat(const ShapeCase& shapes, const Sides& both, std::vector<Hypothesis
   all.push_back(std::move(one));
 }
 
-void add_packed(const Sides& both, std::string_view name, std::vector<Hypothesis>& all) {
+void add_packed_4bit_hypothesis(const Sides& both, std::string_view name,
+                                std::vector<Hypothesis>& all) {
   auto whole = shw::volume(both.whole), odd = shw::volume(both.odd);
   if (!whole || !odd || *odd <= 1 || both.whole.size() < 2 || *whole / 2 != *odd || *whole % 2 != 0)
     return;
@@ -176,7 +177,7 @@ void add_packed(const Sides& both, std::string_view name, std::vector<Hypothesis
              std::string(last ? "NVFP4, MXFP4" : "bitsandbytes makes one column of them") +
              "). Nothing is damaged; load with the same quantisation, or dequantise first.";
   one.decide =
-      "The dtype of the smaller side: uint8 speaks for packed values; scales or quant_state "
+      "Check the dtype of the smaller side: uint8 suggests packed values; scales or quant_state "
       "tensors next to it prove it.";
   one.command = "shardwright ls CHECKPOINT";
   one.evidence.emplace_back("values_a_byte", std::int64_t{2});
@@ -185,24 +186,26 @@ void add_packed(const Sides& both, std::string_view name, std::vector<Hypothesis
 
 // The first GPTQ programs stored the scales of a layer as a column, the later ones as rows of
 // groups.
-void add_first_gptq(const ErrorMessage& message, std::vector<Hypothesis>& all) {
+void add_old_gptq_hypothesis(const ErrorMessage& message, std::vector<Hypothesis>& all) {
   const Extents &saved = message.saved, &current = message.current;
   if (!message.name.ends_with(".scales") && !message.name.ends_with("zeros")) return;
   if (saved.size() != 2 || current.size() != 2 || saved[1] != 1 || current[0] != 1) return;
   if (saved[0] != current[1] || saved[0] <= 1) return;
   Hypothesis one{"H-Q", nullptr, FaultSide::kRequest, 0.9};
-  one.title = "the file is of the first form of GPTQ, and the program reads a later one";
+  one.title = "the file has the first GPTQ format, but the program reads a later one";
   one.text =
-      "A column [rows, 1] of scales is what GPTQ-for-LLaMa wrote in the spring of 2023; since then "
-      "scales are [groups, rows], and the codes and zeros are packed otherwise too. Turning the "
-      "scales over is not enough. Take a newer copy of the model, or quantise it again.";
-  one.decide = "Whether the layers have qzeros (later) or zeros (first) next to the scales.";
+      "A column [rows, 1] of scales is what GPTQ-for-LLaMa wrote in spring 2023; since then scales "
+      "are [groups, rows], and codes and zeros are packed differently. Transposing the scales is "
+      "not enough. Use a newer copy of the model, or quantise it again.";
+  one.decide =
+      "Check whether the layers have qzeros (later format) or zeros (first format) next to the "
+      "scales.";
   one.command = "shardwright ls CHECKPOINT";
   all.push_back(std::move(one));
 }
 
 // MLX packs 32 / bits values along the last axis.
-void add_packed_by_mlx(const Sides& both, std::vector<Hypothesis>& all) {
+void add_mlx_packed_hypothesis(const Sides& both, std::vector<Hypothesis>& all) {
   if (both.whole.size() != both.odd.size() || both.whole.size() < 2 || both.odd.back() <= 1 ||
       both.whole.back() % both.odd.back() != 0 ||
       !std::equal(both.odd.begin(), both.odd.end() - 1, both.whole.begin()))
@@ -211,21 +214,23 @@ void add_packed_by_mlx(const Sides& both, std::vector<Hypothesis>& all) {
   if (values != 4 && values != 8 && values != 16) return;
   const bool disk = both.wrong == FaultSide::kCheckpoint;
   Hypothesis one{"H-Q", nullptr, FaultSide::kEither, 0.85};
-  one.title = disk ? "the checkpoint is quantised, and config.json does not say so"
-                   : "config.json says quantised, and the weights are not";
+  one.title = disk ? "the checkpoint is quantised, but config.json does not say so"
+                   : "config.json says quantised, but the weights are not";
   one.text = fmt::format(
       "A 32-bit number holds {} values of {} bits along the last axis. Nothing is damaged: {}",
       values, 32 / values,
-      disk ? "config.json lost its \"quantization\" (bits, group_size), or is of another folder."
-           : "take \"quantization\" out of config.json, or convert the weights.");
-  one.decide = "\"quantization\" in config.json, and whether .scales lie next to the weight.";
+      disk ? "config.json has lost its \"quantization\" (bits, group_size), or comes from another "
+             "folder."
+           : "remove \"quantization\" from config.json, or convert the weights.");
+  one.decide =
+      "Check \"quantization\" in config.json, and whether the weight has .scales next to it.";
   one.command = "shardwright check CHECKPOINT";
   one.evidence.emplace_back("values_a_number", values);
   all.push_back(std::move(one));
 }
 
 // A layer of a GGUF file that is still packed: its rows are bytes of blocks, not values.
-void add_packed_by_ggml(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_ggml_packed_hypothesis(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   struct Block {
     std::string_view type;
     std::int64_t values, bytes;
@@ -248,14 +253,14 @@ void add_packed_by_ggml(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   });
   if (block == kBlocks.end()) return;
   Hypothesis one{"H-Q", nullptr, FaultSide::kEither, 0.9};
-  one.title = "the model's layer is packed as in GGUF, and it was used as if it were not";
+  one.title = "the model's layer is packed as in GGUF, but was used as an unpacked weight";
   one.text = fmt::format(
-      "{} rows of {} values take {} bytes each as {}: the weight is still in its blocks. Nothing "
-      "is damaged. The loader of adapters (or the layer) does not unpack them: take the nodes or "
-      "the program made for GGUF models, a version that knows this type, or the model in fp8 or "
+      "{} rows of {} values take {} bytes each as {}: the weight is still in packed blocks. "
+      "Nothing is damaged. The adapter loader (or the layer) does not unpack them: use the nodes "
+      "or program made for GGUF models, a version that supports this type, or the model in fp8 or "
       "bf16.",
       packed[0], row, packed[1], block->type);
-  one.decide = "Whether the model comes from a .gguf file.";
+  one.decide = "Check whether the model comes from a .gguf file.";
   one.command = "shardwright info CHECKPOINT";
   one.evidence.emplace_back("values_a_row", row);
   one.evidence.emplace_back("bytes_a_row", packed[1]);
@@ -264,7 +269,7 @@ void add_packed_by_ggml(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
 
 // "shape '[32000, 6144]' is invalid for input of size 131072000": a reshape of a tensor without a
 // name.
-void add_reshape(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_reshape_hypothesis(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const ErrorMessage& message = shapes.message;
   if (!message.name.empty() || message.saved.size() != 1 || message.current.size() < 2) return;
   const auto wanted = shw::volume(message.current);
@@ -279,14 +284,18 @@ void add_reshape(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   Hypothesis one{"H-RS", &kShapeMismatch, FaultSide::kEither, weight};
   one.title = fewer ? "the tensor has fewer elements than the code reshapes it to"
                     : "the tensor has more elements than the code reshapes it to";
-  one.text = fmt::format("It has {}, and {} takes {}. ", found, to_text(message.current), *wanted) +
-             (is_ratio ? fmt::format("The ratio is {}: ", large / small)
-                       : std::string("Neither is a multiple of the other: ")) +
-             (is_ratio ? "one rank's part, packed 4-bit values, or fewer key heads than query "
-                         "heads. "
-                       : "the code's sizes (heads, head_dim, groups) are not this weight's. ") +
-             "config.json is of another model, or the code does not know this layout.";
-  one.decide = "The tensor in the line of code above, and its shape in the checkpoint.";
+  one.text =
+      fmt::format("The tensor has {} elements, but {} needs {}. ", found, to_text(message.current),
+                  *wanted) +
+      (is_ratio
+           ? fmt::format(
+                 "That is a factor of {}. Possible causes: it is one rank's shard, its "
+                 "4-bit values are packed, the model has fewer key heads than query heads, ",
+                 large / small)
+           : std::string("Neither number is a multiple of the other, so the code's sizes (heads, "
+                         "head_dim, groups) do not match this weight. Possible causes: ")) +
+      "config.json belongs to another model, or the code does not support this layout.";
+  one.decide = "Compare the tensor in the line of code above with its shape in the checkpoint.";
   one.command = "shardwright check CHECKPOINT";
   one.evidence.emplace_back("elements", found);
   one.evidence.emplace_back("wanted", *wanted);
@@ -296,27 +305,28 @@ void add_reshape(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
 }  // namespace
 
 void add_hypothesis_placeholder(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
-  for (bool saved : {true, false}) add_empty_side(shapes, sides(shapes, saved), all);
+  for (bool saved : {true, false}) add_empty_shape_hypothesis(shapes, sides(shapes, saved), all);
   for (bool saved : {true, false}) add_placeholder(shapes, sides(shapes, saved), all);
 }
 
 void add_hypothesis_flat(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   // DeepSpeed has flat rows of its own.
   if (shapes.message.speaker != "DeepSpeed")
-    for (bool saved : {true, false}) add_flat(shapes, sides(shapes, saved), all);
-  add_packed_by_ggml(shapes, all);
-  add_reshape(shapes, all);
+    for (bool saved : {true, false}) add_flattened_hypothesis(shapes, sides(shapes, saved), all);
+  add_ggml_packed_hypothesis(shapes, all);
+  add_reshape_hypothesis(shapes, all);
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   if (!shapes.traits.flat || saved.size() != 1 || current.size() != 1 || saved == current) return;
   Hypothesis one{"H-F", nullptr, FaultSide::kEither, 0.75};
-  one.title = "FSDP1 flattened the model for another number of ranks, or wrapped it otherwise";
+  one.title =
+      "FSDP1 flattened the model for a different number of ranks, or wrapped it differently";
   one.text =
       "A flat parameter is all parameters of a wrapped module in one vector, padded to a multiple "
       "of the ranks: its length changes with the ranks and with what is wrapped. Nothing is "
       "damaged. Load with the ranks and the wrapping of the save, and save with SHARDED_STATE_DICT "
       "or FULL_STATE_DICT, which keep names and shapes.";
   one.decide =
-      "Ranks and auto_wrap_policy of both runs; a difference smaller than the number of "
+      "Compare ranks and auto_wrap_policy of both runs; a difference smaller than the number of "
       "ranks is padding.";
   one.command = "shardwright ls CHECKPOINT";
   all.push_back(std::move(one));
@@ -327,10 +337,10 @@ void add_hypothesis_packed(const ShapeCase& shapes, std::vector<Hypothesis>& all
   const bool is_flat = shapes.message.saved.size() == 1 && (shapes.message.speaker == "DeepSpeed" ||
                                                             shapes.message.speaker == "Megatron");
   if (shapes.traits.state || is_flat) return;
-  add_first_gptq(shapes.message, all);
+  add_old_gptq_hypothesis(shapes.message, all);
   for (bool saved : {true, false}) {
-    add_packed(sides(shapes, saved), shapes.message.name, all);
-    if (shapes.message.speaker == "MLX") add_packed_by_mlx(sides(shapes, saved), all);
+    add_packed_4bit_hypothesis(sides(shapes, saved), shapes.message.name, all);
+    if (shapes.message.speaker == "MLX") add_mlx_packed_hypothesis(sides(shapes, saved), all);
   }
 }
 
@@ -346,16 +356,16 @@ void add_hypothesis_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& a
   Hypothesis one{"H-K", disk ? &kAxisGrown : &kShapeMismatch,
                  disk ? FaultSide::kCheckpoint : FaultSide::kRequest, disk ? 0.6 : 0.35};
   one.title =
-      disk ? fmt::format("a tensor that is equal on all ranks was put end to end {} times", times)
-           : "the loader takes a tensor that is equal on all ranks for a sharded one";
+      disk ? fmt::format("a tensor that is equal on all ranks was concatenated {} times", times)
+           : "the loader treats a tensor that is equal on all ranks as sharded";
   one.text = fmt::format(
       "{} is {} x {}. Norms, routers and some biases are the same on every rank: joining them (a "
       "merge of per-rank files, from_local with Shard(0)) repeats them. {}",
       large, times, small,
       disk ? fmt::format("One of the {} copies is the tensor.", times)
-           : "The checkpoint is good; the loader needs the fix.");
-  one.decide = fmt::format("Whether the {} parts are equal, and whether a rank group has {} ranks.",
-                           times, times);
+           : "The checkpoint is fine; fix the loader.");
+  one.decide = fmt::format(
+      "Check whether the {} parts are equal, and whether a rank group has {} ranks.", times, times);
   one.command = check_command(disk ? "--spec SPEC.json --data" : "--spec SPEC.json");
   one.evidence.emplace_back("copies", times);
   all.push_back(std::move(one));
@@ -364,16 +374,17 @@ void add_hypothesis_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& a
 namespace {
 
 // A column of "lora_embedding_A" is a token.
-void add_adapter_tokens(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_adapter_tokens_hypothesis(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const std::int64_t saved = shapes.message.saved[1], current = shapes.message.current[1];
   Hypothesis one{"H-V", &kShapeMismatch, FaultSide::kRequest, 0.9};
   one.title =
       fmt::format("the adapter was trained with {} tokens, and the model has {}", saved, current);
   one.text =
-      "The adapter adapts the embedding, with a column per token. Tokens were added before the "
-      "training (or the base is another). Load the adapter's own tokenizer, resize the base to the "
-      "adapter's number of tokens (resize_token_embeddings), and put the adapter on then.";
-  one.decide = "The length of the adapter's tokenizer against the rows of the base's embedding.";
+      "The adapter changes the embedding, with one column per token. Tokens were added before "
+      "training (or the base model differs). Load the adapter's tokenizer, resize the base to the "
+      "adapter's number of tokens (resize_token_embeddings), then load the adapter.";
+  one.decide =
+      "Compare the length of the adapter's tokenizer with the rows of the base's embedding.";
   one.command = check_command("--against BASE");
   one.evidence.emplace_back("saved_tokens", saved);
   one.evidence.emplace_back("current_tokens", current);
@@ -389,7 +400,8 @@ bool is_layer_axis(const ErrorMessage& message, std::size_t dim) {
 }
 
 // Of one rank's part, a size is a multiple of the other; parts by eight are of no other width.
-void add_adapter_base(const ShapeCase& shapes, std::size_t dim, std::vector<Hypothesis>& all) {
+void add_adapter_base_hypothesis(const ShapeCase& shapes, std::size_t dim,
+                                 std::vector<Hypothesis>& all) {
   constexpr std::int64_t kMostOfWidths = 4;
   const std::int64_t saved = shapes.message.saved[dim], current = shapes.message.current[dim];
   const std::int64_t small = std::min(saved, current), large = std::max(saved, current);
@@ -398,11 +410,11 @@ void add_adapter_base(const ShapeCase& shapes, std::size_t dim, std::vector<Hypo
   Hypothesis one{"H-AB", &kShapeMismatch, FaultSide::kRequest, is_ratio ? 0.55 : 0.85};
   one.title = "the adapter was trained on another base model";
   one.text = fmt::format(
-      "Its rank fits, and the layer that it adapts has another width: {} in the file, {} in the "
-      "model. The adapter is good for the base that it names, in that base's size.",
+      "The LoRA rank matches, but the adapted layer has a different width: {} in the file, {} in "
+      "the model. Use the adapter with the base model that it names, in the right size.",
       saved, current);
   one.decide =
-      "\"base_model_name_or_path\" in adapter_config.json against the model that is loaded.";
+      "Compare \"base_model_name_or_path\" in adapter_config.json with the model that is loaded.";
   one.command = check_command("--against BASE");
   one.evidence.emplace_back("saved_width", saved);
   one.evidence.emplace_back("current_width", current);
@@ -416,15 +428,16 @@ void add_hypothesis_adapter_rank(const ShapeCase& shapes, std::vector<Hypothesis
   std::size_t dim = shapes.differing[0];
   // "lora_embedding_A" is [r, tokens], "lora_embedding_B" [width, r].
   const std::string& fqn = shapes.message.name;
-  if (fqn.find("embedding_A") != fqn.npos && dim == 1) return add_adapter_tokens(shapes, all);
-  if (is_layer_axis(shapes.message, dim)) return add_adapter_base(shapes, dim, all);
+  if (fqn.find("embedding_A") != fqn.npos && dim == 1)
+    return add_adapter_tokens_hypothesis(shapes, all);
+  if (is_layer_axis(shapes.message, dim)) return add_adapter_base_hypothesis(shapes, dim, all);
   Hypothesis one{"H-R", &kShapeMismatch, FaultSide::kRequest, 0.8};
-  one.title = "the adapter was trained with another LoRA rank";
+  one.title = "the adapter was trained with a different LoRA rank";
   one.text = fmt::format(
-      "Saved with r={}, asked for with r={}. The checkpoint is good: build the model with the rank "
-      "in its adapter_config.json.",
+      "Saved with r={}, but the model has r={}. The checkpoint is fine: build the model with the "
+      "rank in its adapter_config.json.",
       shapes.message.saved[dim], shapes.message.current[dim]);
-  one.decide = "\"r\" (and rank_pattern) in adapter_config.json.";
+  one.decide = "Check \"r\" (and rank_pattern) in adapter_config.json.";
   one.command = "shardwright ls CHECKPOINT lora_";
   one.evidence.emplace_back("saved_rank", shapes.message.saved[dim]);
   one.evidence.emplace_back("current_rank", shapes.message.current[dim]);

@@ -28,7 +28,7 @@ void name_in_command(std::string& command, std::string_view name) {
 }
 
 // A meaning of some programs alone is likely if one of them speaks, and unlikely if another does.
-double weight_for(const Interpretation& meaning, std::string_view speaker) {
+double likelihood_for_program(const Interpretation& meaning, std::string_view speaker) {
   if (meaning.speakers.empty() || speaker.empty()) return meaning.weight;
   constexpr double kMostLikely = 0.9, kUnlikely = 0.3;
   for (std::string_view one : split_at(meaning.speakers, '|')) {
@@ -55,7 +55,7 @@ void add_hypotheses_from_kind(const ErrorMessage& message, std::vector<Hypothesi
   for (const Interpretation& meaning : message.kind->meanings) {
     if (meaning.title.empty()) break;
     Hypothesis one = hypothesis_of(meaning);
-    one.confidence = weight_for(meaning, message.speaker);
+    one.confidence = likelihood_for_program(meaning, message.speaker);
     name_in_command(one.command, message.name);
     if (!message.name.empty()) one.evidence.emplace_back("name", message.name);
     for (const auto& [key, number] : message.numbers)

@@ -17,7 +17,7 @@
 namespace shw {
 namespace {
 
-Extents without_ones(const Extents& shape) {
+Extents without_unit_dims(const Extents& shape) {
   Extents rest;
   for (std::int64_t extent : shape) {
     if (extent != 1) rest.push_back(extent);
@@ -26,7 +26,7 @@ Extents without_ones(const Extents& shape) {
 }
 
 // "1 + 14 x 14", "24 x 24"; empty if `rows` is neither a square nor one or two above it.
-std::string grid_text(std::int64_t rows) {
+std::string patch_grid_text(std::int64_t rows) {
   for (std::int64_t extra : {0, 1, 2, 5}) {
     if (rows - extra < 4) continue;
     const auto side =
@@ -52,7 +52,7 @@ constexpr std::array<GgmlBlock, 9> kGgmlBlocks = {{{32, 18, "Q4_0 or Q4_K"},
                                                    {256, 210, "Q6_K"},
                                                    {32, 17, "MXFP4"}}};
 
-const GgmlBlock* block_of(const Extents& bytes, const Extents& elements) {
+const GgmlBlock* ggml_block_for_shapes(const Extents& bytes, const Extents& elements) {
   if (bytes.size() != elements.size() || bytes.empty() || bytes.back() == 0) return nullptr;
   if (!std::equal(bytes.begin(), bytes.end() - 1, elements.begin())) return nullptr;
   for (const GgmlBlock& block : kGgmlBlocks) {
@@ -63,12 +63,12 @@ const GgmlBlock* block_of(const Extents& bytes, const Extents& elements) {
 }
 
 // "weight" or nothing: some loaders print only the last part of a name.
-bool is_bare_name(std::string_view name) {
+bool is_last_name_part_only(std::string_view name) {
   return name.find('.') == name.npos && (name.empty() || name == "weight" || name == "embedding");
 }
 
 // True if joining neighbouring axes of `many` makes `few`: [768, 12, 64] and [768, 768].
-bool folds_into(const Extents& many, const Extents& few) {
+bool reshapes_by_joining_dims(const Extents& many, const Extents& few) {
   std::size_t at = 0;
   for (std::int64_t extent : few) {
     std::int64_t product = 1;
@@ -89,7 +89,7 @@ bool is_of_jax(std::string_view loader) {
 
 // Weights with a row and a column of their own per place of a picture: [h, w], or [h, w / 2 + 1]
 // where a Fourier transform of real numbers keeps half of the columns.
-void add_picture_size(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_image_size_hypothesis(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   constexpr std::int64_t kFewestPlaces = 5, kMostPlaces = 256;  // fewer are a convolution's window
   if (shapes.differing.size() != 2 || shapes.differing[1] != shapes.differing[0] + 1) return;
   const std::size_t row = shapes.differing[0];
@@ -103,13 +103,13 @@ void add_picture_size(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const bool is_window = row + 2 == saved.size() && saved.size() == 4 && saved[0] != 1;
   if (saved.size() < 3 || is_window || !is_grid(saved) || !is_grid(current) || !are_alike) return;
   Hypothesis one{"H-P", &kShapeMismatch, FaultSide::kEither, 0.85};
-  one.title = "the tensor has a number per place of the picture, and the pictures differ in size";
+  one.title = "the tensor has one value per image position, and the image sizes differ";
   one.text = fmt::format(
-      "Two neighbouring axes are a grid: {0} x {0} places were saved and {1} x {1} are asked for. "
-      "The model that loads is built for pictures (or patches) of another size. The checkpoint is "
-      "good: build the model for the saved size, or interpolate these tensors.",
+      "Two neighbouring axes are a grid: {0} x {0} positions were saved, the model expects {1} x "
+      "{1}. The loading model is built for a different image or patch size. The checkpoint is "
+      "fine: build the model for the saved size, or interpolate these tensors.",
       saved[row], current[row]);
-  one.decide = "Image size and patch size of both models.";
+  one.decide = "Compare image size and patch size of both models.";
   one.command = "shardwright ls CHECKPOINT";
   one.evidence.emplace_back("saved_positions", saved[row]);
   one.evidence.emplace_back("current_positions", current[row]);
@@ -118,18 +118,18 @@ void add_picture_size(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
 
 // Keras keeps a dense layer as [inputs, outputs] and names it by its kind, so that the last layer
 // does not show by its name.
-void add_outputs(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
+void add_output_count_hypothesis(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   if (saved.size() > 2 || shapes.differing != std::vector<std::size_t>{saved.size() - 1}) return;
   Hypothesis one{"H-C", &kShapeMismatch, FaultSide::kRequest, 0.8};
-  one.title = "a layer has another number of outputs: of classes, if it is the last layer";
+  one.title = "a layer has a different number of outputs (classes, if it is the last layer)";
   one.text = fmt::format(
-      "{} outputs were saved and {} are asked for, from the same inputs. For a last layer these "
-      "are the classes (or tokens) of the data. The checkpoint is good. Build the model with {}, "
+      "{} outputs were saved, but the model has {}, from the same inputs. In the last layer these "
+      "are the classes (or tokens) of the data. The checkpoint is fine. Build the model with {}, "
       "or load by name and skip what differs (by_name=True, skip_mismatch=True) and train that "
-      "layer anew.",
+      "layer again.",
       saved.back(), current.back(), saved.back());
-  one.decide = "Whether this layer is the only one that differs.";
+  one.decide = "Check whether this layer is the only one that differs.";
   one.command = "shardwright ls CHECKPOINT";
   one.evidence.emplace_back("saved_classes", saved.back());
   one.evidence.emplace_back("current_classes", current.back());
@@ -145,58 +145,57 @@ void add_hypothesis_folded_axes(const ShapeCase& shapes, std::vector<Hypothesis>
   // One row of numbers is FSDP's flat parameter, or packed.
   const bool is_flat = few.size() < 2 && !shapes.traits.bias && !is_of_jax(shapes.message.speaker);
   if (many.size() == few.size() || few.empty() || is_flat ||
-      without_ones(many) == without_ones(few))
+      without_unit_dims(many) == without_unit_dims(few))
     return;
-  if (!folds_into(many, few)) return;
+  if (!reshapes_by_joining_dims(many, few)) return;
   Hypothesis one{"H-FO", &kShapeMismatch, FaultSide::kRequest, 0.92};
-  one.title = "the same elements in the same order, with some axes joined on one side";
+  one.title = "the same elements in the same order, but one side merges some axes";
   one.text = fmt::format(
-      "{} and {} have equally many elements, and joining neighbouring axes of the first gives the "
-      "second: heads, a patch of pixels or experts have an axis of their own in one program and "
-      "not in the other. No element is lost or moved. Convert between the two programs, or reshape "
-      "at the load.",
+      "{} and {} have equally many elements, and merging neighbouring axes of the first gives the "
+      "second: one program has a separate axis for heads, pixel patches or experts, the other does "
+      "not. No element is lost or moved. Convert between the two programs, or reshape on load.",
       to_text(many), to_text(few));
-  one.decide = "Which form the loader's own files have.";
+  one.decide = "Check the shape in files that the loader itself writes.";
   one.command = "shardwright ls CHECKPOINT";
   all.push_back(std::move(one));
 }
 
 void add_hypothesis_unit_axis(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
-  const Extents bare = without_ones(saved);
-  if (saved.size() == current.size() || bare != without_ones(current)) return;
+  const Extents bare = without_unit_dims(saved);
+  if (saved.size() == current.size() || bare != without_unit_dims(current)) return;
   Hypothesis one{"H-1", &kShapeMismatch, FaultSide::kEither, 0.92};
-  one.title = "the same elements in the same order; an axis of length 1 is on one side only";
-  one.text =
-      to_text(saved) + " and " + to_text(current) +
-      " differ in axes of length 1 alone: one number with or without an axis, a scale per row with "
-      "or without a second axis, a "
-      "convolution of width 1 against a linear layer, a batch axis. No element is lost or moved; "
-      "the tensor has to be reshaped at the load, or saved again with the other shape.";
-  one.decide = "Which form the loader's own files have.";
+  one.title = "the same elements in the same order, but only one side has an axis of length 1";
+  one.text = to_text(saved) + " and " + to_text(current) +
+             " differ only in axes of length 1: one number with or without an axis, a scale per "
+             "row with or without a second axis, a convolution of width 1 against a linear layer, "
+             "a batch axis. No element is lost or moved; the tensor has to be reshaped at the "
+             "load, or saved again with the other shape.";
+  one.decide = "Check the shape in files that the loader itself writes.";
   one.command = "shardwright ls CHECKPOINT";
   all.push_back(std::move(one));
 }
 
 void add_hypothesis_position_table(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
-  add_picture_size(shapes, all);
+  add_image_size_hypothesis(shapes, all);
   if (shapes.differing.size() != 1) return;
   const std::size_t dim = shapes.differing[0];
   const std::int64_t saved = shapes.message.saved[dim], current = shapes.message.current[dim];
-  const std::string from = grid_text(saved), to = grid_text(current);
+  const std::string from = patch_grid_text(saved), to = patch_grid_text(current);
   const std::size_t dims = shapes.message.saved.size();
-  const bool has_grids = !from.empty() && !to.empty() && is_bare_name(shapes.message.name) &&
-                         dim + 2 == dims && saved % 2 != 0 && current % 2 != 0;
+  const bool has_grids = !from.empty() && !to.empty() &&
+                         is_last_name_part_only(shapes.message.name) && dim + 2 == dims &&
+                         saved % 2 != 0 && current % 2 != 0;
   if (!shapes.traits.position && !has_grids) return;
   Hypothesis one{"H-P", &kShapeMismatch, FaultSide::kRequest, 0.9};
-  one.title = "the table of positions is for another input size";
-  one.text = fmt::format("{} positions were saved and {} are asked for", saved, current);
+  one.title = "the position table is for a different input size";
+  one.text = fmt::format("{} positions were saved, but the model has {}", saved, current);
   if (!from.empty() && !to.empty())
-    one.text += " (" + from + " and " + to + ": another image or patch size)";
+    one.text += " (" + from + " and " + to + ": a different image or patch size)";
   one.text +=
-      ". The model that loads has another image size, patch size or context length. The checkpoint "
-      "is good: build the model for the saved size, or interpolate the table.";
-  one.decide = "Image size, patch size or context length of both models.";
+      ". The loading model has a different image size, patch size or context length. The "
+      "checkpoint is fine: build the model for the saved size, or interpolate the table.";
+  one.decide = "Compare image size, patch size or context length of both models.";
   one.command = "shardwright ls CHECKPOINT";
   one.evidence.emplace_back("saved_positions", saved);
   one.evidence.emplace_back("current_positions", current);
@@ -206,18 +205,17 @@ void add_hypothesis_position_table(const ShapeCase& shapes, std::vector<Hypothes
 void add_hypothesis_class_head(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const std::string_view loader = shapes.message.kind->loader;
   if (!shapes.message.saved.empty() && (loader == "Keras" || loader == "TensorFlow"))
-    add_outputs(shapes, all);
+    add_output_count_hypothesis(shapes, all);
   if (!shapes.traits.head || shapes.differing != std::vector<std::size_t>{0}) return;
   const std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
   Hypothesis one{"H-C", &kShapeMismatch, FaultSide::kRequest, 0.88};
-  one.title = "the head is for another number of classes";
+  one.title = "the head has a different number of classes";
   one.text = fmt::format(
-      "The checkpoint's head has {} rows, one per class (or token), and the model that loads has "
-      "{}. The "
-      "checkpoint is good. For another task leave the head out of the load and train it; for the "
-      "same task build the model with {} classes (num_labels, num_classes).",
+      "The checkpoint's head has {} rows, one per class (or token), but the loading model has {}. "
+      "The checkpoint is fine. For a new task do not load the head, and train it; for the same "
+      "task build the model with {} classes (num_labels, num_classes).",
       saved, current, saved);
-  one.decide = "Whether the head is the only tensor that differs.";
+  one.decide = "Check whether the head is the only tensor that differs.";
   one.command = "shardwright ls CHECKPOINT";
   one.evidence.emplace_back("saved_classes", saved);
   one.evidence.emplace_back("current_classes", current);
@@ -235,20 +233,20 @@ void add_hypothesis_key_heads(const ShapeCase& shapes, std::vector<Hypothesis>& 
     return;
   const std::int64_t heads = saved[0] / head;
   Hypothesis one{"H-K", &kShapeMismatch, FaultSide::kRequest, 0.9};
-  one.title = "the tensor has the key and value heads, and the converter counts query heads";
+  one.title = "the converter used the number of query heads for a key or value tensor";
   one.text = fmt::format(
       "{} elements are {} heads of {} x {} x {}, and the view has {}. The model groups its queries "
       "(GQA): k_proj and v_proj have {} heads. config.json lacks num_key_value_heads, or the "
-      "converter is older than grouped queries. The weights are sound.",
+      "converter does not support grouped-query attention. The weights are fine.",
       saved[0], heads, view[1], view[2], view[3], view[0], heads);
-  one.decide = "num_attention_heads and num_key_value_heads in config.json.";
+  one.decide = "Check num_attention_heads and num_key_value_heads in config.json.";
   one.command = "shardwright check CHECKPOINT";
   one.evidence.emplace_back("key_value_heads", heads);
   all.push_back(std::move(one));
 }
 
 void add_hypothesis_ggml_block(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
-  const GgmlBlock* block = block_of(shapes.message.saved, shapes.message.current);
+  const GgmlBlock* block = ggml_block_for_shapes(shapes.message.saved, shapes.message.current);
   if (block == nullptr) return;
   // 24 / 32 and 20 / 32 are the ratio of many two widths as well: 768 and 1024, 5120 and 8192.
   const std::int64_t divisor = std::gcd(block->bytes, block->elements);
@@ -256,14 +254,14 @@ void add_hypothesis_ggml_block(const ShapeCase& shapes, std::vector<Hypothesis>&
   const bool reads_blocks =
       shapes.message.speaker == "llama.cpp" || shapes.message.speaker == "ComfyUI";
   Hypothesis one{"H-G", nullptr, FaultSide::kRequest, is_plain_ratio && !reads_blocks ? 0.25 : 0.9};
-  one.title = "the bytes of quantised blocks were taken for elements";
+  one.title = "the bytes of quantised blocks were read as elements";
   one.text = fmt::format(
-      "{} is {} x {} / {}: {} keeps {} elements in {} bytes. The file is good; the loader did not "
-      "decode this tensor, because it does not know the type or was not told that the file is "
+      "{} is {} x {} / {}: {} keeps {} elements in {} bytes. The file is fine; the loader did not "
+      "decode this tensor, because it does not support the type or does not treat the file as "
       "GGUF.",
       shapes.message.saved.back(), shapes.message.current.back(), block->bytes, block->elements,
       block->name, block->elements, block->bytes);
-  one.decide = "The type that the GGUF file gives the tensor.";
+  one.decide = "Check the type of the tensor in the GGUF file.";
   one.command = "shardwright ls CHECKPOINT";
   one.evidence.emplace_back("type", std::string(block->name));
   all.push_back(std::move(one));
@@ -285,17 +283,17 @@ void add_hypothesis_groups(const ShapeCase& shapes, std::vector<Hypothesis>& all
   const bool is_last = ends_in({".weight_scale", ".weight_packed"});
   if (dim != (is_last ? last : 0) || message.saved.size() < 2) return;
   Hypothesis one{"H-QG", &kQuantisedPairs, FaultSide::kRequest, 0.93};
-  one.title = is_group ? "the quantisation has another group size in the file than in the model"
-                       : "the weight is packed with another number of bits, or another size";
+  one.title = is_group
+                  ? "the quantisation group size differs between file and model"
+                  : "the weight is packed with a different number of bits, or has a different size";
   one.text = fmt::format(
-      "{} in the file, {} in the model. {} Nothing is shown to be damaged: load with the "
-      "quantisation of the "
+      "{} in the file, {} in the model. {} No damage was found: load with the quantisation of the "
       "save (quantization_config, quantize_config.json, or the option for it).",
       message.saved[dim], message.current[dim],
       is_group ? "There is a row per group: one row means one group for the whole column "
                  "(group_size -1)."
                : "A packed row holds 32 / bits values: mixed bits or padding give other rows.");
-  one.decide = "group_size and bits in the file's config, next to those of the call.";
+  one.decide = "Compare group_size and bits in the file's config with those of the call.";
   one.command = check_command();
   one.evidence.emplace_back("saved", message.saved[dim]);
   one.evidence.emplace_back("current", message.current[dim]);

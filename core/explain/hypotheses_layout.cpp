@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-std::int64_t signed_of(std::size_t value) {
+std::int64_t to_signed_64(std::size_t value) {
   return static_cast<std::int64_t>(value);
 }
 
@@ -66,24 +66,24 @@ std::string axis_text(const ShapeCase& shapes, FaultSide wrong, std::int64_t k) 
   switch (wrong) {
     case FaultSide::kRequest:
       return fmt::format(
-          "The checkpoint is good, the loader is wrong: it transposed a sharded tensor and kept "
-          "the old placements, so it asks for {}, one axis {} times too long and the other {} "
-          "times too short. Nothing to repair on disk; the loader needs the fix.",
+          "The checkpoint is fine; the loader is wrong: it transposed a sharded tensor and kept "
+          "the old placements, so it expects {}, one axis {} times too long and the other {} times "
+          "too short. Nothing to repair on disk; fix the loader.",
           to_text(shapes.message.current), k, k);
     case FaultSide::kCheckpoint:
       return "The checkpoint was saved with placements that still named the old axis after a "
              "transpose: " +
              to_text(shapes.message.saved) + " should be " + to_text(shapes.message.current) +
-             ". Every tile holds the right bytes under the wrong offsets; the repair relabels "
-             "them and moves nothing.";
+             ". Every chunk holds the right bytes at the wrong offsets; the repair corrects the "
+             "offsets and moves no byte.";
     case FaultSide::kBoth:
     case FaultSide::kEither:
       break;
   }
   return fmt::format(
       "The factor {} moved from one axis to the other: placements were kept while the tensor was "
-      "transposed, at save (then tiles are relabelled, nothing is lost) or in the loader (then "
-      "nothing is to be repaired on disk).",
+      "transposed, either in the save (then the repair corrects offsets, nothing is lost) or in "
+      "the loader (then nothing needs repair on disk).",
       k);
 }
 
@@ -96,14 +96,13 @@ void add_hypothesis_transposed(const ShapeCase& shapes, std::vector<Hypothesis>&
   one.confidence = saved.size() == 2 ? 0.7 : 0.6;
   one.title = "the tensor is transposed";
   one.text =
-      "The same numbers in another order: one side stores the weight transposed (Conv1D against "
-      "Linear, fused experts, an export that skipped the transpose). The order of the elements "
-      "differs too, so a reshape gives wrong weights.";
+      "The same numbers in a different order: one side stores the weight transposed (Conv1D "
+      "against Linear, fused experts, an export that skipped the transpose). The order of the "
+      "elements differs too, so a reshape gives wrong weights.";
   one.decide =
-      "See whether other tensors of this kind differ in the same way, and which order the "
-      "model's own code gives them; a dimension that is cut over ranks speaks for a placement on "
-      "the wrong "
-      "axis instead.";
+      "Check whether other tensors of this kind differ in the same way, and which order the "
+      "model's code uses; if the dimension is sharded over ranks, a placement on the wrong axis is "
+      "more likely.";
   one.command = check_command("--against REFERENCE");
   std::vector<std::string> dims;
   for (std::size_t d : shapes.differing) dims.push_back(std::to_string(d));
@@ -130,16 +129,17 @@ void add_hypothesis_axis_moved(const ShapeCase& shapes, std::vector<Hypothesis>&
   bool permuted = is_permutation_of(saved, shapes.message.current);
   one.confidence = permuted ? (stacked ? 0.6 : 0.5) : (stacked ? 0.85 : 0.6);
   if (stacked && shapes.traits.expert && !permuted) one.confidence = 0.9;
-  one.title = one.wrong == FaultSide::kRequest      ? "the loader moved a placement to another axis"
+  one.title = one.wrong == FaultSide::kRequest      ? "the loader has a placement on the wrong axis"
               : one.wrong == FaultSide::kCheckpoint ? "a placement was recorded for the wrong axis"
                                                     : "a placement is on the wrong axis";
   one.text = axis_text(shapes, one.wrong, found->k);
   one.decide =
-      "Compare with the hidden size: the axis of length hidden must be whole on the right side "
-      "(norm.weight, embed_tokens and the router say it). In the saved gate and down projections "
-      "of one layer, gate [E, I, H] and down [E, H, I] belong together.";
+      "Compare with the hidden size: on the side that is right, one axis has exactly the hidden "
+      "size (norm.weight, embed_tokens and the router show it). In the saved gate and down "
+      "projections of one layer, gate [E, I, H] and down [E, H, I] belong together.";
   one.command = check_command("--spec SPEC.json");
-  one.evidence.emplace_back("axes", Extents{signed_of(found->grown), signed_of(found->shrunk)});
+  one.evidence.emplace_back("axes",
+                            Extents{to_signed_64(found->grown), to_signed_64(found->shrunk)});
   one.evidence.emplace_back("factor", found->k);
   all.push_back(std::move(one));
 }
@@ -151,22 +151,22 @@ void add_hypothesis_expert_axis(const ShapeCase& shapes, std::vector<Hypothesis>
   std::int64_t k = exact_factor(std::min(saved, current), std::max(saved, current));
   if (k == 0 || !fits(shapes, wrong, k)) return;
   Hypothesis one{"H-E", &kAxisDropped, wrong, shapes.traits.state ? 0.4 : 0.6};
-  one.title = wrong == FaultSide::kCheckpoint ? "the expert axis was left out at save"
+  one.title = wrong == FaultSide::kCheckpoint ? "the save left out the expert axis"
                                               : "the loader leaves the expert axis out";
-  one.text = wrong == FaultSide::kCheckpoint
-                 ? fmt::format(
-                       "The save described the expert weights by a mesh without the "
-                       "expert-parallel axis of {} ranks: they all wrote the same box and one of "
-                       "{} survived. 1 of every {} experts is there; per-rank optimizer files "
-                       "(optimizer_rank_R.pt) can bring all of them back.",
-                       k, k, k)
-                 : fmt::format(
-                       "The checkpoint holds the experts of all {} expert-parallel ranks; the "
-                       "loader asks for those of one. Nothing to repair on disk.",
-                       k);
+  one.text =
+      wrong == FaultSide::kCheckpoint
+          ? fmt::format(
+                "The save used a mesh without the expert-parallel axis of {} ranks: they all wrote "
+                "the same box and only one of {} was kept. 1 of every {} experts is there; "
+                "per-rank optimizer files (optimizer_rank_R.pt) can restore all of them.",
+                k, k, k)
+          : fmt::format(
+                "The checkpoint holds the experts of all {} expert-parallel ranks; the loader "
+                "expects those of one rank. Nothing to repair on disk.",
+                k);
   one.decide = fmt::format(
-      "Expert-parallel size of the run at fault: it must be {}. Rows times the number of expert "
-      "keys, over 2 * moe_intermediate, must be the number of experts that the router has.",
+      "Check the expert-parallel size of the faulty run: it must be {}. Rows times the number of "
+      "expert keys, over 2 * moe_intermediate, must be the number of experts that the router has.",
       k);
   one.command = check_command(mesh_option(shapes, wrong, "ep", k));
   one.evidence.emplace_back("dim", std::int64_t{0});
@@ -182,12 +182,12 @@ void add_hypothesis_counted_twice(const ShapeCase& shapes, FaultSide wrong, std:
   Hypothesis one{"H-TP", &kShapeMismatch, wrong, 0.55};
   one.title = "the vocabulary was multiplied by the tensor-parallel size twice";
   one.text = fmt::format(
-      "{} took rows that were whole for one rank's part and multiplied them by {} (Megatron-Bridge "
-      "#5353). The rows beyond the vocabulary hold nothing.",
+      "{} treated the full number of rows as one rank's shard and multiplied it by {} "
+      "(Megatron-Bridge #5353). The rows beyond the vocabulary hold no data.",
       wrong == FaultSide::kRequest ? "The loader" : "The save", k);
   one.decide =
-      "The vocabulary size of the tokenizer: which of the two row counts holds it once, "
-      "padding included.";
+      "The vocabulary size of the tokenizer: check which of the two row counts matches it, "
+      "including padding.";
   one.command = check_command("--spec SPEC.json");
   one.evidence.emplace_back("dim", std::int64_t{0});
   one.evidence.emplace_back("tp", k);
@@ -220,27 +220,27 @@ void add_hypothesis_tensor_parallel(const ShapeCase& shapes, std::vector<Hypothe
                    : traits.state                           ? 0.3
                    : traits.expert && dim == 0              ? 0.35
                    : !traits.known                          ? 0.4
-                   : !traits.cut_by_ranks                   ? 0.2
+                   : !traits.split_by_tensor_parallelism    ? 0.2
                                                             : 0.55;
-  one.title = wrong == FaultSide::kCheckpoint ? "the tensor-parallel axis was left out at save"
+  one.title = wrong == FaultSide::kCheckpoint ? "the save left out the tensor-parallel axis"
                                               : "the loader leaves the tensor-parallel axis out";
   one.text = wrong == FaultSide::kCheckpoint
                  ? fmt::format(
-                       "Each tensor-parallel rank published its part as if it were the whole: dim "
-                       "{} is short by the tensor-parallel size, {}, and of every {} parts one "
-                       "survived. The writers of the tiles say which; the rest is lost unless "
-                       "another checkpoint has it.",
+                       "Each tensor-parallel rank saved its shard as the whole tensor: dim {} is "
+                       "too short by the tensor-parallel size, {}, and only one of every {} shards "
+                       "was kept. The ranks that wrote the chunks show which; the rest is lost "
+                       "unless another checkpoint has it.",
                        dim, k, k)
                  : fmt::format(
-                       "The checkpoint is whole; the loader was not told of its tensor-parallel "
-                       "mesh and asks for one rank's part (1 of {}). Nothing to repair on disk.",
+                       "The checkpoint is complete; the loader does not know its tensor-parallel "
+                       "mesh and expects one rank's shard (1 of {}). Nothing to repair on disk.",
                        k);
   one.decide = fmt::format(
-      "Tensor-parallel size of the run at fault: it must be {}. Look at the pattern: "
+      "Check the tensor-parallel size of the faulty run: it must be {}. Look at the pattern: "
       "column-parallel weights are short in dim 0, row-parallel ones in dim 1, norms in none.",
       k);
   one.command = check_command(mesh_option(shapes, wrong, "tp", k));
-  one.evidence.emplace_back("dim", signed_of(dim));
+  one.evidence.emplace_back("dim", to_signed_64(dim));
   one.evidence.emplace_back("tp", k);
   all.push_back(std::move(one));
 }

@@ -74,23 +74,23 @@ void add_hypothesis_diffusion_width(const ShapeCase& shapes, std::vector<Hypothe
     const std::string_view from = family_of_text_width(saved), to = family_of_text_width(current);
     if (from.empty() || to.empty()) return;
     Hypothesis one = different_family(0.92);
-    one.title = fmt::format("the file is for {}, the model that loads for {}", from, to);
+    one.title = fmt::format("the file is for {}, the loading model for {}", from, to);
     one.text = fmt::format(
         "This layer takes the encoded prompt, {} wide in the file and {} in the model. Nothing is "
         "damaged: load the file with the model, config and text encoder of its own family.",
         saved, current);
-    one.decide = "The same layer in the other files of the run (LoRA, ControlNet).";
+    one.decide = "Check the same layer in the other files of the run (LoRA, ControlNet).";
     all.push_back(std::move(one));
   } else if (is_first_convolution(message.name)) {
     Hypothesis one = different_family(0.9);
-    one.title = fmt::format("the file is {}, the model that loads {}", kind_of_channels(saved),
+    one.title = fmt::format("the file is {}, the loading model {}", kind_of_channels(saved),
                             kind_of_channels(current));
     one.text = fmt::format(
         "The first layer takes {} image channels in the file and {} in the model: inpainting adds "
-        "a mask and an image to the 4 channels. Load the file with the config (or pipeline) of its "
-        "own kind.",
+        "a mask and an image to the 4 channels. Load the file with the config (or pipeline) of the "
+        "same kind.",
         saved, current);
-    one.decide = "in_channels in the config of both.";
+    one.decide = "Compare in_channels in both configs.";
     all.push_back(std::move(one));
   }
 }
@@ -98,7 +98,7 @@ void add_hypothesis_diffusion_width(const ShapeCase& shapes, std::vector<Hypothe
 namespace {
 
 // The layer that takes the pixels, the patches or the sound.
-bool takes_the_input(std::string_view name) {
+bool is_input_layer_name(std::string_view name) {
   constexpr std::array<std::string_view, 8> kWords = {
       "img_in.",      "x_embedder.", "patch_embed", "conv_in.",
       "conv1.weight", "stem.",       "input_proj.", "input_blocks.0.0."};
@@ -118,7 +118,7 @@ void add_hypothesis_input_channels(const ShapeCase& shapes, std::vector<Hypothes
   const std::int64_t saved = message.saved[1], current = message.current[1];
   const bool is_convolution = message.saved.size() >= 4;
   const bool is_image = is_convolution && std::max(saved, current) <= kMostOfImage;
-  if (!is_image && !takes_the_input(message.name)) return;
+  if (!is_image && !is_input_layer_name(message.name)) return;
   Hypothesis one{"H-IC", &kShapeMismatch, FaultSide::kRequest, 0.9};
   one.title = fmt::format("the first layer takes {} {} in the file and {} in the model", saved,
                           is_image                    ? "image channels"
@@ -126,12 +126,12 @@ void add_hypothesis_input_channels(const ShapeCase& shapes, std::vector<Hypothes
                                                       : "values per patch",
                           current);
   one.text =
-      "The rest of the layer agrees, so only the input is another: grey or coloured images, masks "
-      "and control images beside them (inpainting, fill, depth, edit), another number of mel "
-      "bands, "
-      "or another patch. Build the model with the input of the save (in_channels, num_channels, "
-      "num_mel_bins), or take the variant of the checkpoint that fits. Nothing is damaged.";
-  one.decide = "The number of input channels in the configuration of both.";
+      "The rest of the layer agrees, so only the input differs: grey or colour images, additional "
+      "masks or control images (inpainting, fill, depth, edit), a different number of mel bands, "
+      "or a different patch size. Build the model with the input of the save (in_channels, "
+      "num_channels, num_mel_bins), or take the variant of the checkpoint that fits. Nothing is "
+      "damaged.";
+  one.decide = "Compare the number of input channels in both configs.";
   one.command = "shardwright info CHECKPOINT";
   one.evidence.emplace_back("saved_channels", saved);
   one.evidence.emplace_back("current_channels", current);
@@ -156,12 +156,12 @@ void add_hypothesis_window(const ShapeCase& shapes, std::vector<Hypothesis>& all
   const bool is_weight = message.name.ends_with("weight") || message.name.ends_with("kernel");
   if (!is_weight) return;
   Hypothesis one{"H-CW", &kShapeMismatch, FaultSide::kRequest, 0.8};
-  one.title = "the convolution has another window in the model than in the file";
+  one.title = "the convolution's kernel size differs between model and file";
   one.text =
-      "The channels agree and the window does not: another patch size, kernel size or number of "
-      "frames per patch. The model was built with another setting, or is another variant of the "
-      "same kind. Nothing is damaged.";
-  one.decide = "patch_size, kernel_size or t_patch_size in the configuration of both.";
+      "The channels agree, but not the kernel: a different patch size, kernel size or number of "
+      "frames per patch. The model was built with a different setting, or is a different variant. "
+      "Nothing is damaged.";
+  one.decide = "Compare patch_size, kernel_size or t_patch_size in both configs.";
   one.command = "shardwright ls CHECKPOINT";
   all.push_back(std::move(one));
 }
@@ -179,13 +179,13 @@ void add_hypothesis_gated(const ShapeCase& shapes, std::vector<Hypothesis>& all)
   one.title = file ? "the file has a gated layer (gate and up in one), the model a plain one"
                    : "the model has a gated layer (gate and up in one), the file a plain one";
   one.text =
-      "Exactly twice the rows. SwiGLU and GeGLU put two projections into one weight. The class "
-      "that "
-      "loads is another one than the file was made with: its own code (trust_remote_code=True), or "
-      "a setting such as swiglu or the activation. Nothing is damaged.";
+      "Exactly twice the rows. SwiGLU and GeGLU put two projections into one weight. The loading "
+      "class differs from the one that made the file: it may be custom code "
+      "(trust_remote_code=True), or a setting such as swiglu or the activation differs. Nothing is "
+      "damaged.";
   one.decide =
-      "hidden_act (or swiglu) in the config, and the rows of the next layer: half of these "
-      "rows speaks for a gate.";
+      "Check hidden_act (or swiglu) in the config, and the next layer's inputs: half of these rows "
+      "suggests a gate.";
   one.command = "shardwright ls CHECKPOINT";
   one.evidence.emplace_back("factor", std::int64_t{2});
   all.push_back(std::move(one));
@@ -243,31 +243,31 @@ constexpr KnownSize kKnownSizes[] = {
      " 256 and 768 are the features of RVC's first and second version: choose "
      "the version of the model in the program, or update the program."},
     {"text_embedding.",
-     " The rows are the symbols of the text: the version of the program (v1, "
-     "v2) or its list of symbols is another one than at the training."},
+     " The rows are the symbols of the text: the version of the program (v1, v2) or its list of "
+     "symbols differs from training."},
     {"enc_p.emb.",
-     " The rows are the symbols of the text: text/symbols.py or the symbols in the "
-     "config are others than at the training. Use the config that came with the "
-     "weights."},
+     " The rows are the text symbols: text/symbols.py or the symbols in the config differ from "
+     "training. Use the config that came with the weights."},
     {"dec.ups.",
-     " The windows follow from the sample rate (32k, 40k, 48k) and its upsample rates: "
-     "choose the config of the training."},
+     " The windows follow from the sample rate (32k, 40k, 48k) and its upsample rates: use the "
+     "config from training."},
     {"dec.noise_convs.",
-     " The windows follow from the sample rate (32k, 40k, 48k) and its "
-     "upsample rates: choose the config of the training."},
+     " The windows follow from the sample rate (32k, 40k, 48k) and its upsample rates: use the "
+     "config from training."},
     {"emb_g.", " The rows are the speakers: n_speakers in the config."},
     {"bottom_up.",
-     " The channels and windows of a backbone follow from its depth and width "
-     "(ResNet 18 to 152, ResNeXt groups, Swin sizes): the config names another one."},
+     " The channels and windows of a backbone follow from its depth and width (ResNet 18 to 152, "
+     "ResNeXt groups, Swin sizes): the config names a different one."},
     {"backbone.",
-     " The channels and windows of a backbone follow from its depth and width (ResNet "
-     "18 to 152, ResNeXt groups, Swin sizes): the config names another one."},
-    {"input_proj.", " Its inputs are the channels of the backbone: the config names another one."},
-    {"bbox_pred", " Four rows per class: another number of classes."},
+     " The channels and windows of a backbone follow from its depth and width (ResNet 18 to 152, "
+     "ResNeXt groups, Swin sizes): the config names a different one."},
+    {"input_proj.",
+     " Its inputs are the channels of the backbone: the config names a different backbone."},
+    {"bbox_pred", " It has four rows per class, so the number of classes differs."},
 };
 
 // Some loaders print only "weight". So many rows of one width are most often a vocabulary.
-bool is_bare_vocabulary(const ShapeCase& shapes) {
+bool is_vocabulary_without_name(const ShapeCase& shapes) {
   constexpr std::int64_t kFewestTokens = 20'000;
   const ErrorMessage& message = shapes.message;
   return message.name.find('.') == message.name.npos && message.saved.size() == 2 &&
@@ -283,9 +283,9 @@ std::string config_sizes_text(const ShapeCase& shapes) {
     if (message.name.find(size.word) != message.name.npos) return std::string(size.text);
   }
   if (shapes.traits.state || message.saved.size() > 2) return "";
-  if (is_bare_vocabulary(shapes))
+  if (is_vocabulary_without_name(shapes))
     return fmt::format(
-        " So many rows are most often a vocabulary: vocab_size is {} for the file and {} for the "
+        " This many rows are usually a vocabulary: vocab_size is {} for the file and {} for the "
         "model. Tokens were added (resize_token_embeddings) or config.json was not saved with "
         "them: set vocab_size to the file's, or load first and resize then.",
         message.saved[0], message.current[0]);
@@ -314,13 +314,12 @@ void add_hypothesis_buffer(const ShapeCase& shapes, std::vector<Hypothesis>& all
   });
   if (!is_buffer || shapes.traits.state) return;
   Hypothesis one{"H-B", &kShapeMismatch, FaultSide::kRequest, 0.9};
-  one.title = "a buffer that the model computes itself has another length";
+  one.title = "a buffer that the model computes has a different length";
   one.text =
       "Rotary frequencies, position numbers and masks follow from head_dim, rope settings and the "
-      "greatest length in config.json. They carry nothing that was learned: leave the buffer out "
-      "of "
-      "the load. If head_dim or the rope settings differ, the config is of another model.";
-  one.decide = "head_dim, the rope settings and max_position_embeddings in both configs.";
+      "maximum length in config.json. They hold no trained values: skip the buffer on load. If "
+      "head_dim or the rope settings differ, the config belongs to another model.";
+  one.decide = "Compare head_dim, the rope settings and max_position_embeddings in both configs.";
   one.command = "shardwright check CHECKPOINT";
   all.push_back(std::move(one));
 }
@@ -337,21 +336,23 @@ void add_hypothesis_different_model(const ShapeCase& shapes, std::vector<Hypothe
       shapes.traits.known && !shapes.traits.state && !shapes.worlds && !has_own_meaning;
   Hypothesis one{"H-M", &kShapeMismatch, FaultSide::kEither, 0.1};
   if (alone) one.confidence = config_sizes_text(shapes).empty() ? 0.5 : 0.7;
-  if (!alone && are_weights && (has_uneven_sizes(shapes) || !shapes.traits.cut_by_ranks))
+  if (!alone && are_weights &&
+      (has_uneven_sizes(shapes) || !shapes.traits.split_by_tensor_parallelism))
     one.confidence = 0.4;
   auto a = volume(saved), b = volume(current);
   bool equal_volume = a && b && *a == *b;
   one.title = "the checkpoint belongs to another model or configuration";
-  one.text = !ranks_differ ? "Neither side is wrong: the model that loads was configured "
-                             "otherwise (hidden size, heads, vocabulary, number of experts)."
+  one.text = !ranks_differ ? "Neither side is damaged: the loading model has a different "
+                             "configuration (hidden size, heads, vocabulary, number of experts)."
              : equal_volume
                  ? "The number of elements is equal, the number of dimensions is not: one side "
                    "stores the tensor flattened or with its experts or layers stacked. It may be "
                    "the same tensor in another format."
                  : "The numbers of dimensions differ: one side stacks experts or layers along an "
-                   "axis of their own, or these are different tensors.";
+                   "extra axis, or these are different tensors.";
   if (const std::string sizes = config_sizes_text(shapes); !sizes.empty()) one.text += sizes;
-  one.decide = "The configurations of both runs, and whether tensors next to this one differ too.";
+  one.decide =
+      "Compare the configurations of both runs, and check whether neighbouring tensors differ too.";
   one.command = check_command("--spec SPEC.json");
   if (equal_volume) one.evidence.emplace_back("elements", *a);
   all.push_back(std::move(one));

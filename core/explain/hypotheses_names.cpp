@@ -98,16 +98,16 @@ Pairs pairs_by_prefix(const std::vector<std::string>& longer,
 
 // Missing names that end in an unexpected one, all after the same number of letters: a loader that
 // takes "module." off by its length also cuts names that do not have it.
-struct CutNames {
+struct TruncatedNames {
   std::size_t letters = 0;
   Pairs pairs = {};
 };
-CutNames cut_names(const KeyLists& keys) {
+TruncatedNames find_truncated_names(const KeyLists& keys) {
   constexpr std::size_t kMostLetters = 16, kFewestNames = 2;
   const std::set<std::string_view> saved(keys.unexpected.begin(), keys.unexpected.end());
-  CutNames best;
+  TruncatedNames best;
   for (std::size_t letters = 1; letters <= kMostLetters; ++letters) {
-    CutNames one{letters};
+    TruncatedNames one{letters};
     for (std::string_view name : keys.missing) {
       if (name.size() <= letters || name[letters - 1] == '.') continue;
       auto found = saved.find(name.substr(letters));
@@ -119,18 +119,17 @@ CutNames cut_names(const KeyLists& keys) {
   return best;
 }
 
-void add_cut_names(const KeyLists& keys, std::vector<Hypothesis>& all) {
-  const CutNames cut = cut_names(keys);
+void add_truncated_names_hypothesis(const KeyLists& keys, std::vector<Hypothesis>& all) {
+  const TruncatedNames cut = find_truncated_names(keys);
   if (cut.letters == 0 || cut.pairs.count * 2 <= keys.unexpected.size()) return;
   Hypothesis one{"cut-names", &kMissingKey, FaultSide::kRequest, 0.95};
   one.title = "the loader cut letters off the checkpoint's names";
   one.text = fmt::format(
-      "{} of {} unexpected names are missing ones without their first {} letters: \"{}\" is "
-      "\"{}\". A script takes a prefix such as \"module.\" off by its length, and these names do "
-      "not "
-      "have it. The checkpoint is sound: load its names as they are.",
+      "{} of {} unexpected names are missing names without their first {} letters: \"{}\" is "
+      "\"{}\". A script cuts off a prefix such as \"module.\" by its length, but these names do "
+      "not have it. The checkpoint is fine: load its names unchanged.",
       cut.pairs.count, keys.unexpected.size(), cut.letters, cut.pairs.saved, cut.pairs.asked);
-  one.decide = "A line such as name[7:] in the script that loads.";
+  one.decide = "Look for a line such as name[7:] in the loading script.";
   one.command = "shardwright ls CHECKPOINT";
   one.evidence.emplace_back("letters", static_cast<std::int64_t>(cut.letters));
   all.push_back(std::move(one));
@@ -138,7 +137,7 @@ void add_cut_names(const KeyLists& keys, std::vector<Hypothesis>& all) {
 
 // "epoch", "model" and "optimizer" among the unexpected names: the dict of a trainer was loaded in
 // the place of the state dict in it.
-void add_whole_checkpoint(const KeyLists& keys, std::vector<Hypothesis>& all) {
+void add_trainer_dict_hypothesis(const KeyLists& keys, std::vector<Hypothesis>& all) {
   constexpr std::array<std::string_view, 36> kParts = {"model",
                                                        "_model",
                                                        "model_key",
@@ -181,19 +180,18 @@ void add_whole_checkpoint(const KeyLists& keys, std::vector<Hypothesis>& all) {
       });
   if (count < 2 || static_cast<std::size_t>(count) * 2 <= keys.unexpected.size()) return;
   Hypothesis one{"whole-checkpoint", &kUnexpectedKey, FaultSide::kRequest, 0.97};
-  one.title = "the whole checkpoint was loaded in the place of the state dict in it";
+  one.title = "the whole checkpoint was loaded instead of the state dict inside it";
   one.text =
-      "The unexpected names are the parts of a trainer's checkpoint, not tensors. Take the weights "
-      "out first: load_state_dict(checkpoint[\"model\"]), or \"state_dict\", whichever the list "
-      "has. "
-      "Nothing is wrong on disk.";
-  one.decide = "Which of the parts holds the tensors.";
+      "The unexpected names are the sections of a trainer's checkpoint, not tensors. Select the "
+      "weights first: load_state_dict(checkpoint[\"model\"]), or \"state_dict\", whichever is in "
+      "the list. Nothing is wrong on disk.";
+  one.decide = "Check which section holds the tensors.";
   one.command = "shardwright ls CHECKPOINT";
   one.evidence.emplace_back("parts", static_cast<std::int64_t>(count));
   all.push_back(std::move(one));
 }
 
-Pairs best_pairs(const KeyLists& keys) {
+Pairs pairs_by_wrapper_or_prefix(const KeyLists& keys) {
   Pairs best = pairs_by_wrapper(keys);
   for (const Pairs& pairs : {pairs_by_prefix(keys.unexpected, keys.missing, true),
                              pairs_by_prefix(keys.missing, keys.unexpected, false)}) {
@@ -202,20 +200,19 @@ Pairs best_pairs(const KeyLists& keys) {
   return best;
 }
 
-void add_pairs(const KeyLists& keys, std::vector<Hypothesis>& all) {
-  Pairs pairs = best_pairs(keys);
+void add_renamed_hypothesis(const KeyLists& keys, std::vector<Hypothesis>& all) {
+  Pairs pairs = pairs_by_wrapper_or_prefix(keys);
   if (pairs.count == 0) return;
   std::size_t fewer = std::min(keys.missing.size(), keys.unexpected.size());
   Hypothesis one{"renamed", &kMissingKey, FaultSide::kEither};
   one.confidence = pairs.count == fewer ? 0.96 : 0.8;
-  one.title = "the same tensors under other names";
+  one.title = "the same tensors under different names";
   one.text = fmt::format(
-      "{} of {} {} in the checkpoint with other words before it: saved as \"{}\", asked for as "
-      "\"{}\". Nothing is lost; the names have to be mapped, or the model wrapped as in the run "
-      "that saved.",
+      "{} of {} {} in the checkpoint with a different prefix: saved as \"{}\", expected as \"{}\". "
+      "Nothing is lost; rename the tensors, or wrap the model as in the run that saved.",
       plural(pairs.count, "missing name"), keys.missing.size(), pairs.count == 1 ? "is" : "are",
       pairs.saved, pairs.asked);
-  one.decide = "Whether the shapes of each pair agree.";
+  one.decide = "Check that the shapes of each pair agree.";
   one.command = check_command(kSpec);
   one.evidence.emplace_back("pairs", static_cast<std::int64_t>(pairs.count));
   one.evidence.emplace_back("saved_as", pairs.saved);
@@ -223,8 +220,8 @@ void add_pairs(const KeyLists& keys, std::vector<Hypothesis>& all) {
   all.push_back(std::move(one));
 }
 
-std::size_t count_with(const std::vector<std::string>& names, std::string_view part,
-                       bool anywhere = true) {
+std::size_t count_names_with_part(const std::vector<std::string>& names, std::string_view part,
+                                  bool anywhere = true) {
   return static_cast<std::size_t>(
       std::count_if(names.begin(), names.end(), [&](const std::string& name) {
         return anywhere ? name.find(part) != name.npos : name.starts_with(part);
@@ -236,7 +233,7 @@ void add_wrapper(const std::vector<std::string>& names, bool missing,
                  std::vector<Hypothesis>& all) {
   for (const Wrapper& wrapper : kWrappers) {
     if (wrapper.weight == 0) continue;
-    std::size_t count = count_with(names, wrapper.part, wrapper.anywhere);
+    std::size_t count = count_names_with_part(names, wrapper.part, wrapper.anywhere);
     if (count * 2 <= names.size()) continue;
     std::string part = "\"" + std::string(wrapper.part) + "\"";
     Hypothesis one{"renamed", missing ? &kMissingKey : &kUnexpectedKey, FaultSide::kEither,
@@ -244,10 +241,10 @@ void add_wrapper(const std::vector<std::string>& names, bool missing,
     one.title = missing ? "the model's names have " + part + ", the checkpoint's do not"
                         : "the checkpoint's names have " + part + ", the model's do not";
     one.text = part + " comes from " + std::string(wrapper.who) + ", and " +
-               (missing ? "the run that saved seems not to have had it. "
-                        : "the model that loads seems not to have it. ") +
-               "Nothing is lost: take it out of the names (or put it in), or wrap the model as in "
-               "the other run.";
+               (missing ? "the run that saved probably did not use it. "
+                        : "the loading model probably does not use it. ") +
+               "Nothing is lost: remove it from the names (or add it), or wrap the model as in the "
+               "other run.";
     one.decide = missing ? "The checkpoint's own names: do they end the same way?"
                          : "The model's own names: do they end the same way?";
     one.command = missing ? "shardwright ls CHECKPOINT" : check_command(kSpec);
@@ -261,14 +258,14 @@ void add_wrapper(const std::vector<std::string>& names, bool missing,
 // Names of weights that PEFT has wrapped, where an adapter's matrices are next to them.
 std::vector<std::string> wrapped_names_with_adapter(const std::vector<std::string>& unexpected) {
   std::vector<std::string> wrapped;
-  if (count_with(unexpected, ".lora_") == 0) return wrapped;
+  if (count_names_with_part(unexpected, ".lora_") == 0) return wrapped;
   for (const std::string& name : unexpected) {
     if (name.find(".base_layer.") != name.npos) wrapped.push_back(name);
   }
   return wrapped;
 }
 
-const NameClue* clue_for(const std::vector<std::string>& names, NameList list) {
+const NameClue* find_name_clue(const std::vector<std::string>& names, NameList list) {
   for (const NameClue& clue : name_clues()) {
     if (clue.list != list && clue.list != NameList::kAny) continue;
     auto has_word = [&](const std::string& name) {
@@ -321,14 +318,12 @@ void add_missing_layers(const std::vector<std::string>& names, std::vector<Hypot
   const bool runs = last - first == static_cast<std::int64_t>(layers.size()) - 1;
   if (first == 0 || layers.size() < 2 || modules.size() < 3 || !runs) return;
   Hypothesis one{"layers-missing", &kMissingFile, FaultSide::kCheckpoint, 0.8};
-  one.title = fmt::format("layers {} to {} are missing as a whole", first, last);
+  one.title = fmt::format("layers {} to {} are missing completely", first, last);
   one.text =
       "All names are of these layers and none is of an earlier one. The file with the later layers "
-      "is "
-      "not there, a pipeline stage did not save, or the configuration asks for more layers than "
-      "the "
-      "model has.";
-  one.decide = "Whether every file that the index names is there, and num_hidden_layers.";
+      "is missing, a pipeline stage did not save, or the configuration has more layers than the "
+      "saved model.";
+  one.decide = "Check that every file in the index exists, and check num_hidden_layers.";
   one.command = check_command();
   one.evidence.emplace_back("first_layer", first);
   one.evidence.emplace_back("last_layer", last);
@@ -339,11 +334,10 @@ constexpr Interpretation kOtherName = {
     .id = "renamed",
     .rule = &kMissingKey,
     .weight = 0.55,
-    .title = "the tensor has another name in the checkpoint",
+    .title = "the tensor has a different name in the checkpoint",
     .text =
         "torch loads by name. A wrapper (module., _orig_mod., model.) comes before the name on one "
-        "side, or the state dict was saved one level deeper. Nothing is lost; the names have to be "
-        "mapped.",
+        "side, or the state dict was saved one level deeper. Nothing is lost; rename the tensors.",
     .decide = "Is there a tensor of the same shape whose name ends the same way?",
     .command = "shardwright ls CHECKPOINT"};
 constexpr Interpretation kNotSaved = {
@@ -352,19 +346,19 @@ constexpr Interpretation kNotSaved = {
     .weight = 0.4,
     .title = "the tensor was not saved",
     .text =
-        "The run that saved did not have it: another configuration, an expert or a pipeline "
-        "stage that did not write.",
-    .decide = "The same name in an earlier step, and the configurations of both runs.",
+        "The run that saved did not write it: a different configuration, or an expert or pipeline "
+        "stage that did not save.",
+    .decide = "Look for the name in an earlier step, and compare the configurations of both runs.",
     .command = kSpec};
 constexpr Interpretation kOtherNameInModel = {
     .id = "renamed",
     .rule = &kUnexpectedKey,
     .weight = 0.5,
-    .title = "the tensor has another name in the model",
+    .title = "the tensor has a different name in the model",
     .text =
-        "A wrapper's prefix on one side, or a renamed module. Usually there are missing names next "
-        "to the unexpected ones: the pairs are the renaming. Paste both lists.",
-    .decide = "Whether each unexpected name has a missing one that ends the same way.",
+        "A wrapper's prefix on one side, or a renamed module. Usually missing names come with the "
+        "unexpected ones, and the pairs show the renaming. Paste both lists.",
+    .decide = "Check whether each unexpected name has a missing one with the same ending.",
     .command = kSpec};
 constexpr Interpretation kFewerInModel = {
     .rule = &kUnexpectedKey,
@@ -372,15 +366,15 @@ constexpr Interpretation kFewerInModel = {
     .weight = 0.4,
     .title = "the model has fewer tensors",
     .text =
-        "The checkpoint has more than the model asks for: another configuration or another "
-        "head. Nothing is wrong on disk.",
-    .decide = "The configurations of both runs.",
+        "The checkpoint has more tensors than the model needs: a different configuration or head. "
+        "Nothing is wrong on disk.",
+    .decide = "Compare the configurations of both runs.",
     .command = kSpec};
 
 using Meanings = std::vector<const Interpretation*>;
 
 // Meanings of such names for the program that printed the message, otherwise for any program.
-Meanings meanings_of(const MessageKind* kind, bool missing) {
+Meanings interpretations_of_name_kind(const MessageKind* kind, bool missing) {
   if (kind == nullptr || kind->meanings[0].title.empty())
     return missing ? Meanings{&kOtherName, &kNotSaved}
                    : Meanings{&kOtherNameInModel, &kFewerInModel};
@@ -395,12 +389,13 @@ void add_name_hypotheses(const std::vector<std::string>& names, const MessageKin
                          bool missing, std::vector<Hypothesis>& all) {
   if (names.empty()) return;
   std::size_t before = all.size();
-  if (const NameClue* clue = clue_for(names, missing ? NameList::kMissing : NameList::kUnexpected))
+  if (const NameClue* clue =
+          find_name_clue(names, missing ? NameList::kMissing : NameList::kUnexpected))
     all.push_back(hypothesis_of(clue->meaning));
   add_wrapper(names, missing, all);
   if (missing) add_missing_layers(names, all);
   bool clear = all.size() != before;
-  for (const Interpretation* meaning : meanings_of(kind, missing)) {
+  for (const Interpretation* meaning : interpretations_of_name_kind(kind, missing)) {
     // A specific hypothesis above explains the renaming, or rules it out
     if (clear && meaning->id == "renamed") continue;
     Hypothesis one = hypothesis_of(*meaning);
@@ -411,13 +406,13 @@ void add_name_hypotheses(const std::vector<std::string>& names, const MessageKin
     all[i].evidence.emplace_back("name", names.front());
 }
 
-bool speaks_of_renaming(const MessageKind& kind) {
+bool has_renamed_interpretation(const MessageKind& kind) {
   return std::any_of(kind.meanings.begin(), kind.meanings.end(),
                      [](const Interpretation& one) { return one.id == "renamed"; });
 }
 
 // The wrapper that a name shows by itself; nullptr if none.
-const Wrapper* wrapper_in(std::string_view name) {
+const Wrapper* find_wrapper_in_name(std::string_view name) {
   const auto found = std::find_if(kWrappers.begin(), kWrappers.end(), [&](const Wrapper& one) {
     return one.weight > 0 &&
            (one.anywhere ? name.find(one.part) != name.npos : name.starts_with(one.part));
@@ -429,11 +424,12 @@ const Wrapper* wrapper_in(std::string_view name) {
 
 void add_hypothesis_wrapped_name(const ErrorMessage& message, std::vector<Hypothesis>& all) {
   // An adapter's own names begin with PEFT's prefix.
-  if (!speaks_of_renaming(*message.kind) || message.name.find(".lora_") != std::string::npos)
+  if (!has_renamed_interpretation(*message.kind) ||
+      message.name.find(".lora_") != std::string::npos)
     return;
-  const NameClue* clue = clue_for({message.name}, NameList::kUnexpected);
+  const NameClue* clue = find_name_clue({message.name}, NameList::kUnexpected);
   const bool is_unmerged = clue != nullptr && clue->meaning.id == "unmerged-adapter";
-  const Wrapper* wrapper = wrapper_in(message.name);
+  const Wrapper* wrapper = find_wrapper_in_name(message.name);
   if (!is_unmerged && wrapper == nullptr) return;
   for (Hypothesis& other : all) other.confidence *= 0.5;
   if (is_unmerged) {
@@ -442,13 +438,12 @@ void add_hypothesis_wrapped_name(const ErrorMessage& message, std::vector<Hypoth
     return;
   }
   Hypothesis one{"renamed", &kWrappedNames, FaultSide::kEither, 0.88};
-  one.title =
-      fmt::format("the name has `{}` in it, which {} puts there", wrapper->part, wrapper->who);
+  one.title = fmt::format("the name contains `{}`, which {} adds", wrapper->part, wrapper->who);
   one.text =
-      "One side was saved or built inside the wrapper, the other was not, so no name fits. Nothing "
-      "is lost. If the checkpoint has the part, the repair drops it from all names; if not, load "
+      "One side was saved or built inside the wrapper, the other was not, so no name matches. "
+      "Nothing is lost. If the checkpoint's names contain it, the repair removes it; if not, load "
       "into the model before it is wrapped.";
-  one.decide = "Whether the checkpoint's own names have the part.";
+  one.decide = "Check whether the checkpoint's names contain it.";
   one.command = check_command();
   one.evidence.emplace_back("name", message.name);
   all.push_back(std::move(one));
@@ -458,9 +453,9 @@ void add_hypotheses_from_names(const KeyLists& keys, std::vector<Hypothesis>& al
   // They pair up with missing names, and a rename would lose the adapter.
   if (const auto wrapped = wrapped_names_with_adapter(keys.unexpected); !wrapped.empty())
     return add_name_hypotheses(wrapped, keys.unexpected_kind, false, all);
-  add_cut_names(keys, all);
-  add_whole_checkpoint(keys, all);
-  add_pairs(keys, all);
+  add_truncated_names_hypothesis(keys, all);
+  add_trainer_dict_hypothesis(keys, all);
+  add_renamed_hypothesis(keys, all);
   if (all.empty()) add_renamed_parts(keys, all);
   if (all.empty()) add_name_families(keys, all);
   if (!all.empty()) return;

@@ -32,7 +32,8 @@ bool is_chunk_length(std::int64_t extent, std::int64_t parts, std::int64_t lengt
 enum class Fit : std::uint8_t { kNo, kPossible, kExact };
 
 // Whether one side published a part of `whole`; its run had `ranks` ranks, if known.
-Fit part_fit(std::int64_t part, std::int64_t whole, std::optional<std::int64_t> ranks) {
+Fit fit_of_one_split_side(std::int64_t part, std::int64_t whole,
+                          std::optional<std::int64_t> ranks) {
   if (part >= whole) return Fit::kNo;
   bool divides = part > 0 && whole % part == 0;
   if (!ranks) return divides || part == 0 ? Fit::kPossible : Fit::kNo;
@@ -48,7 +49,8 @@ struct Shared {
 };
 
 // Extent of the parameter if both sides published parts of it: saved * W_save = current * W_load.
-Shared shared_extent(std::int64_t saved, std::int64_t current, std::optional<WorldSizes> worlds) {
+Shared infer_extent_from_two_parts(std::int64_t saved, std::int64_t current,
+                                   std::optional<WorldSizes> worlds) {
   if (saved <= 0 || current <= 0) return {};
   std::int64_t divisor = std::gcd(saved, current);
   Shared shared{Fit::kNo, current / divisor, saved / divisor, std::nullopt};
@@ -70,7 +72,7 @@ Shared shared_extent(std::int64_t saved, std::int64_t current, std::optional<Wor
   return shared;
 }
 
-Hypothesis local_hypothesis(const ShapeCase& shapes, FaultSide wrong, Fit fit) {
+Hypothesis local_shard_hypothesis(const ShapeCase& shapes, FaultSide wrong, Fit fit) {
   const NameTraits& traits = shapes.traits;
   Hypothesis one{"H-L", &kLocalSavedAsGlobal, wrong};
   double base = traits.state ? 0.5 : traits.known ? 0.2 : 0.4;
@@ -81,8 +83,8 @@ Hypothesis local_hypothesis(const ShapeCase& shapes, FaultSide wrong, Fit fit) {
   return one;
 }
 
-// Weights are rarely saved as local parts by both runs: without the ranks of the runs only a small
-// ratio tells of it.
+// True if it is unlikely that both runs saved one rank's part: weights rarely are, so without known
+// world sizes only ratios up to kMostOfWeights are believed.
 bool is_unlikely_ratio(const ShapeCase& shapes, const Shared& shared) {
   constexpr std::int64_t kMostOfWeights = 8;
   return !shapes.worlds && shapes.traits.known && !shapes.traits.state &&
@@ -96,29 +98,29 @@ void add_hypothesis_one_side(const ShapeCase& shapes, bool saved_is_part,
   std::int64_t whole = (saved_is_part ? shapes.message.current : shapes.message.saved)[dim];
   std::optional<std::int64_t> ranks;
   if (shapes.worlds) ranks = saved_is_part ? shapes.worlds->save : shapes.worlds->load;
-  Fit fit = part_fit(part, whole, ranks);
+  Fit fit = fit_of_one_split_side(part, whole, ranks);
   if (fit == Fit::kNo) return;
   FaultSide wrong = saved_is_part ? FaultSide::kCheckpoint : FaultSide::kRequest;
-  Hypothesis one = local_hypothesis(shapes, wrong, fit);
+  Hypothesis one = local_shard_hypothesis(shapes, wrong, fit);
   if (saved_is_part) {
-    one.title = "one rank's shard was saved as the whole";
+    one.title = "one rank's shard was saved as the whole tensor";
     one.text = fmt::format(
-        "The tensor was no DTensor when it was saved: every rank offered its own shard as the "
-        "whole tensor, one of them was kept{}. The true size of dim {} is {}. The survivor goes "
-        "where its writer's chunk is; the rest is lost, masters can be refilled from the model.",
+        "The tensor was not a DTensor when it was saved: every rank saved its shard as the whole "
+        "tensor, and one was kept{}. The true size of dim {} is {}. The repair puts the kept shard "
+        "where its rank's chunk is; the rest is lost, but masters can be refilled from the model.",
         part == 0 ? ", the empty one of a rank that owns no rows" : "", dim, whole);
     one.decide = fmt::format(
-        "The model's own tensor in the same checkpoint: if it has {} in dim {} while its state has "
-        "{}, it is this.",
+        "Check the model's tensor in the same checkpoint: if it has {} in dim {} while its state "
+        "has {}, this is the cause.",
         whole, dim, part);
   } else {
-    one.title = "the loader asks for one rank's shard";
+    one.title = "the loader expects one rank's shard";
     one.text =
-        "The checkpoint is good: it holds the whole tensor. The loading optimizer keeps its "
-        "states as plain local tensors and asks for its own shard. Nothing to repair on "
-        "disk; the loader needs the fix (TransformerEngine #2795).";
+        "The checkpoint is fine: it holds the whole tensor. The loading optimizer keeps its states "
+        "as plain local tensors and expects only its shard. Nothing to repair on disk; fix the "
+        "loader (TransformerEngine #2795).";
     one.decide =
-        "The model's own tensor in the same checkpoint: if it has the state's saved shape, " +
+        "Check the model's tensor in the same checkpoint: if it has the state's saved shape, " +
         to_text(shapes.message.saved) + ", the checkpoint is right.";
   }
   one.command = check_command();
@@ -135,25 +137,26 @@ void add_hypothesis_local_as_global(const ShapeCase& shapes, std::vector<Hypothe
   std::int64_t saved = shapes.message.saved[dim], current = shapes.message.current[dim];
   add_hypothesis_one_side(shapes, true, all);
   add_hypothesis_one_side(shapes, false, all);
-  Shared shared = shared_extent(saved, current, shapes.worlds);
+  Shared shared = infer_extent_from_two_parts(saved, current, shapes.worlds);
   if (shared.fit == Fit::kNo || is_unlikely_ratio(shapes, shared)) return;
-  Hypothesis one = local_hypothesis(shapes, FaultSide::kBoth, shared.fit);
+  Hypothesis one = local_shard_hypothesis(shapes, FaultSide::kBoth, shared.fit);
   std::string ratio = fmt::format("{}:{}", shared.save_ratio, shared.load_ratio);
-  one.title = "saved and asked for as one rank's shard";
+  one.title = "both runs used one rank's shard as the whole tensor";
   one.text =
-      "Both runs took a rank's shard for the whole (the state is not a DTensor): the worlds are "
-      "as " +
+      "Both runs treated a rank's shard as the whole tensor (the state is not a DTensor): the "
+      "ratio of world sizes is " +
       ratio + ", saved to loaded.";
   if (shared.extent)
     one.text +=
         fmt::format(" The parameter's dim {} is {} = {} x {} = {} x {}.", dim, *shared.extent,
                     saved, shapes.worlds->save, current, shapes.worlds->load);
   one.text +=
-      " The checkpoint has one shard of it, the other ranks' rows are lost; the loader "
-      "needs the fix as well (TransformerEngine #2795).";
+      " The checkpoint has only one shard, the other ranks' rows are lost; the loader needs the "
+      "same fix (TransformerEngine #2795).";
   one.decide = fmt::format(
-      "World sizes of both runs as {}, and the parameter's own shape: dim {} must be {}.", ratio,
-      dim,
+      "Check that the world sizes of both runs are as {}, and the parameter's shape: dim {} must "
+      "be {}.",
+      ratio, dim,
       shared.extent ? std::to_string(*shared.extent)
                     : fmt::format("{} x the ranks that saved", saved));
   one.command = check_command();
@@ -174,15 +177,15 @@ void add_hypothesis_uneven(const ShapeCase& shapes, std::vector<Hypothesis>& all
                    : traits.vocabulary ? 0.1
                    : traits.known      ? 0.12
                                        : 0.25;
-  one.title = "an uneven shard was published as the whole";
+  one.title = "an uneven shard was saved as the whole tensor";
   one.text = fmt::format(
       "{} and {} are not multiples of each other: ranks that own different numbers of rows (padded "
-      "vocabulary, flat buckets) each offered their own as the whole tensor (Megatron-LM #4129). "
-      "Where it was saved like that, the other ranks' rows are lost.",
+      "vocabulary, flat buckets) each saved theirs as the whole tensor (Megatron-LM #4129). If the "
+      "save did this, the other ranks' rows are lost.",
       saved, current);
   one.decide = fmt::format(
-      "Rows that each rank owns: one of them must own exactly {} rows of this tensor in the run "
-      "that saved. The writer of the tile names it.",
+      "Check the rows per rank: one rank must own exactly {} rows of this tensor in the run that "
+      "saved. The rank that wrote the chunk shows which.",
       saved);
   one.command = check_command();
   one.evidence.emplace_back("dim", static_cast<std::int64_t>(dim));
@@ -199,18 +202,18 @@ void add_hypothesis_halves(const ShapeCase& shapes, std::vector<Hypothesis>& all
   FaultSide wrong = saved < current ? FaultSide::kCheckpoint : FaultSide::kRequest;
   Hypothesis one{"H-W", &kGluSplitLocal, wrong, 0.75};
   one.title = wrong == FaultSide::kCheckpoint
-                  ? "optimizer state of a gated weight was split in the wrong coordinates"
-                  : "the loader splits a gated weight's state in the wrong coordinates";
+                  ? "optimizer state of a gated weight was split at the wrong row"
+                  : "the loader splits a gated weight's state at the wrong row";
   one.text = wrong == FaultSide::kCheckpoint
                  ? fmt::format(
-                       "The state was cut at half of what one rank holds instead of half of the "
+                       "The state was split at half of one rank's shard instead of half of the "
                        "whole weight: both halves are {} times too short, both hold rows of W, and "
-                       "all of V is gone. 1 of every {} elements of the pair survives. The model's "
-                       "weights are not touched.",
+                       "all of V is lost. 1 of every {} elements of the pair is left. The model's "
+                       "weights are not affected.",
                        ratio, ratio)
                  : fmt::format(
-                       "The checkpoint is good; the loader asks for 1 of every {} rows because it "
-                       "cuts at half of its own shard. Nothing to repair on disk.",
+                       "The checkpoint is fine; the loader expects 1 of every {} rows because it "
+                       "splits at half of its shard. Nothing to repair on disk.",
                        ratio);
   one.decide = fmt::format(
       "The model's own _w and _v halves have the full {} rows, and their states the same ratio {} "
@@ -242,12 +245,12 @@ void add_hypothesis_resized(const ShapeCase& shapes, std::vector<Hypothesis>& al
   std::string rows = plural(static_cast<std::uint64_t>(more), "row");
   Hypothesis one{"H-V", &kVocabularyPadding, FaultSide::kEither, 0.75};
   one.title = saved > current
-                  ? "tokens were added before the save, and the loader knows none of them"
+                  ? "tokens were added before the save, but the loading model does not have them"
                   : "the loader has added tokens that the checkpoint does not have";
   one.text = "The vocabularies differ by " + rows +
-             ": resize_token_embeddings, or another tokenizer. Nothing is damaged. Give the model "
-             "the saved number of rows, load, and resize then.";
-  one.decide = "The length of the tokenizer of both runs, and vocab_size in config.json.";
+             ": resize_token_embeddings, or a different tokenizer. Nothing is damaged. Give the "
+             "model the saved number of rows, load, then resize.";
+  one.decide = "Compare the tokenizer length of both runs, and vocab_size in config.json.";
   one.command = "shardwright ls CHECKPOINT embed";
   one.evidence.emplace_back("rows", more);
   all.push_back(std::move(one));
@@ -283,11 +286,11 @@ void add_hypothesis_padded_part(const ShapeCase& shapes, std::vector<Hypothesis>
                           is_part_saved ? "the file has" : "the model asks for", ranks,
                           is_part_saved ? "the model asks for" : "the file has");
   one.text = fmt::format(
-      "{} x {} is {}, next to {}: the vocabulary is cut over the ranks, and Megatron pads it to a "
-      "multiple of 128 times their number, so the sums differ by padding. Load with the "
+      "{} x {} is {}, next to {}: the vocabulary is sharded over the ranks, and Megatron pads it "
+      "to a multiple of 128 times their number, so the totals differ by padding. Load with the "
       "tensor-parallel size of the save, or convert the checkpoint to the other size.",
       std::min(saved, current), ranks, std::min(saved, current) * ranks, std::max(saved, current));
-  one.decide = "The tensor-parallel sizes of both runs.";
+  one.decide = "Compare the tensor-parallel sizes of both runs.";
   one.command = "shardwright info CHECKPOINT";
   one.evidence.emplace_back("tp", ranks);
   all.push_back(std::move(one));
@@ -312,11 +315,10 @@ void add_hypothesis_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>&
   one.title = "the vocabulary is padded differently";
   one.text = fmt::format(
       "{} is {} rounded up to a multiple of {} (divisible_by times the tensor-parallel size). The "
-      "last {} rows are padding; they may be cut or added only if no token has such a number.",
+      "last {} rows are padding; they may be removed or added only if no token has such an id.",
       large, small, unit, large - small);
   one.decide =
-      "The vocabulary size of the tokenizer and make_vocab_size_divisible_by of both "
-      "runs.";
+      "Compare the tokenizer's vocabulary size and make_vocab_size_divisible_by of both runs.";
   one.command = check_command("--against REFERENCE");
   one.evidence.emplace_back("multiple", unit);
   one.evidence.emplace_back("padding_rows", large - small);
@@ -325,13 +327,13 @@ void add_hypothesis_vocabulary(const ShapeCase& shapes, std::vector<Hypothesis>&
 
 void add_hypothesis_extra_state(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   Hypothesis one{"H-X", nullptr, FaultSide::kEither, 0.95};
-  one.title = "the extra state of a layer has another length";
+  one.title = "the extra state of a layer has a different length";
   one.text = "_extra_state is a pickle of TransformerEngine's FP8 recipe, as bytes: " +
              to_text(shapes.message.saved) + " and " + to_text(shapes.message.current) +
-             " are lengths of two pickles, not shapes (TransformerEngine #1860). Recipes that "
-             "keep no history carry nothing in it and it can be left out of the load; delayed "
-             "scaling has to be calibrated again. No weight is affected.";
-  one.decide = "The FP8 recipe and the TransformerEngine version of both runs.";
+             " are lengths of two pickles, not shapes (TransformerEngine #1860). For recipes "
+             "without history it holds no data and can be skipped on load; delayed scaling must be "
+             "calibrated again. No weight is affected.";
+  one.decide = "Compare the FP8 recipe and TransformerEngine version of both runs.";
   one.command = "shardwright ls CHECKPOINT _extra_state";
   all.push_back(std::move(one));
 }

@@ -80,11 +80,11 @@ bool are_not_multiples(const ErrorMessage& message) {
   return target % source != 0 && source % target != 0;
 }
 
-bool is_one_empty(const ErrorMessage& message) {
+bool has_empty_side(const ErrorMessage& message) {
   return number_of(message, "target") == 0 || number_of(message, "source") == 0;
 }
 
-bool has_four_digits(const ErrorMessage& message) {
+bool has_thousands_value(const ErrorMessage& message) {
   return message.name.size() >= 4;
 }
 
@@ -139,10 +139,10 @@ constexpr NamedTest kTests[] = {
     {"whole-number", is_whole_number},     {"identifier", is_identifier},
     {"capitals", is_in_capitals},          {"two-shapes", has_two_shapes},
     {"packed-in-file", is_packed_in_file}, {"found-more-bytes", found_more_bytes},
-    {"not-multiples", are_not_multiples},  {"one-empty", is_one_empty},
+    {"not-multiples", are_not_multiples},  {"one-empty", has_empty_side},
     {"clip-length", has_clip_length},      {"device-count", is_device_count},
     {"small-index", is_small_index},       {"packed-ratio", is_packed_ratio},
-    {"flat-sizes", are_flat_sizes},        {"four-digits", has_four_digits},
+    {"flat-sizes", are_flat_sizes},        {"four-digits", has_thousands_value},
     {"few-channels", are_few_channels},
 };
 

@@ -44,7 +44,7 @@ class GroupReader {
       if (!meanings->is_object()) complain("\"meanings\" is not an object");
       for (const auto& [name, meaning] : meanings->items()) {
         at_ = "the meaning \"" + name + "\": ";
-        shared_.emplace(name, read_meaning(meaning));
+        shared_.emplace(name, read_interpretation(meaning));
       }
     }
     at_.clear();
@@ -63,7 +63,7 @@ class GroupReader {
     if (!object.is_object()) return complain("is not an object");
     for (const auto& [key, value] : object.items()) {
       if (std::find(keys.begin(), keys.end(), key) == keys.end())
-        complain("there is no key \"" + key + "\"");
+        complain("unknown key \"" + key + "\"");
     }
   }
   std::string_view text_of(const Json& value, const char* key) {
@@ -107,7 +107,7 @@ class GroupReader {
     return out;
   }
 
-  Interpretation read_meaning(const Json& json) {
+  Interpretation read_interpretation(const Json& json) {
     allow_only_keys(
         json, {"id", "rule", "wrong", "weight", "title", "text", "decide", "command", "speakers"});
     Interpretation meaning;
@@ -166,7 +166,7 @@ class GroupReader {
       for (const auto& [key, values] : numbers->items()) {
         auto& wanted = condition.numbers.emplace_back(key, std::vector<std::int64_t>()).second;
         for (const Json& value : values) {
-          if (!value.is_number_integer()) complain("\"numbers\" has something else than numbers");
+          if (!value.is_number_integer()) complain("\"numbers\" must contain only numbers");
           wanted.push_back(value.is_number_integer() ? value.get<std::int64_t>() : 0);
         }
       }
@@ -186,11 +186,10 @@ class GroupReader {
     const Json* shared = find_member(texts_.tree, "words");
     const std::string name(word.substr(1));
     const Json* list = shared == nullptr ? nullptr : find_member(*shared, name.c_str());
-    if (list == nullptr || !list->is_array())
-      return complain("there is no list of words \"" + name + "\"");
+    if (list == nullptr || !list->is_array()) return complain("unknown word list \"" + name + "\"");
     for (const Json& one : *list) words.push_back(text_of(one, name.c_str()));
   }
-  std::vector<std::string_view> word_group(const Json& json) {
+  std::vector<std::string_view> read_word_alternatives(const Json& json) {
     std::vector<std::string_view> words;
     if (!json.is_array()) {
       add_words(json, words);
@@ -201,10 +200,10 @@ class GroupReader {
   }
   const MessageWords* read_words(const Json& json) {
     MessageWords words;
-    for (const Json& group : list(json, "all")) words.all.push_back(word_group(group));
+    for (const Json& group : list(json, "all")) words.all.push_back(read_word_alternatives(group));
     if (words.all.empty()) complain("\"all\" has no words");
-    if (const Json* none = find_member(json, "none")) words.none = word_group(*none);
-    words.of_traceback = flag(json, "in_traceback");
+    if (const Json* none = find_member(json, "none")) words.none = read_word_alternatives(*none);
+    words.matches_in_traceback = flag(json, "in_traceback");
     return &texts_.words.emplace_back(std::move(words));
   }
 
@@ -223,7 +222,7 @@ class GroupReader {
     std::copy_n(patterns.begin(), std::min(patterns.size(), kind.patterns.size()),
                 kind.patterns.begin());
     kind.condition = read_condition(json);
-    if (flag(json, "says_only_that_it_failed")) kind.certainty = MessageCertainty::kThatItFailed;
+    if (flag(json, "says_only_that_it_failed")) kind.certainty = MessageCertainty::kOnlyFailure;
     kind.traceback_says_more = flag(json, "traceback_says_more");
     if (find_member(json, "meanings") != nullptr) read_meanings(list(json, "meanings"), kind);
     return kind;
@@ -235,7 +234,7 @@ class GroupReader {
     }
     for (std::size_t i = 0; i < json.size(); ++i) {
       if (!json[i].is_string()) {
-        kind.meanings[i] = read_meaning(json[i]);
+        kind.meanings[i] = read_interpretation(json[i]);
         continue;
       }
       const auto shared = shared_.find(json[i].get_ref<const std::string&>());

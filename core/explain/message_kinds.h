@@ -34,7 +34,7 @@ struct MessageCondition;  // message_condition.h
 struct MessageWords {
   std::vector<std::vector<std::string_view>> all = {};
   std::vector<std::string_view> none = {};
-  bool of_traceback = false;  // of a file and its line in a traceback, not of the sentence
+  bool matches_in_traceback = false;  // of a file and its line in a traceback, not of the sentence
 };
 
 // Short names for tables.
@@ -54,9 +54,9 @@ struct Interpretation {
   std::string_view speakers = {};
 };
 
-// kWhat: the message says what happened. kThatItFailed: it says only that something failed; it is
-// dropped if a kWhat message is present.
-enum class MessageCertainty : std::uint8_t { kWhat, kThatItFailed };
+// kSaysWhatFailed: the message says what happened. kOnlyFailure: it says only that something
+// failed; it is dropped if a kSaysWhatFailed message is present.
+enum class MessageCertainty : std::uint8_t { kSaysWhatFailed, kOnlyFailure };
 
 struct MessageKind {
   std::string_view id = {};       // stable; "form" in JSON
@@ -64,7 +64,7 @@ struct MessageKind {
   std::array<std::string_view, 8> patterns = {};
   // Empty if shapes or names decide (hypotheses.h); otherwise in addition to them.
   std::array<Interpretation, 4> meanings = {};
-  MessageCertainty certainty = MessageCertainty::kWhat;
+  MessageCertainty certainty = MessageCertainty::kSaysWhatFailed;
   const MessageCondition* condition = nullptr;  // null: every match of the patterns
   const MessageWords* words = nullptr;          // null: patterns decide
   std::string_view loader = {};                 // if only one program prints it

@@ -45,13 +45,13 @@ bool read_literal(std::string_view text, std::size_t& at, std::string_view words
 }
 
 // Shapes have commas between their numbers, so a line break inside one is a wrap: "40\n96".
-enum class Wraps : bool { kEndNumber, kAreSkipped };
+enum class Wraps : bool { kLineBreakEndsNumber, kSkipLineBreaks };
 
 std::optional<std::int64_t> read_number(std::string_view text, std::size_t& at,
-                                        Wraps wraps = Wraps::kEndNumber) {
+                                        Wraps wraps = Wraps::kLineBreakEndsNumber) {
   if (at >= text.size() || !is_digit(text[at])) return std::nullopt;
   auto is_wrap = [&] {
-    return wraps == Wraps::kAreSkipped && text[at] == '\n' && at + 1 < text.size() &&
+    return wraps == Wraps::kSkipLineBreaks && text[at] == '\n' && at + 1 < text.size() &&
            is_digit(text[at + 1]);
   };
   std::int64_t value = 0;
@@ -81,7 +81,7 @@ std::optional<Extents> read_shape(std::string_view text, std::size_t& at) {
   if (depth == 0) return std::nullopt;
   Extents extents;
   while (here < text.size() && is_digit(text[here])) {
-    auto extent = read_number(text, here, Wraps::kAreSkipped);
+    auto extent = read_number(text, here, Wraps::kSkipLineBreaks);
     if (!extent || extents.size() == kMaxDims) return std::nullopt;
     extents.push_back(*extent);
     skip_gaps(text, here);
@@ -98,7 +98,7 @@ std::optional<Extents> read_shape(std::string_view text, std::size_t& at) {
 }
 
 // The size in "tensor(..., device='meta', size=(320, 320))"; `at` for anything else.
-std::size_t after_tensor_repr(std::string_view text, std::size_t at) {
+std::size_t skip_to_size_in_repr(std::string_view text, std::size_t at) {
   constexpr std::string_view kRepr = "(..., device=", kSize = "size=";
   if (!starts_at(text, at, kRepr)) return at;
   std::size_t size = text.substr(at, 4 * kGap).find(kSize);
@@ -106,12 +106,12 @@ std::size_t after_tensor_repr(std::string_view text, std::size_t at) {
 }
 
 // The next shape within kGap characters, without other digits or letters of a list before it.
-std::optional<Extents> seek_shape(std::string_view text, std::size_t& at) {
+std::optional<Extents> find_next_shape(std::string_view text, std::size_t& at) {
   std::size_t end = std::min(text.size(), at + kGap);
   for (std::size_t here = at; here < end; ++here) {
     char c = text[here];
     if (c == '(' || c == '[') {
-      at = after_tensor_repr(text, here);
+      at = skip_to_size_in_repr(text, here);
       const bool is_repr = at != here;
       auto shape = read_shape(text, at);
       if (shape && is_repr && starts_at(text, at, ")")) ++at;
@@ -122,7 +122,7 @@ std::optional<Extents> seek_shape(std::string_view text, std::size_t& at) {
   return std::nullopt;
 }
 
-std::optional<std::int64_t> seek_number(std::string_view text, std::size_t& at) {
+std::optional<std::int64_t> find_next_number(std::string_view text, std::size_t& at) {
   std::size_t end = std::min(text.size(), at + kGap);
   while (at < end && !is_digit(text[at])) ++at;
   return read_number(text, at);
@@ -214,7 +214,7 @@ bool is_path(std::string_view name) {
 }
 
 // Begin of a list: "dict_keys([", "{", "- ".
-void skip_openers(std::string_view text, std::size_t& at) {
+void skip_list_begin(std::string_view text, std::size_t& at) {
   skip_gaps(text, at);
   for (std::string_view open : {"dict_keys(", "odict_keys(", "set("}) {
     if (starts_at(text, at, open)) at += open.size();
@@ -223,7 +223,7 @@ void skip_openers(std::string_view text, std::size_t& at) {
 }
 
 // "a.weight b.weight": names of tensors without commas between them.
-bool is_next_tensor(std::string_view text, std::size_t at) {
+bool begins_tensor_name_at(std::string_view text, std::size_t at) {
   std::size_t end = at;
   while (end < text.size() && !is_gap(text[end])) ++end;
   std::string_view word = text.substr(at, end - at);
@@ -241,7 +241,7 @@ bool is_bullet(std::string_view text, std::size_t at) {
 // "a", "b", "c" with or without brackets, and lines "- a".
 std::vector<std::string> read_names(std::string_view text, std::size_t& at) {
   std::vector<std::string> names;
-  skip_openers(text, at);
+  skip_list_begin(text, at);
   for (;;) {
     skip_gaps(text, at);
     if (is_bullet(text, at)) skip_gaps(text, ++at);
@@ -262,7 +262,7 @@ std::vector<std::string> read_names(std::string_view text, std::size_t& at) {
     std::size_t next = at;
     skip_gaps(text, next);
     bool comma = next < text.size() && text[next] == ',';
-    if (!comma && !is_bullet(text, next) && !is_next_tensor(text, next)) return names;
+    if (!comma && !is_bullet(text, next) && !begins_tensor_name_at(text, next)) return names;
     at = next + (comma ? 1 : 0);
   }
 }
@@ -284,7 +284,7 @@ Step next_step(std::string_view& pattern) {
   return step;
 }
 
-bool seek_literal(std::string_view text, std::size_t& at, std::string_view words) {
+bool skip_to_literal(std::string_view text, std::size_t& at, std::string_view words) {
   for (std::size_t here = at; here <= at + 2 * kGap && here < text.size(); ++here) {
     if (!read_literal(text, here, words)) continue;
     at = here;
@@ -309,14 +309,14 @@ bool read_token(Reading& reading, std::string_view token) {
   const PastedText& pasted = reading.pasted;
   ErrorMessage& message = reading.found.message;
   if (token.empty() || token == "~") return true;
-  if (token == "<saved>") return keep(seek_shape(pasted.lower, reading.at), message.saved);
-  if (token == "<current>") return keep(seek_shape(pasted.lower, reading.at), message.current);
+  if (token == "<saved>") return keep(find_next_shape(pasted.lower, reading.at), message.saved);
+  if (token == "<current>") return keep(find_next_shape(pasted.lower, reading.at), message.current);
   if (token == "<ggml_saved>")
     return keep(read_ggml_shape(pasted.lower, reading.at), message.saved);
   if (token == "<ggml_current>")
     return keep(read_ggml_shape(pasted.lower, reading.at), message.current);
   if (token.starts_with("<#") || token == "<numel>") {
-    auto number = seek_number(pasted.lower, reading.at);
+    auto number = find_next_number(pasted.lower, reading.at);
     if (!number) return false;
     if (token == "<numel>") {
       message.saved = {*number};
@@ -340,7 +340,7 @@ bool read_token(Reading& reading, std::string_view token) {
 
 }  // namespace
 
-std::string_view anchor_of(std::string_view pattern) {
+std::string_view literal_prefix_of_pattern(std::string_view pattern) {
   if (pattern.starts_with("<before>")) pattern.remove_prefix(8);
   return pattern.substr(0, pattern.find_first_of("<~"));
 }
@@ -350,14 +350,16 @@ std::optional<FoundMessage> read_message(const PastedText& pasted, std::size_t b
   Reading reading{pasted, begin, begin, {}};
   if (pattern.starts_with("<before>")) {
     pattern.remove_prefix(8);
-    // Parsed last, because most anchors are not followed by the rest.
+    // The name in front of the match is read after the whole pattern has matched, because most
+    // candidates fail before that.
     reading.found.message.name = "?";
   }
   bool gap = false;
   while (!pattern.empty()) {
     Step step = next_step(pattern);
-    bool fits = gap && !step.literal.empty() ? seek_literal(pasted.lower, reading.at, step.literal)
-                                             : read_literal(pasted.lower, reading.at, step.literal);
+    bool fits = gap && !step.literal.empty()
+                    ? skip_to_literal(pasted.lower, reading.at, step.literal)
+                    : read_literal(pasted.lower, reading.at, step.literal);
     if (!fits || !read_token(reading, step.token)) return std::nullopt;
     gap = step.token == "~";
   }

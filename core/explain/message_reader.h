@@ -19,7 +19,7 @@ struct FoundMessage {
 };
 
 // The literal prefix of a pattern, used to find candidates.
-std::string_view anchor_of(std::string_view pattern);
+std::string_view literal_prefix_of_pattern(std::string_view pattern);
 // Matches `pattern` with its anchor at `begin`. Reads at most a few thousand characters, except for
 // <names>.
 std::optional<FoundMessage> read_message(const PastedText& pasted, std::size_t begin,

@@ -9,7 +9,7 @@ bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-std::size_t after_escape(std::string_view text, std::size_t at) {
+std::size_t end_of_terminal_escape(std::string_view text, std::size_t at) {
   if (at + 1 >= text.size() || text[at + 1] != '[') return at + 1;
   for (at += 2; at < text.size(); ++at) {
     if (text[at] >= '@' && text[at] <= '~') return at + 1;
@@ -18,7 +18,7 @@ std::size_t after_escape(std::string_view text, std::size_t at) {
 }
 
 // Compares with a shape in which 0 stands for any digit: "0000-00-00".
-bool matches_shape(std::string_view text, std::string_view shape) {
+bool starts_with_digit_template(std::string_view text, std::string_view shape) {
   if (text.size() < shape.size()) return false;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == '0' ? !is_digit(text[i]) : text[i] != shape[i]) return false;
@@ -45,8 +45,8 @@ std::size_t rank_prefix(std::string_view text) {
 // Length of "2026-11-21T03:14:15,123Z" or "03:14:15"; 0 if absent.
 std::size_t time_prefix(std::string_view text) {
   std::size_t at = 0;
-  if (matches_shape(text, "0000-00-00")) at = 11;
-  if (at > text.size() || !matches_shape(text.substr(at), "00:00:00")) return 0;
+  if (starts_with_digit_template(text, "0000-00-00")) at = 11;
+  if (at > text.size() || !starts_with_digit_template(text.substr(at), "00:00:00")) return 0;
   at += 8;
   while (at < text.size() && (is_digit(text[at]) || text[at] == '.' || text[at] == ',')) ++at;
   if (at < text.size() && text[at] == 'Z') ++at;
@@ -60,7 +60,7 @@ std::size_t bracketed_time_prefix(std::string_view text) {
   const std::size_t end = text.substr(0, kLongest).find(']');
   if (end == text.npos) return 0;
   for (std::string_view shape : {"0000-00-00", "00/00/0000", "00:00:00", "0000/00/00"}) {
-    if (matches_shape(text.substr(1), shape)) return end + 1;
+    if (starts_with_digit_template(text.substr(1), shape)) return end + 1;
   }
   return 0;
 }
@@ -93,7 +93,8 @@ std::size_t container_prefix(std::string_view text) {
 std::size_t level_prefix(std::string_view text) {
   constexpr std::size_t kLongest = 90;
   for (std::string_view level : {"ERROR ", "WARNING ", "INFO ", "CRITICAL "}) {
-    if (!text.starts_with(level) || !matches_shape(text.substr(level.size()), "00-00 00:00:00"))
+    if (!text.starts_with(level) ||
+        !starts_with_digit_template(text.substr(level.size()), "00-00 00:00:00"))
       continue;
     const std::size_t end = text.substr(0, kLongest).find(']');
     return end == text.npos ? 0 : end + 1;
@@ -147,7 +148,7 @@ PastedText pasted_text(std::string_view text) {
   for (std::size_t at = after_prefix(text, 0); at < text.size();) {
     char c = text[at];
     if (c == '\x1b') {
-      at = after_escape(text, at);
+      at = end_of_terminal_escape(text, at);
     } else if (bool escaped = escaped_space(text, at); escaped || is_space(c)) {
       bool newline = c == '\n' || (escaped && text[at + 1] == 'n');
       add_space(out, newline);

@@ -22,7 +22,7 @@ struct RenamedPart {
   std::size_t count = 0;
 };
 
-std::optional<std::pair<std::string_view, std::string_view>> one_differing_part(
+std::optional<std::pair<std::string_view, std::string_view>> find_single_differing_part(
     std::string_view saved, std::string_view asked) {
   const auto a = split_at(saved, '.'), b = split_at(asked, '.');
   if (a.size() != b.size() || a.size() < 2) return std::nullopt;
@@ -46,7 +46,7 @@ std::vector<RenamedPart> renamed_parts(const KeyLists& keys) {
   const std::size_t unexpected = std::min(keys.unexpected.size(), kMostNames);
   for (std::size_t i = 0; i < missing; ++i) {
     for (std::size_t j = 0; j < unexpected; ++j) {
-      const auto part = one_differing_part(keys.unexpected[j], keys.missing[i]);
+      const auto part = find_single_differing_part(keys.unexpected[j], keys.missing[i]);
       if (!part) continue;
       ++paired;
       auto found = std::find_if(parts.begin(), parts.end(), [&](const RenamedPart& one) {
@@ -71,13 +71,13 @@ void add_renamed_parts(const KeyLists& keys, std::vector<Hypothesis>& all) {
   for (const RenamedPart& one : parts)
     words.push_back(fmt::format("{} for {}", one.saved, one.asked));
   Hypothesis one{"renamed", &kMissingKey, FaultSide::kEither, 0.9};
-  one.title = "a module has another name in the checkpoint than in the model";
+  one.title = "a module has different names in checkpoint and model";
   one.text = fmt::format(
-      "The missing and the unexpected names pair up, and differ in one part each: {}. Another "
-      "version of the library, or another program, called the module so. Nothing is lost: rename "
-      "the part, or load with the version that saved.",
+      "The missing and the unexpected names form pairs that differ in one part: {}. A different "
+      "library version or program uses that name. Nothing is lost: rename the part, or load with "
+      "the version that saved.",
       short_list_text(words, 8));
-  one.decide = "Whether the shapes of each pair agree.";
+  one.decide = "Check that the shapes of each pair agree.";
   one.command = check_command("--spec SPEC.json");
   one.evidence.emplace_back("saved_as", parts.front().saved);
   one.evidence.emplace_back("asked_as", parts.front().asked);

@@ -78,7 +78,7 @@ bool is_verb(std::string_view before, std::string_view lead) {
          });
 }
 
-// The first of the words that is not the end of a longer one ("got" in "forgot").
+// The first occurrence of one of the words, but not inside a longer word ("got" in "forgot").
 template <std::size_t N>
 Lead first_lead(std::string_view text, const std::array<std::string_view, N>& words,
                 std::size_t from) {
@@ -94,13 +94,14 @@ Lead first_lead(std::string_view text, const std::array<std::string_view, N>& wo
   return first;
 }
 
-bool is_edge(char c) {
+bool is_value_delimiter(char c) {
   return std::string_view(" \n:=,`'\"").find(c) != std::string_view::npos;
 }
 
 void trim(std::string_view& value) {
-  while (!value.empty() && is_edge(value.front())) value.remove_prefix(1);
-  while (!value.empty() && (is_edge(value.back()) || value.back() == '.' || value.back() == '('))
+  while (!value.empty() && is_value_delimiter(value.front())) value.remove_prefix(1);
+  while (!value.empty() &&
+         (is_value_delimiter(value.back()) || value.back() == '.' || value.back() == '('))
     value.remove_suffix(1);
 }
 

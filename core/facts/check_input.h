@@ -64,7 +64,7 @@ struct CheckInput {
   // Without a user's mesh: the order of a spec's axes that the tensors prove (rank_orders.h).
   std::shared_ptr<const Mesh> proved_mesh = nullptr;
   // Meshes of the spec whose rank order differs, or may differ, from the saver's.
-  std::vector<Mesh> misordered = {};
+  std::vector<Mesh> meshes_in_other_rank_order = {};
   // Optimizer states; never null for facts (build_facts).
   std::shared_ptr<const std::vector<OptimizerState>> states = nullptr;
   // Memory limit for tensors and decoded items, besides a few pieces per thread.

@@ -21,8 +21,8 @@ std::string chunk_text(const Checkpoint& checkpoint, TensorId tensor, ChunkId ch
   return fqn + " offsets " + to_text(offsets) + " sizes " + to_text(sizes);
 }
 
-std::string relisted_text(const Checkpoint& checkpoint, TensorId tensor,
-                          const UnlistedChunk& tile) {
+std::string unlisted_chunk_text(const Checkpoint& checkpoint, TensorId tensor,
+                                const UnlistedChunk& tile) {
   const ItemPlace place{tile.file, static_cast<std::int64_t>(tile.offset),
                         static_cast<std::int64_t>(tile.length)};
   return std::string(checkpoint.fqn(tensor)) + " offsets " + to_text(tile.box.offsets) + " sizes " +

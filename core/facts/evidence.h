@@ -20,7 +20,8 @@ std::string place_text(const Checkpoint& checkpoint, const ItemPlace& place);
 std::string chunk_text(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk);
 
 // "fc.weight offsets [4, 0] sizes [4, 8]: __1_0.distcp [0, 1024)": a chunk to be listed again.
-std::string relisted_text(const Checkpoint& checkpoint, TensorId tensor, const UnlistedChunk& tile);
+std::string unlisted_chunk_text(const Checkpoint& checkpoint, TensorId tensor,
+                                const UnlistedChunk& tile);
 
 // Ranks that wrote the files, as text, each once; empty if the names of the files do not say.
 std::vector<std::string> ranks_of_files(const Checkpoint& checkpoint,

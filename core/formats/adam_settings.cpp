@@ -71,7 +71,7 @@ class SettingsReader {
     if (groups_.empty()) return std::nullopt;
     for (const PlainValue& group : groups_) add_step(number_in(group, "step"));
     add_steps_of_parameters();
-    const PlainValue* group = first_that_decays();
+    const PlainValue* group = first_group_with_decay();
     if (is_uneven_ || !step_ || *step_ < 0 || differs_from_adamw(*group)) return std::nullopt;
     const std::vector<double> betas = numbers_in(find(*group, "betas"));
     const auto lr = number_in(*group, "lr"), eps = number_in(*group, "eps"),
@@ -84,7 +84,7 @@ class SettingsReader {
   }
 
  private:
-  const PlainValue* first_that_decays() const {
+  const PlainValue* first_group_with_decay() const {
     const auto found = std::find_if(groups_.begin(), groups_.end(), decays);
     return found == groups_.end() ? &groups_.front() : &*found;
   }

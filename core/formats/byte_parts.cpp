@@ -127,7 +127,8 @@ std::uint64_t find_next_signature(BytesView bytes, std::uint64_t at) {
 }
 
 // Parses local headers sequentially, if the end of the archive is missing or damaged.
-Result<std::vector<BytePart>> broken_parts(const ByteSource& source, FileRange range) {
+Result<std::vector<BytePart>> scan_parts_of_damaged_archive(const ByteSource& source,
+                                                            FileRange range) {
   std::uint64_t base = range.offset, end = range.offset + range.length;
   SHW_TRY(Bytes bytes, read_bytes(source, base, std::min(range.length, kMostScanned)));
   Parts parts(base, end);
@@ -195,7 +196,7 @@ Result<ByteParts> byte_parts(const ByteSource& source, FileRange range) {
     }
     if (zip.error().kind == ErrorKind::kIo) return tl::unexpected<Error>(std::move(zip).error());
     found.damage = std::move(zip).error();
-    SHW_TRY(found.parts, broken_parts(source, range));
+    SHW_TRY(found.parts, scan_parts_of_damaged_archive(source, range));
     return found;
   }
   Parts parts(range.offset, range.offset + range.length);

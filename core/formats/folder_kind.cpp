@@ -46,10 +46,10 @@ struct NaturalLess {
 };
 using FoldersBelow = std::map<std::string, const FormatRow*, NaturalLess>;
 
-// Names that libraries use for models in unsupported forms.
+// Names that libraries use for models, with suffixes that other files have too.
 bool is_model_name(std::string_view name) {
   for (std::string_view model :
-       {"pytorch_model.bin", "adapter_model.bin", "diffusion_pytorch_model.bin"}) {
+       {"pytorch_model.bin", "adapter_model.bin", "diffusion_pytorch_model.bin", "model.onnx"}) {
     if (name == model || name == std::string(model) + ".index.json") return true;
   }
   return false;
@@ -65,8 +65,9 @@ bool is_common_model_name(std::string_view name) {
 }
 
 // Groups files by folder, with the format row that would open each folder.
-FoldersBelow kinds_below(std::span<const Entry> entries, std::span<const FormatRow> rows,
-                         bool (*is_model)(std::string_view name) = is_model_name) {
+FoldersBelow format_rows_by_subfolder(std::span<const Entry> entries,
+                                      std::span<const FormatRow> rows,
+                                      bool (*is_model)(std::string_view name) = is_model_name) {
   FoldersBelow kinds;
   auto offer = [&](const std::string& folder, const FormatRow& row) {
     const FormatRow*& kind = kinds[folder];
@@ -79,7 +80,7 @@ FoldersBelow kinds_below(std::span<const Entry> entries, std::span<const FormatR
     for (const FormatRow& row : rows) {
       bool tells = row.named != nullptr && (!row.names_are_common || is_model(name));
       const FileRole named = tells ? row.named(name) : FileRole::kNothing;
-      if (named == FileRole::kCheckpoint || named == FileRole::kAlone)
+      if (named == FileRole::kCheckpoint || named == FileRole::kSingleFile)
         offer(entry.path.substr(0, slash), row);
     }
   }
@@ -89,8 +90,8 @@ FoldersBelow kinds_below(std::span<const Entry> entries, std::span<const FormatR
 // Folders with specific file names; if there are none, folders with files that have suffixes of
 // models.
 FoldersBelow likely_kinds_below(std::span<const Entry> entries, std::span<const FormatRow> rows) {
-  FoldersBelow kinds = kinds_below(entries, rows);
-  return kinds.empty() ? kinds_below(entries, rows, is_common_model_name) : kinds;
+  FoldersBelow kinds = format_rows_by_subfolder(entries, rows);
+  return kinds.empty() ? format_rows_by_subfolder(entries, rows, is_common_model_name) : kinds;
 }
 
 }  // namespace
@@ -98,7 +99,7 @@ FoldersBelow likely_kinds_below(std::span<const Entry> entries, std::span<const 
 std::vector<std::string> checkpoints_below(std::span<const Entry> entries,
                                            std::span<const FormatRow> rows) {
   std::vector<std::string> found;
-  for (const auto& [folder, kind] : kinds_below(entries, rows))
+  for (const auto& [folder, kind] : format_rows_by_subfolder(entries, rows))
     found.push_back(folder + " (" + std::string(kind->format->title) + ")");
   return found;
 }
@@ -114,7 +115,7 @@ std::optional<Finding> other_checkpoints_below(std::span<const Entry> entries, c
                                                std::span<const FormatRow> rows) {
   Finding finding;
   std::vector<std::string> told;
-  for (const auto& [folder, kind] : kinds_below(entries, rows)) {
+  for (const auto& [folder, kind] : format_rows_by_subfolder(entries, rows)) {
     if (kind->format == &opened) continue;
     told.push_back(folder + " (" + std::string(kind->format->title) + ")");
     finding.subjects.push_back(folder);
@@ -123,8 +124,8 @@ std::optional<Finding> other_checkpoints_below(std::span<const Entry> entries, c
   finding.rule = "how-read";
   finding.severity = Severity::kInfo;
   finding.cause = fmt::format(
-      "Only what is at the top of this folder was opened ({}). Below it {} not opened: {}. Open "
-      "{} by its folder if that is what was meant.",
+      "Only the files at the top of this folder were opened ({}). Below it {} not opened: {}. To "
+      "open {} instead, give the path of the subfolder.",
       opened.title, told.size() == 1 ? "a checkpoint was" : "checkpoints were",
       short_list_text(told), told.size() == 1 ? "it" : "one of them");
   finding.evidence = {{"below", static_cast<std::int64_t>(told.size())}};
@@ -133,7 +134,7 @@ std::optional<Finding> other_checkpoints_below(std::span<const Entry> entries, c
 
 IncompleteSubfolders incomplete_subfolders(std::span<const Entry> entries,
                                            std::span<const FormatRow> rows) {
-  const FoldersBelow whole = kinds_below(entries, rows);
+  const FoldersBelow whole = format_rows_by_subfolder(entries, rows);
   std::map<std::string, std::vector<Entry>, NaturalLess> held;
   for (const Entry& entry : entries) {
     const std::size_t slash = entry.path.rfind('/');
@@ -182,9 +183,9 @@ Result<FolderKind> kind_of_folder(std::shared_ptr<const Directory> directory, st
   SHW_TRY(auto entries, look.entries());
   kind.has_many = shortened.has_more;
   if (kind.format != nullptr) {
-    kind.opens_at_once = !kind.has_many && entries.size() <= kFewFiles;
+    kind.is_fast_to_open = !kind.has_many && entries.size() <= kFewFiles;
     std::string_view index = kind.format->traits.index_file;
-    if (!index.empty() && look.entry(index).size > kSmallIndex) kind.opens_at_once = false;
+    if (!index.empty() && look.entry(index).size > kSmallIndex) kind.is_fast_to_open = false;
     return kind;
   }
   kind.below = checkpoints_below(entries, rows).size();
@@ -195,7 +196,7 @@ Result<FolderKind> kind_of_folder(std::shared_ptr<const Directory> directory, st
 
 bool is_file_of_checkpoint(std::string_view name, std::span<const FormatRow> rows) {
   return std::any_of(rows.begin(), rows.end(), [&](const FormatRow& row) {
-    return row.named != nullptr && row.named(name) == FileRole::kAlone;
+    return row.named != nullptr && row.named(name) == FileRole::kSingleFile;
   });
 }
 

@@ -41,7 +41,7 @@ struct FolderKind {
   std::string_view unread = {};    // the unsupported format, by name
   bool has_many = false;           // too many files: only the top level was examined
   // True if opening is fast: no large index, few files.
-  bool opens_at_once = false;
+  bool is_fast_to_open = false;
 };
 // Examines at most `most` files.
 Result<FolderKind> kind_of_folder(std::shared_ptr<const Directory> directory,

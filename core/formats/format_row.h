@@ -37,7 +37,7 @@ class DirectoryContents {
 enum class FileRole : std::uint8_t {
   kNothing,     // not a checkpoint by itself
   kCheckpoint,  // stands for its directory
-  kAlone,       // a checkpoint of this one file
+  kSingleFile,  // a checkpoint of this one file
   kPart,        // a data file that needs the files next to it
 };
 

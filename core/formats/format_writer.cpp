@@ -6,7 +6,7 @@
 
 namespace shw {
 
-const Checkpoint* source_in_form(const Outputs& outputs, const FormatWriter& writer) {
+const Checkpoint* source_if_of_writer_format(const Outputs& outputs, const FormatWriter& writer) {
   bool same_form = outputs.source != nullptr && outputs.source->format().writer == &writer;
   return same_form ? outputs.source : nullptr;
 }
@@ -24,7 +24,7 @@ std::optional<std::uint64_t> bytes_of(const OutputTensor& tensor, const OutputTi
   return checked_mul(static_cast<std::uint64_t>(*elements), size);
 }
 
-std::optional<ItemPlace> kept_place(const Outputs& outputs, const OutputTile& tile) {
+std::optional<ItemPlace> kept_item_place(const Outputs& outputs, const OutputTile& tile) {
   if (!tile.kept || outputs.source == nullptr) return std::nullopt;
   return tile.more && tile.more->place ? tile.more->place : outputs.source->item(*tile.kept);
 }

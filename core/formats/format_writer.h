@@ -55,7 +55,7 @@ struct OutputUnclaimedRecord {
 
 struct Outputs {
   // The source of elements. If it has the writer's format, items can be kept and its details are
-  // preserved (source_in_form); otherwise, or if null, everything is new.
+  // preserved (source_if_of_writer_format); otherwise, or if null, everything is new.
   const Checkpoint* source = nullptr;
   std::vector<OutputTensor> tensors;
   std::vector<OutputObject> objects = {};
@@ -150,7 +150,7 @@ struct FormatWriter {
 };
 
 // The source if its format uses this writer; null if everything is new.
-const Checkpoint* source_in_form(const Outputs& outputs, const FormatWriter& writer);
+const Checkpoint* source_if_of_writer_format(const Outputs& outputs, const FormatWriter& writer);
 // Bytes of a chunk; nullopt if its box or dtype is invalid.
 std::optional<std::uint64_t> bytes_of(const OutputTensor& tensor, const OutputTile& tile);
 // True if the tensor must be written as one chunk.
@@ -159,6 +159,6 @@ bool is_whole(const OutputTensor& tensor);
 void place_storage(const CarriedStorage& storage, std::uint32_t file, std::uint64_t offset,
                    LaidOut& laid_out);
 // The source item of a kept chunk.
-std::optional<ItemPlace> kept_place(const Outputs& outputs, const OutputTile& tile);
+std::optional<ItemPlace> kept_item_place(const Outputs& outputs, const OutputTile& tile);
 
 }  // namespace shw

@@ -34,6 +34,11 @@ class FolderJoin {
     for (std::size_t i = 0; i < checkpoint.objects().size(); ++i) {
       if (!part.left_out_objects.contains(i)) SHW_CHECK(add_object(part, i));
     }
+    for (const auto& [name, opcodes] : part.added_entries) {
+      SHW_CHECK(claim_name(part, name.fqn));
+      builder_.add_object({.fqn = name.fqn, .item = {}, .inlined = InlinedValue{opcodes, {}}},
+                          name.path);
+    }
     for (UnclaimedStorageRecord unclaimed : checkpoint.unclaimed_records()) {
       unclaimed.fqn = part.prefix + unclaimed.fqn;
       unclaimed.item = placed(part, unclaimed.item);
@@ -52,10 +57,16 @@ class FolderJoin {
   // The subjects of a part's finding by their names in the whole, and the folder in its cause.
   static Finding placed(const JoinedPart& part, Finding finding) {
     for (std::string& subject : finding.subjects) {
-      if (part.checkpoint->find(subject)) subject = part.prefix + subject;
+      if (part.checkpoint->find(subject)) subject = name_in_whole(part, subject).fqn;
     }
     if (!part.folder.empty()) finding.cause = fmt::format("In {}: {}", part.folder, finding.cause);
     return finding;
+  }
+
+  static NewEntryName name_in_whole(const JoinedPart& part, std::string_view own) {
+    const auto found = part.new_names.find(own);
+    return found == part.new_names.end() ? NewEntryName{part.prefix + std::string(own)}
+                                         : found->second;
   }
 
   ItemPlace placed(const JoinedPart& part, ItemPlace place) {
@@ -68,8 +79,8 @@ class FolderJoin {
   Status claim_name(const JoinedPart& part, const std::string& fqn) {
     if (names_.insert(fqn).second) return {};
     return fail(ErrorKind::kUnsupported,
-                "is of two parts of this folder, so that they are not of one model",
-                Place{.file = part.folder, .tensor = fqn}, "Open one of the folders by its path.");
+                "occurs in two parts of this folder, so they are not one model",
+                Place{.file = part.folder, .tensor = fqn}, "Give the path of one of the folders.");
   }
 
   StorageId storage_of(const JoinedPart& part, StorageId storage) {
@@ -84,12 +95,13 @@ class FolderJoin {
 
   Status add_tensor(const JoinedPart& part, TensorId tensor) {
     const Checkpoint& from = *part.checkpoint;
-    const std::string fqn = part.prefix + std::string(from.fqn(tensor));
-    SHW_CHECK(claim_name(part, fqn));
-    const TensorId added = builder_.add_tensor(fqn, from.dtype(tensor), from.shape(tensor),
+    NewEntryName name = name_in_whole(part, from.fqn(tensor));
+    SHW_CHECK(claim_name(part, name.fqn));
+    const TensorId added = builder_.add_tensor(name.fqn, from.dtype(tensor), from.shape(tensor),
                                                from.requires_grad(tensor));
-    if (auto path = from.path(tensor); part.prefix.empty() && !path.empty())
-      builder_.set_path(added, {path.begin(), path.end()});
+    const auto path = from.path(tensor);
+    if (name.fqn == from.fqn(tensor)) name.path.assign(path.begin(), path.end());
+    if (!name.path.empty()) builder_.set_path(added, std::move(name.path));
     for (ChunkId chunk : from.chunks(tensor)) {
       const ChunkId copy = builder_.add_chunk(from.offsets(chunk), from.sizes(chunk), {});
       if (from.item(chunk)) place_chunk(part, chunk, copy);
@@ -116,14 +128,15 @@ class FolderJoin {
 
   Status add_object(const JoinedPart& part, std::size_t index) {
     NonTensorEntry object = part.checkpoint->objects()[index];
-    object.fqn = part.prefix + object.fqn;
-    SHW_CHECK(claim_name(part, object.fqn));
+    NewEntryName name = name_in_whole(part, object.fqn);
+    SHW_CHECK(claim_name(part, name.fqn));
+    const bool is_renamed = name.fqn != object.fqn;
+    object.fqn = name.fqn;
     if (object.item) object.item = placed(part, *object.item);
     for (ItemPlace& item : object.of_other_ranks) item = placed(part, item);
     auto path = part.checkpoint->object_path(index);
-    std::vector<PathPart> own;
-    if (part.prefix.empty()) own.assign(path.begin(), path.end());
-    builder_.add_object(std::move(object), std::move(own));
+    if (!is_renamed) name.path.assign(path.begin(), path.end());
+    builder_.add_object(std::move(object), std::move(name.path));
     return {};
   }
 

@@ -3,21 +3,32 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/formats/format_row.h"
 
 namespace shw {
 
+// The name and path that an entry gets in the whole, in place of a prefix.
+struct NewEntryName {
+  std::string fqn;
+  std::vector<PathPart> path = {};
+};
 struct JoinedPart {
   std::shared_ptr<const Checkpoint> checkpoint;
   std::string folder;                // "" for the top folder
   std::string prefix;                // prefix of its tensor names
   std::set<TensorId> left_out = {};  // of its tensors, those to omit
   std::set<std::size_t> left_out_objects = {};
+  std::map<std::string, NewEntryName, std::less<>> new_names = {};  // by name in the part
+  // Entries that no file has: names, and opcodes of values.
+  std::vector<std::pair<NewEntryName, std::string>> added_entries = {};
 };
 
 enum class JoinedFrom : std::uint8_t { kFolders, kComputation };

@@ -25,7 +25,7 @@ constexpr std::string_view kSafetensors = ".safetensors";
 struct KnownStem {
   std::string_view stem;
   std::string_view torch_ending = ".bin";
-  bool is_of_names = false;  // this library's tensors have their own names
+  bool has_own_tensor_names = false;  // this library's tensors have their own names
 };
 constexpr auto kKnownStems = std::to_array<KnownStem>({
     {kDiffusers},
@@ -64,7 +64,7 @@ std::optional<WeightFileNames> known_stem_of_all(const std::vector<std::string_v
     const bool is_of_all = std::all_of(files.begin(), files.end(), [&](std::string_view name) {
       return has_stem(name, one.stem);
     });
-    if (!files.empty() && is_of_all && (names_stay || !one.is_of_names))
+    if (!files.empty() && is_of_all && (names_stay || !one.has_own_tensor_names))
       return own_names(one.stem, one.torch_ending);
   }
   return std::nullopt;
@@ -89,7 +89,7 @@ bool is_lora_of_pipeline(const Checkpoint& source) {
 // Keeps the name of a single file that no library looks for ("my_lora.safetensors").
 std::optional<WeightFileNames> keep_single_file_name(const Checkpoint& source,
                                                      const std::vector<std::string_view>& files) {
-  if (!source.format().traits.one_piece || files.size() != 1 ||
+  if (!source.format().traits.has_one_piece_per_tensor || files.size() != 1 ||
       !files.front().ends_with(kSafetensors))
     return std::nullopt;
   const std::string_view stem = files.front().substr(0, files.front().size() - kSafetensors.size());

@@ -119,7 +119,7 @@ std::optional<Finding> missing_files(const ListedModule& module, const Directory
                                                   : "weights";
   Finding finding{.rule = "config-announces", .severity = Severity::kError};
   finding.cause = fmt::format(
-      "{} names {}, a module of type {}, and no {} is in that folder. sentence-transformers stops "
+      "{} names {}, a module of type {}, but that folder has no {}. sentence-transformers fails "
       "when it loads the module.",
       module.list, module.folder, module.type, lacking);
   finding.subjects = {module.folder};
@@ -157,7 +157,7 @@ std::vector<Finding> mismatched_shapes(const ListedModule& module, const Directo
     if (!extents || same(*extents, c.shape(*tensor))) continue;
     Finding finding{.rule = "config-shape", .severity = Severity::kError};
     finding.cause = fmt::format(
-        "{} is {}, and {} makes it {}. sentence-transformers stops with \"size mismatch\".", fqn,
+        "{} is {}, and {} makes it {}. sentence-transformers fails with \"size mismatch\".", fqn,
         to_text(c.shape(*tensor)), path, to_text(*extents));
     finding.subjects = {fqn};
     finding.evidence = {
@@ -169,7 +169,7 @@ std::vector<Finding> mismatched_shapes(const ListedModule& module, const Directo
 
 // True if pooling makes one vector of the transformer's width: "pooling_mode": "mean", or one of
 // the older flags "pooling_mode_cls_token".
-bool has_one_mode(const nlohmann::json& config) {
+bool is_single_mode_pooling(const nlohmann::json& config) {
   if (!config.is_object()) return false;
   std::size_t modes = 0;
   for (const auto& [key, value] : config.items()) {
@@ -218,12 +218,12 @@ std::vector<Finding> mismatched_widths(const std::vector<ListedModule>& listed,
     if (listed[i].type == "Pooling" && i == 1) {
       const auto said = size_in(config, {"word_embedding_dimension", "embedding_dimension"});
       if (said && *said != *width) {
-        findings.push_back(
-            finding_of(listed[i], "embedding_dimension", *said, *width, "the transformer before it",
-                       "Modules after it and indexes are made for vectors of the wrong length."));
+        findings.push_back(finding_of(
+            listed[i], "embedding_dimension", *said, *width, "the transformer before it",
+            "Later modules and indexes are then built for vectors of the wrong length."));
         findings.back().severity = Severity::kWarning;
       }
-      pooled = has_one_mode(config) ? width : std::nullopt;
+      pooled = is_single_mode_pooling(config) ? width : std::nullopt;
       continue;
     }
     if (listed[i].type == "Dense") {
@@ -231,7 +231,7 @@ std::vector<Finding> mismatched_widths(const std::vector<ListedModule>& listed,
       if (pooled && said && *said != *pooled)
         findings.push_back(finding_of(listed[i], "in_features", *said, *pooled,
                                       "the pooling before it",
-                                      "Encoding stops: the two cannot be multiplied."));
+                                      "Encoding fails: the two shapes cannot be multiplied."));
       return findings;
     }
     const bool keeps_width = listed[i].type == "Dropout" || listed[i].type == "LayerNorm" ||
@@ -266,8 +266,8 @@ std::optional<Finding> missing_component(const std::string& folder, const std::s
   if (found.is_there && !lacks_weights) return std::nullopt;
   Finding finding{.rule = "config-announces", .severity = Severity::kError};
   finding.cause = fmt::format(
-      "model_index.json names {} ({}), and {}. diffusers stops when it loads the pipeline.", folder,
-      type, found.is_there ? "no weights are in that folder" : "that folder is not there");
+      "model_index.json names {} ({}), and {}. diffusers fails when it loads the pipeline.", folder,
+      type, found.is_there ? "no weights are in that folder" : "that folder is missing");
   finding.subjects = {folder};
   finding.evidence = {{"key", std::string("model_index.json")}, {"count", std::int64_t{1}}};
   return finding;
@@ -275,7 +275,7 @@ std::optional<Finding> missing_component(const std::string& folder, const std::s
 
 // "fp16" for "model.fp16-00001-of-00002.safetensors"; empty for the plain form; nullopt for files
 // that are not weights of a component.
-std::optional<std::string> variant_of(std::string_view name) {
+std::optional<std::string> weights_variant_of_file(std::string_view name) {
   constexpr auto kEndings = std::to_array<std::string_view>({".safetensors", ".bin"});
   constexpr auto kStems =
       std::to_array<std::string_view>({"diffusion_pytorch_model", "pytorch_model", "model"});
@@ -301,7 +301,7 @@ std::optional<Finding> variant_mismatch_finding(std::span<const Entry> entries,
     if (slash == std::string::npos || entry.kind != EntryKind::kFile) continue;
     const std::string folder = entry.path.substr(0, slash);
     if (std::ranges::find(components, folder) == components.end()) continue;
-    if (auto variant = variant_of(std::string_view(entry.path).substr(slash + 1)))
+    if (auto variant = weights_variant_of_file(std::string_view(entry.path).substr(slash + 1)))
       variants[folder].insert(std::move(*variant));
   }
   for (const auto& [folder, of] : variants) {
@@ -312,8 +312,8 @@ std::optional<Finding> variant_mismatch_finding(std::span<const Entry> entries,
     if (without == variants.end()) continue;
     Finding finding{.rule = "config-announces", .severity = Severity::kWarning};
     finding.cause = fmt::format(
-        "{} has only the variant {}, and {} does not have it: part of the variant is missing, or "
-        "{} lost its plain weights. diffusers stops without variant=\"{}\", and mixes two "
+        "{} has only the variant {}, but {} does not have it: part of the variant is missing, or "
+        "{} lost its plain weights. diffusers fails without variant=\"{}\", and mixes two "
         "precisions with it.",
         folder, variant, without->first, folder, variant);
     finding.subjects = {folder, without->first};

@@ -47,18 +47,17 @@ Status check_is_downloaded(const Directory& directory, std::span<const Entry> en
   return {};
 }
 
-// The only file with the name of a checkpoint, and its format row. Pipes and dangling links fail on
-// opening.
-struct OnlyFile {
+// The only file with the name of a checkpoint, which may be a pipe or a dangling link, and its row.
+struct SingleCheckpointFile {
   const FormatRow* row = nullptr;
   std::string path = {};
 };
-OnlyFile only_file(std::span<const Entry> entries, Rows rows) {
-  OnlyFile only;
+SingleCheckpointFile find_only_checkpoint_file(std::span<const Entry> entries, Rows rows) {
+  SingleCheckpointFile only;
   for (const Entry& entry : entries) {
     if (entry.kind == EntryKind::kDirectory || !is_at_top(entry.path)) continue;
     for (const FormatRow& row : rows) {
-      if (row.named == nullptr || row.named(entry.path) != FileRole::kAlone) continue;
+      if (row.named == nullptr || row.named(entry.path) != FileRole::kSingleFile) continue;
       if (only.row != nullptr) return {};
       only = {&row, entry.path};
       break;
@@ -68,7 +67,7 @@ OnlyFile only_file(std::span<const Entry> entries, Rows rows) {
 }
 
 OpenedCheckpoint open_only_file(const std::shared_ptr<const Directory>& around,
-                                const OnlyFile& only, Progress* progress) {
+                                const SingleCheckpointFile& only, Progress* progress) {
   auto opened = only.row->open(std::make_shared<SingleFileDirectory>(around, only.path), progress);
   // For common file names, damage may only mean that it is another kind of file.
   if (!opened && opened.error().kind == ErrorKind::kDamaged && only.row->names_are_common)
@@ -77,7 +76,7 @@ OpenedCheckpoint open_only_file(const std::shared_ptr<const Directory>& around,
 }
 
 std::string unsupported_format_text(const UnsupportedFormat& format) {
-  return "is " + std::string(format.title) + ", which is not read";
+  return "is " + std::string(format.title) + ", which is not supported";
 }
 
 // The error for a folder of unknown format, which describes its contents.
@@ -90,7 +89,7 @@ OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
   auto below = checkpoints_below(entries, rows);
   auto is_pipeline = [](const Entry& entry) { return entry.path == "model_index.json"; };
   if (!below.empty())
-    return unsupported(fmt::format("{} {} {} in its folders, and is none itself",
+    return unsupported(fmt::format("{} {} {} in subfolders, but is not a checkpoint itself",
                                    std::any_of(entries.begin(), entries.end(), is_pipeline)
                                        ? "is a pipeline of diffusers: it holds"
                                        : "holds",
@@ -103,7 +102,7 @@ OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
   SHW_CHECK(check_is_downloaded(directory, entries, rows));
   const UnsupportedFormat* other = unsupported_format_of(entries);
   // The error of the only candidate file is more helpful.
-  if (const OnlyFile only = only_file(entries, rows);
+  if (const SingleCheckpointFile only = find_only_checkpoint_file(entries, rows);
       only.row != nullptr &&
       (other == nullptr ||
        (other->is_adjacent_file && !other->is_never_torch && other->matches(only.path, only.path))))
@@ -111,17 +110,17 @@ OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
   if (other != nullptr) return unsupported(unsupported_format_text(*other), other->advice);
   // Files such as "combined.pt" are models only by their suffix.
   if (const auto likely = folders_with_checkpoints(entries, rows); !likely.empty())
-    return unsupported(fmt::format("holds no checkpoint itself: files that may be models are in {}",
+    return unsupported(fmt::format("holds no checkpoint; files that may be models are in {}",
                                    short_list_text(likely)),
                        advice_on_folders(directory, entries, likely, rows));
   if (entries.empty())
     return unsupported("holds no files: there is no checkpoint here",
-                       "If a save is under way, open it again when it has finished. Folders in it "
-                       "that are links, or that may not be read, are opened by their own paths.");
+                       "If a save is running, try again when it has finished. For subfolders that "
+                       "are links or not readable, give their own path.");
   return unsupported(
-      "holds no checkpoint that Shardwright knows, only " + names_at_top(entries),
+      "holds no checkpoint that Shardwright recognises, only " + names_at_top(entries),
       "It looks for one of these: " + recognised_files_text(rows) +
-          ". Folders that are links were not entered: open one of those by its own path.");
+          ". Subfolders that are links were not searched: give their own path.");
 }
 
 OpenedCheckpoint open_by_index(const FormatRow& row, std::shared_ptr<const Directory> around,
@@ -183,7 +182,7 @@ std::vector<std::string> weights_at_top(std::span<const Entry> entries, Rows row
   for (const Entry& entry : entries) {
     if (!is_top_file(entry)) continue;
     const bool is_weights = std::any_of(rows.begin(), rows.end(), [&](const FormatRow& row) {
-      return row.named != nullptr && row.named(entry.path) == FileRole::kAlone;
+      return row.named != nullptr && row.named(entry.path) == FileRole::kSingleFile;
     });
     if (is_weights) weights.push_back(entry.path);
   }
@@ -276,9 +275,10 @@ OpenedCheckpoint with_ignored_file_note(const Checkpoint& below, const Checkpoin
 }
 
 // Adds modules whose weights are in subfolders.
-OpenedCheckpoint with_modules(const std::shared_ptr<const Directory>& around,
-                              std::shared_ptr<const Checkpoint> opened,
-                              const DirectoryContents& look, Rows rows, Progress* progress) {
+OpenedCheckpoint add_subfolder_modules(const std::shared_ptr<const Directory>& around,
+                                       std::shared_ptr<const Checkpoint> opened,
+                                       const DirectoryContents& look, Rows rows,
+                                       Progress* progress) {
   if (look.entry("modules.json").kind != EntryKind::kFile) return opened;
   SHW_TRY(auto entries, look.entries());
   const auto modules = module_parts(look, entries, rows);
@@ -315,7 +315,7 @@ OpenedCheckpoint open_folder(std::shared_ptr<const Directory> directory, Progres
     }
     if (opened) {
       opened = with_config_findings(std::move(*opened), look, FolderRole::kWhole);
-      SHW_TRY(auto all, with_modules(directory, std::move(*opened), look, rows, progress));
+      SHW_TRY(auto all, add_subfolder_modules(directory, std::move(*opened), look, rows, progress));
       return with_other_checkpoints_below(std::move(all), row, look, rows);
     }
     if (opened.error().kind == ErrorKind::kUnsupported) {
@@ -356,15 +356,15 @@ OpenedCheckpoint open_nested(const std::shared_ptr<const Directory>& directory,
 namespace {
 
 // Notes that the file is one of several.
-OpenedCheckpoint with_part_note(const std::string& name, OpenedCheckpoint opened) {
+OpenedCheckpoint add_part_note_finding(const std::string& name, OpenedCheckpoint opened) {
   const std::size_t dot = name.rfind('.');
   if (!opened || dot == name.npos) return opened;
   const auto part = parse_part_name(name, std::string_view(name).substr(dot));
   if (!part || part->count < 2 || name.ends_with(".gguf")) return opened;  // it says so itself
   return CheckpointBuilder::with_finding(
       **opened,
-      how_read_finding(name, fmt::format("This is part {} of {}, opened alone: nothing is known of "
-                                         "the others. The folder opens as one checkpoint.",
+      how_read_finding(name, fmt::format("This is part {} of {}, opened without the others. To "
+                                         "open the whole checkpoint, give the folder.",
                                          part->number, part->count)));
 }
 
@@ -447,15 +447,18 @@ OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
       return open_by_index(row, std::make_shared<SingleIndexDirectory>(around, name), rows,
                            progress);
     if (named != FileRole::kNothing && row.companion != nullptr)
-      return row.open(std::make_shared<SingleFileDirectory>(around, name, row.companion(name)),
-                      progress);
+      return row.open(
+          std::make_shared<SingleFileDirectory>(around, name, std::vector{row.companion(name)}),
+          progress);
     if (named == FileRole::kCheckpoint) return open_checkpoint(around, progress, rows);
-    if (named == FileRole::kAlone)
-      return with_part_note(name, open_single_file(row, around, name, rows, progress));
+    if (named == FileRole::kSingleFile)
+      return add_part_note_finding(name, open_single_file(row, around, name, rows, progress));
     if (named == FileRole::kPart)
-      return fail(ErrorKind::kUnsupported,
-                  fmt::format("is one data file of a checkpoint: what it holds is in {}", row.sign),
-                  {path}, "Open the folder that it is in: " + parent);
+      return fail(
+          ErrorKind::kUnsupported,
+          fmt::format("is only one data file of a checkpoint; its tensors are described in {}",
+                      row.sign),
+          {path}, "Open its folder instead: " + parent);
   }
   // Recognises a file by contents, whatever its name.
   auto alone = std::make_shared<SingleFileDirectory>(around, name);
@@ -464,21 +467,16 @@ OpenedCheckpoint open_named_file(const std::shared_ptr<const Directory>& around,
     if (row.recognises == nullptr) continue;
     SHW_TRY(bool recognised, row.recognises(look));
     if (recognised && row.companion != nullptr)
-      alone = std::make_shared<SingleFileDirectory>(around, name, row.companion(name));
+      alone = std::make_shared<SingleFileDirectory>(around, name, std::vector{row.companion(name)});
     if (recognised) return row.open(std::move(alone), progress);
   }
   const std::vector<Entry> itself{{name, EntryKind::kFile}};
-  if (const UnsupportedFormat* other = unsupported_format_of(itself))
+  const UnsupportedFormat* other = unsupported_format_of(itself);
+  if (other != nullptr && !is_read_next_to_weights(name))
     return fail(ErrorKind::kUnsupported, unsupported_format_text(*other), {path},
                 std::string(other->advice));
   SHW_TRY(Bytes first, look.first_bytes(name, kFirstBytes));
-  if (auto told = format_from_magic(first); !told.empty())
-    return fail(ErrorKind::kUnsupported,
-                fmt::format("is not a file of a checkpoint: it is {}", told), {path});
-  return fail(ErrorKind::kUnsupported,
-              "is a file; a checkpoint is a directory, its .metadata, a .safetensors file or one "
-              "of torch.save",
-              {path});
+  return refused_file(path, parent, format_from_magic(first));
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ bool contains_file(const Directory& directory, const char* file) {
   return directory.stat(file).kind == EntryKind::kFile;
 }
 
-std::string top_folder(std::string_view path) {
+std::string single_folder_above(std::string_view path) {
   const std::size_t slash = path.find('/');
   const bool is_below_one = slash != std::string_view::npos && slash == path.rfind('/');
   return is_below_one ? std::string(path.substr(0, slash + 1)) : std::string();
@@ -52,7 +52,7 @@ std::string top_folder(std::string_view path) {
 std::set<std::string> folders_of_parts(const Checkpoint& source) {
   std::set<std::string> folders;
   for (const FileRow& file : source.files()) {
-    std::string folder = top_folder(file.path);
+    std::string folder = single_folder_above(file.path);
     if (file.referenced && !folder.empty()) folders.insert(std::move(folder));
   }
   return folders;
@@ -79,7 +79,7 @@ std::set<std::string> folders_of_configs(const Outputs& outputs) {
   auto entries = outputs.source->directory()->list();
   if (!entries) return folders;
   for (const Entry& entry : *entries) {
-    std::string folder = top_folder(entry.path);
+    std::string folder = single_folder_above(entry.path);
     if (!folder.empty() && entry.path.substr(folder.size()) == "config.json")
       folders.insert(std::move(folder));
   }

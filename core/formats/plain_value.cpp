@@ -31,19 +31,23 @@ class ValueWalk {
 
   Result<PlainValue> run() {
     PlainValue value = visit(tree_.root(), 0);
-    if (!entangled_) return value;
-    return fail(ErrorKind::kUnsupported, "the structure is too entangled to be walked", {file_});
+    if (!is_not_plain_) return value;
+    return fail(ErrorKind::kUnsupported, "the pickled structure is too complex to read", {file_});
   }
 
  private:
   PlainValue visit(NodeId node, int depth);
+  bool is_torch_size(NodeId node) const {
+    return tree_.is_global(tree_.callable(node), "torch", "Size") &&
+           tree_.items(tree_.arguments(node)).size() == 1;
+  }
   PlainValue tensor(NodeId node) const;
 
   const PickleTree& tree_;
   const ZipReader* zip_;
   const std::string& file_;
   std::uint64_t visits_left_;
-  bool entangled_ = false;
+  bool is_not_plain_ = false;
 };
 
 PlainValue number(double value) {
@@ -55,8 +59,8 @@ PlainValue number(double value) {
 
 PlainValue ValueWalk::visit(NodeId node, int depth) {
   PlainValue out;
-  if (entangled_ || visits_left_ == 0 || depth > kMaxValueDepth) {
-    entangled_ = true;
+  if (is_not_plain_ || visits_left_ == 0 || depth > kMaxValueDepth) {
+    is_not_plain_ = true;
     return out;
   }
   --visits_left_;
@@ -83,6 +87,7 @@ PlainValue ValueWalk::visit(NodeId node, int depth) {
       return out;
     case NodeKind::kReduce:
       if (is_tensor_call(tree_, node)) return tensor(node);
+      if (is_torch_size(node)) return visit(tree_.items(tree_.arguments(node))[0], depth + 1);
       [[fallthrough]];
     case NodeKind::kObject:
       if (tree_.contents(node) != NodeId::kAbsent) return visit(tree_.contents(node), depth + 1);
@@ -114,8 +119,8 @@ PlainValue ValueWalk::tensor(NodeId node) const {
 struct ItemPickle {
   Bytes bytes;
   std::optional<ZipReader> zip = {};
-  bool is_big = false;       // storages are not read
-  bool is_unpacked = false;  // not the bytes in the file any more
+  bool is_big = false;              // storages are not read
+  bool was_packed_in_file = false;  // not the bytes in the file any more
   std::string file = {};
   std::uint64_t at = 0;
 };
@@ -124,7 +129,7 @@ struct ItemPickle {
 Result<ItemPickle> read_item_pickle(ItemRange range, std::uint64_t limit,
                                     std::uint64_t most_pickle) {
   if (range.length > limit)
-    return fail(ErrorKind::kUnsupported, "is larger than what is read of an entry like it",
+    return fail(ErrorKind::kUnsupported, "is larger than the limit for such an entry",
                 {range.source->name(), range.offset});
   std::array<std::byte, 4> magic{};
   if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
@@ -138,7 +143,7 @@ Result<ItemPickle> read_item_pickle(ItemRange range, std::uint64_t limit,
     if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
   }
   ItemPickle out;
-  out.is_unpacked = is_packed;
+  out.was_packed_in_file = is_packed;
   out.file = range.source->name();
   out.at = range.offset;
   if (load_little<std::uint32_t>(magic) == kZipMagic) {
@@ -202,7 +207,7 @@ Result<CarriedValue> carried_item(ItemRange range, const std::string& file, Prog
     return fail(ErrorKind::kDamaged, std::string("Python cannot load it: ") + tree.refused()->what,
                 {item.file, tree.refused()->at});
   const CarriedFrom from{tree, item.bytes, item.at, item.zip ? &*item.zip : nullptr,
-                         item.is_unpacked ? std::string() : file};
+                         item.was_packed_in_file ? std::string() : file};
   return carry_value(from, tree.root(), kMostPlain, progress);
 }
 
@@ -326,7 +331,7 @@ Result<CarriedValue> CarriedValues::of(std::size_t object) {
   auto found = inlined_->find(object);
   if (found != inlined_->end() && found->second) return *found->second;
   Error error = found == inlined_->end()
-                    ? Error{ErrorKind::kUnsupported, "is not found in its file again", {}}
+                    ? Error{ErrorKind::kUnsupported, "is no longer found in its file", {}}
                     : found->second.error();
   return tl::unexpected<Error>(naming(std::move(error), row.fqn));
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/words.h"
+#include "core/formats/common/companion_names.h"
 #include "core/formats/common/open_advice.h"
 #include "core/formats/common/top_file.h"
 #include "core/formats/common/unsafe_file.h"
@@ -63,6 +64,24 @@ std::string names_at_top(std::span<const Entry> entries) {
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return short_list_text(names, 6);
+}
+
+bool is_read_next_to_weights(std::string_view path) {
+  return is_model_companion(path) || path.ends_with("trainer_state.json");
+}
+
+tl::unexpected<Error> refused_file(const std::string& path, const std::string& parent,
+                                   std::string_view format) {
+  if (is_read_next_to_weights(path))
+    return fail(ErrorKind::kUnsupported, "holds no tensors: loaders read it next to the weights",
+                {path}, "Open its folder instead: " + parent);
+  if (!format.empty())
+    return fail(ErrorKind::kUnsupported, fmt::format("is not a checkpoint file: it is {}", format),
+                {path});
+  return fail(ErrorKind::kUnsupported,
+              "is not a checkpoint: expected a directory, its .metadata, a .safetensors file or a "
+              "torch.save file",
+              {path});
 }
 
 void add_unsafe_pickles(Error& error, const Directory& directory) {

@@ -27,7 +27,7 @@ struct CopyRange {
 
 Result<CopyRange> range_of(const Checkpoint& checkpoint, const ItemPlace& place) {
   if (!is_reachable(checkpoint, place))
-    return fail(ErrorKind::kDamaged, "the file is not there or ends before it");
+    return fail(ErrorKind::kDamaged, "the file is missing or truncated");
   SHW_TRY(auto source, checkpoint.directory()->open(checkpoint.file(place.file).path));
   return CopyRange{std::move(source), static_cast<std::uint64_t>(place.offset),
                    static_cast<std::uint64_t>(place.length)};
@@ -55,12 +55,13 @@ bool have_equal_layout(const ItemHeader& a, const ItemHeader& b) {
          !a.compressed && !b.compressed;
 }
 
-Result<OpenItem> open_copy(const Checkpoint& checkpoint, const Replica& replica, ItemPart part) {
+Result<OpenItem> open_replica_item(const Checkpoint& checkpoint, const Replica& replica,
+                                   ItemPart part) {
   ItemFiles files(checkpoint);
   SHW_TRY(ItemRange range, find_item(files, checkpoint.place(replica.storage)));
   const ItemReader* reader = checkpoint.codec(replica.storage).reader;
   if (reader == nullptr)
-    return fail(ErrorKind::kUnsupported, "holds items that say nothing of themselves",
+    return fail(ErrorKind::kUnsupported, "holds items without headers",
                 {range.source->name(), range.offset});
   return reader->open(checkpoint, replica.of, std::move(range), part);
 }
@@ -98,15 +99,15 @@ Result<bool> are_equal_elements(const Checkpoint& checkpoint, const Replica& rep
   if (one.dtype != two.dtype || one.sizes != two.sizes) return false;
   if (is_in_order(one) && is_in_order(two)) {
     ItemFiles files(checkpoint);
-    SHW_TRY(OpenItem left, open_item(files, checkpoint, replica.of, ItemPart::kPassing));
-    SHW_TRY(OpenItem right, open_copy(checkpoint, replica, ItemPart::kPassing));
+    SHW_TRY(OpenItem left, open_item(files, checkpoint, replica.of, ItemPart::kStreamedPayload));
+    SHW_TRY(OpenItem right, open_replica_item(checkpoint, replica, ItemPart::kStreamedPayload));
     return are_equal_streams(left, right, progress);
   }
   if (std::max(one.payload_length, two.payload_length) > kMostDecodedCopy)
     return fail(ErrorKind::kUnsupported,
                 fmt::format("copies of more than {} bytes are not decoded", kMostDecodedCopy));
   SHW_TRY(Bytes left, read_chunk(checkpoint, replica.of));
-  SHW_TRY(OpenItem copy, open_copy(checkpoint, replica, ItemPart::kPayload));
+  SHW_TRY(OpenItem copy, open_replica_item(checkpoint, replica, ItemPart::kPayload));
   SHW_TRY(Bytes right, read_elements(copy));
   return left == right;
 }
@@ -132,11 +133,12 @@ ReplicaMismatch::Kind kind_of(char letter) {
   return letter == kDiffers ? ReplicaMismatch::Kind::kDiffers : ReplicaMismatch::Kind::kUnread;
 }
 
-std::string words_of_unread(const Error& error) {
+std::string unread_copy_text(const Error& error) {
   if (error.kind != ErrorKind::kDamaged)
-    return kUnread + ("a copy of a tile cannot be read: " + error.message);
-  // The rank that saved this copy loads it.
-  return kDamaged + ("a copy of a tile in " + error.place.file + " is damaged: " + error.message);
+    return kUnread + ("a copy of a chunk cannot be read: " + error.message);
+  // A damaged copy matters even if the chunk is intact: the rank that saved the copy loads the
+  // copy.
+  return kDamaged + ("a copy of a chunk in " + error.place.file + " is damaged: " + error.message);
 }
 
 std::vector<const Replica*> replicas_of(const Checkpoint& checkpoint) {
@@ -190,10 +192,10 @@ Result<std::string> mismatch_of(const Checkpoint& checkpoint, const Replica& rep
   }
   SHW_CHECK(check_copy(checkpoint, replica, progress));
   SHW_TRY(ItemHeader one, read_item_header(checkpoint, replica.of));
-  SHW_TRY(OpenItem copy, open_copy(checkpoint, replica, ItemPart::kHeader));
+  SHW_TRY(OpenItem copy, open_replica_item(checkpoint, replica, ItemPart::kHeader));
   const ItemHeader& two = copy.header;
-  std::string words = "copies of one tile differ: " + checkpoint.file(first->file).path + " and " +
-                      file + " were to hold the same";
+  std::string words = "copies of one chunk differ: " + checkpoint.file(first->file).path + " and " +
+                      file + " should be equal";
   if (!same_codec || !have_equal_layout(one, two) || !is_stored_verbatim(one)) {
     SHW_TRY(bool equal, are_equal_elements(checkpoint, replica, one, two, progress));
     return equal ? std::string() : words;
@@ -217,7 +219,7 @@ Result<std::map<TensorId, ReplicaMismatch>> mismatched_replicas(const Checkpoint
     auto mismatch = mismatch_of(checkpoint, *replicas[i], progress);
     if (!mismatch && mismatch.error().kind == ErrorKind::kCancelled)
       return tl::unexpected<Error>(std::move(mismatch).error());
-    if (!mismatch) return words_of_unread(mismatch.error());
+    if (!mismatch) return unread_copy_text(mismatch.error());
     return mismatch->empty() ? std::string() : kDiffers + *mismatch;
   };
   SHW_TRY(std::vector<std::string> words, map_across_ranks(team, work));
@@ -252,8 +254,8 @@ Result<RankSpecificEntries> own_entries(const Checkpoint& checkpoint, std::uint6
   return found;
 }
 
-Result<std::vector<std::string>> entries_of_other_ranks(const Checkpoint& checkpoint,
-                                                        Progress* progress, Team* team) {
+Result<std::vector<std::string>> entries_differing_between_ranks(const Checkpoint& checkpoint,
+                                                                 Progress* progress, Team* team) {
   std::vector<std::string> names;
   if (checkpoint.format().traits.index_of_rank == nullptr) return names;
   SHW_TRY(auto tensors, mismatched_replicas(checkpoint, progress, team));
@@ -266,7 +268,7 @@ Result<std::vector<std::string>> entries_of_other_ranks(const Checkpoint& checkp
 Result<std::vector<std::string>> differing_entries_left_out(const Checkpoint& checkpoint,
                                                             const std::vector<std::string>& dropped,
                                                             Progress* progress) {
-  SHW_TRY(std::vector<std::string> names, entries_of_other_ranks(checkpoint, progress));
+  SHW_TRY(std::vector<std::string> names, entries_differing_between_ranks(checkpoint, progress));
   const std::unordered_set<std::string_view> gone(dropped.begin(), dropped.end());
   std::erase_if(names, [&](const std::string& fqn) { return gone.contains(fqn); });
   return names;

@@ -42,10 +42,11 @@ Result<RankSpecificEntries> own_entries(const Checkpoint& checkpoint, std::uint6
 
 // Names of tensors and entries whose copies differ between ranks. A new checkpoint made from this
 // one keeps only one copy.
-Result<std::vector<std::string>> entries_of_other_ranks(const Checkpoint& checkpoint,
-                                                        Progress* progress, Team* team = nullptr);
+Result<std::vector<std::string>> entries_differing_between_ranks(const Checkpoint& checkpoint,
+                                                                 Progress* progress,
+                                                                 Team* team = nullptr);
 
-// The result of entries_of_other_ranks() for one process, without names in `dropped`.
+// The result of entries_differing_between_ranks() for one process, without names in `dropped`.
 Result<std::vector<std::string>> differing_entries_left_out(const Checkpoint& checkpoint,
                                                             const std::vector<std::string>& dropped,
                                                             Progress* progress);

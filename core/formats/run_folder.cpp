@@ -26,7 +26,7 @@ bool is_tracker_space(char c) {
 }
 
 // Text of a tracker file; empty if there is none.
-std::string tracker_text(const DirectoryContents& look, const std::string& name) {
+std::string read_tracker_file(const DirectoryContents& look, const std::string& name) {
   const Entry entry = look.entry(name);
   if (entry.kind != EntryKind::kFile || entry.size == 0 || entry.size > kLongestTracker) return {};
   auto bytes = look.first_bytes(name, entry.size);
@@ -77,7 +77,7 @@ struct TrackedFolder {
 
 std::optional<TrackedFolder> tracked_folder(const DirectoryContents& look, const TopFolders& top) {
   for (const char* tracker : {"latest", "latest_checkpointed_iteration.txt", "latest_universal"}) {
-    const std::string text = tracker_text(look, tracker);
+    const std::string text = read_tracker_file(look, tracker);
     if (text.empty() || text.find('/') != std::string::npos || !is_safe_relative_path(text))
       continue;
     std::vector<std::string> names = {text};
@@ -112,7 +112,7 @@ void note_lost_tracker(const DirectoryContents& look, ChosenStep& chosen) {
 
 // The folder with the greatest number, among names equal up to
 // numbers.
-std::optional<std::string> newest_of_equal_names(const TopFolders& top) {
+std::optional<std::string> newest_folder_of_one_pattern(const TopFolders& top) {
   std::map<std::string, std::string> newest;
   for (const std::string& folder : top.checkpoints) {
     // torch_checkpointing's name of a save until every rank has finished.
@@ -142,8 +142,22 @@ std::vector<std::string> steps_without_model(std::span<const Entry> entries, con
   return {later.begin(), later.end()};
 }
 
-// Later folders of the run in which nothing was listed, because they are empty. An error if one may
-// not be read: it may be the newest step.
+// True if there is a file below, or something deep; an error if a folder may not be read.
+Result<bool> holds_a_file(const Directory& directory, const std::string& folder, int depth = 0) {
+  constexpr int kDeepest = 3;
+  SHW_TRY(const auto names, names_in(directory.name() + "/" + folder));
+  for (const std::string& name : names) {
+    const std::string path = folder + "/" + name;
+    const bool is_folder = directory.stat(path).kind == EntryKind::kDirectory;
+    if (!is_folder || depth == kDeepest) return true;
+    SHW_TRY(const bool is_below, holds_a_file(directory, path, depth + 1));
+    if (is_below) return true;
+  }
+  return false;
+}
+
+// Later folders of the run in which nothing was listed, because no file is in them. An error if one
+// may not be read: it may be the newest step.
 Result<std::vector<std::string>> empty_later_steps(const Directory& directory,
                                                    const TopFolders& top,
                                                    const std::string& chosen) {
@@ -156,8 +170,8 @@ Result<std::vector<std::string>> empty_later_steps(const Directory& directory,
     if (top.all.contains(name) || step_pattern(name) != pattern || !natural_less(chosen, name) ||
         directory.stat(name).kind != EntryKind::kDirectory)
       continue;
-    SHW_TRY(const auto inside, names_in(directory.name() + "/" + name));
-    if (inside.empty()) empty.push_back(name);
+    SHW_TRY(const bool has_file, holds_a_file(directory, name));
+    if (!has_file) empty.push_back(name);
   }
   std::sort(empty.begin(), empty.end(), natural_less);
   return empty;
@@ -187,7 +201,7 @@ std::optional<ChosenStep> hub_snapshot(const DirectoryContents& look,
     if (below.find('/') != below.npos) revisions.emplace(first_path_part(below));
   }
   if (revisions.size() < 2) return std::nullopt;
-  const std::string revision = tracker_text(look, "refs/main");
+  const std::string revision = read_tracker_file(look, "refs/main");
   if (!revisions.contains(revision)) return std::nullopt;
   ChosenStep chosen{std::string(kSnapshots) + revision, "which refs/main names"};
   for (const std::string& other : revisions) {
@@ -207,7 +221,7 @@ Result<std::optional<ChosenStep>> chosen_step(const DirectoryContents& look,
   std::optional<ChosenStep> chosen;
   if (tracked && tracked->is_there) {
     chosen = ChosenStep{tracked->folder, fmt::format("which {} names", tracked->tracker)};
-  } else if (auto newest = newest_of_equal_names(top)) {
+  } else if (auto newest = newest_folder_of_one_pattern(top)) {
     chosen = ChosenStep{*newest, top.checkpoints.size() == 1 ? "the only step in this folder"
                                                              : "the newest step by its number"};
   } else if (top.checkpoints.size() == 1) {

@@ -11,7 +11,7 @@ namespace shw {
 namespace {
 
 // Joins all names, because the user of a conversion needs the complete list.
-std::string joined_all(const std::vector<std::string>& names) {
+std::string join_names(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
@@ -34,22 +34,21 @@ Status check_safetensors_can_store(const Outputs& outputs, bool sharded, std::st
   auto add = [&](const std::vector<std::string>& names, std::string_view why) {
     if (names.empty()) return;
     what += fmt::format("{}{} {} {}: {}", what.empty() ? "" : "; ", plural(names.size(), "entry"),
-                        names.size() == 1 ? "is" : "are", why, joined_all(names));
+                        names.size() == 1 ? "is" : "are", why, join_names(names));
   };
-  add(wordless, "of a dtype that safetensors has no word for");
+  add(wordless, "of a dtype that safetensors does not have");
   const bool is_one = others.size() == 1;
-  add(others, is_one ? "not a tensor, and safetensors holds nothing else"
-                     : "not tensors, and safetensors holds nothing else");
-  add(unspellable, "named in what is not UTF-8, and a header of safetensors is");
-  add(reserved, "named as a header of safetensors names its own metadata");
-  add(pieces, "in pieces, and a safetensors file holds whole tensors");
+  add(others, is_one ? "not a tensor, but safetensors stores only tensors"
+                     : "not tensors, but safetensors stores only tensors");
+  add(unspellable, "named with bytes that are not UTF-8, which safetensors requires");
+  add(reserved, "named __metadata__, which safetensors reserves");
+  add(pieces, "sharded, but a safetensors file stores whole tensors");
   // No file would be written, and a folder without files is not a checkpoint.
   if (what.empty() && outputs.tensors.empty()) what = "there is no tensor";
   if (what.empty()) return {};
-  return fail(
-      ErrorKind::kUnsupported, fmt::format("cannot be written as {}: {}", title, what), {},
-      "convert --weights-only leaves out all that is not a weight of the model, --leave-out "
-      "PATTERN what the pattern fits; or write another format");
+  return fail(ErrorKind::kUnsupported, fmt::format("cannot be written as {}: {}", title, what), {},
+              "convert --weights-only keeps only model weights, --leave-out PATTERN drops matching "
+              "names; or write another format");
 }
 
 }  // namespace shw

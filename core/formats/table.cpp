@@ -53,7 +53,8 @@ std::span<const FormatRow> formats() {
                                    kMindsporeRow,
                                    kOpenvinoRow,
                                    kTorchZipRow,
-                                   kBarePickleRow};
+                                   kBarePickleRow,
+                                   kOnnxRow};
   return kRows;
 }
 

@@ -45,19 +45,21 @@ constexpr auto kUnreadFormats =
                   name.size() > 9 && name.front() >= '0' && name.front() <= '9';
          },
          ""},
-        {"what is left of a Hugging Face model in several torch.save files (.bin)",
+        {"an incomplete Hugging Face model in torch.save files (.bin)",
          [](std::string_view path, std::string_view name) {
            return is_at_top(path) && (name.ends_with(".bin.index.json") || is_one_of_several(name));
          },
-         "Fetch the files that its index names, or its other parts."},
-        {"what is left of a model in safetensors files (its index, and none of the files)",
+         "Download the files that its index names, or the missing parts."},
+        {"an incomplete safetensors model (only its index, none of the files)",
          [](std::string_view path, std::string_view name) {
            return is_at_top(path) && name.ends_with(".safetensors.index.json");
          },
-         "Fetch the files that the index names."},
-        {"an ONNX model",
-         [](std::string_view, std::string_view name) { return name.ends_with(".onnx"); },
-         "onnx.load reads it; its weights are the graph's initializers.", true},
+         "Download the files that the index names."},
+        {"part of an ONNX model (its data file, without the .onnx)",
+         [](std::string_view, std::string_view name) {
+           return name.ends_with(".onnx_data") || name.ends_with(".onnx.data");
+         },
+         "Download the .onnx file, which lists the weights, into the same folder.", true},
         {"a TensorFlow checkpoint or saved model",
          [](std::string_view, std::string_view name) {
            return name == "saved_model.pb" || name == "variables.index" ||
@@ -85,20 +87,20 @@ constexpr auto kUnreadFormats =
                   path.find(".mlmodelc/") != path.npos ||
                   path.starts_with("Data/com.apple.CoreML/");
          },
-         "coremltools.models.MLModel reads it. Its constants have no names of the model: open the "
-         "checkpoint from which it was converted.",
+         "coremltools.models.MLModel reads it. Its constants do not have the model's tensor names: "
+         "open the checkpoint from which it was converted.",
          true, true},
         {"a model of ncnn or MNN",
          [](std::string_view, std::string_view name) { return ends_with_one_of(name, kOfMobiles); },
          "Its weights are fused and laid out for mobile devices: open the checkpoint from which it "
          "was converted.",
          true, true},
-        {"what is left of an OpenVINO model (its layers are in an .xml)",
+        {"part of an OpenVINO model (its layers are in an .xml)",
          [](std::string_view, std::string_view name) {
            return name.starts_with("openvino_") || name == "model.xml";
          },
-         "openvino.Core().read_model reads it. Its constants may be fused: for the model's own "
-         "names open the checkpoint from which it was converted.",
+         "openvino.Core().read_model reads it. Its constants may be fused: for the original names "
+         "open the checkpoint from which it was converted.",
          true, true},
         {"a TensorFlow Lite model",
          [](std::string_view, std::string_view name) {
@@ -123,31 +125,29 @@ constexpr auto kUnreadFormats =
          "EasyLM's StreamingCheckpointer reads it; flax.serialization.to_bytes(PARAMS) written to "
          "a file that ends in .msgpack is read here.",
          true},
-        {"the folder of a training run, in which no model was found (Trainer's or accelerate's)",
+        {"a training run's folder (Trainer's or accelerate's) without a model",
          [](std::string_view path, std::string_view name) {
            return is_at_top(path) && (name == "trainer_state.json" || is_random_state(name));
          },
-         "Look for model.safetensors, its parts or pytorch_model.bin where it was saved. "
-         "optimizer.pt or optimizer.bin opens by its name.",
+         "Look for model.safetensors, its shards or pytorch_model.bin where it was saved. To open "
+         "optimizer.pt or optimizer.bin, give its path.",
          true},
         {"a file of joblib",
          [](std::string_view, std::string_view name) { return name.ends_with(".joblib"); },
-         "pickle.dump(joblib.load(FILE), NEW) writes its arrays in a form that is read.", true},
+         "pickle.dump(joblib.load(FILE), NEW) writes its arrays in a supported form.", true},
         {"a bare pickle in which no arrays were found",
          [](std::string_view, std::string_view name) {
            return ends_with_one_of(name, std::to_array<std::string_view>({".pkl", ".pickle"}));
          },
-         "Only the program that wrote it can say what it holds; nothing in it is run here. Arrays "
-         "in dicts, lists and modules are read; of a file of joblib, "
-         "pickle.dump(joblib.load(FILE), "
-         "NEW) writes such a pickle.",
+         "Shardwright runs no pickle code and reads only arrays in dicts, lists and modules. For a "
+         "joblib file, pickle.dump(joblib.load(FILE), NEW) writes such a pickle.",
          true},
-        {"a folder with several torch.save files, none of which says that it is the model",
+        {"a folder with several torch.save files, none of which is clearly the model",
          [](std::string_view path, std::string_view name) {
            return is_at_top(path) && (name.ends_with(".pt") || name.ends_with(".pth") ||
                                       name.ends_with(".bin") || name.ends_with(".ckpt"));
          },
-         "Open one of them by its name.", true},
+         "Give the path of one of them.", true},
     });
 
 }  // namespace

@@ -53,7 +53,7 @@ class Export {
   Result<Exported> run();
 
  private:
-  void remember_findings();
+  void collect_tensors_with_findings();
   Result<MappedBatch> map_batch(std::uint32_t first) const;
   Status add_stack(const MappedBatch& batch, const TileStack& stack, std::uint32_t first);
   Status add(TensorId tensor, const MappedTensor& mapped);
@@ -63,7 +63,7 @@ class Export {
   Result<Hdf5Part> part_of_file(FileId file, std::uint64_t offset, Dtype dtype);
   Result<std::vector<Hdf5Part>> parts_of(TensorId tensor, Dtype dtype,
                                          const std::vector<MappedTile>& tiles);
-  Hdf5Dataset dataset_of(TensorId tensor, const std::string& group) const;
+  Hdf5Dataset hdf5_dataset_header(TensorId tensor, const std::string& group) const;
   std::vector<Hdf5Segment> segments_of(const std::vector<ByteRun>& runs);
   void leave_out(TensorId tensor, const MappedTensor& mapped, bool is_in_part);
   Status write_file_info();
@@ -82,7 +82,7 @@ class Export {
   Exported exported_;
 };
 
-void Export::remember_findings() {
+void Export::collect_tensors_with_findings() {
   for (const Finding& finding : options_.findings) {
     if (finding.severity == Severity::kInfo) continue;
     exported_.notes.push_back(finding.rule + ": " + finding.cause);
@@ -94,7 +94,7 @@ void Export::remember_findings() {
   }
 }
 
-Hdf5Dataset Export::dataset_of(TensorId tensor, const std::string& group) const {
+Hdf5Dataset Export::hdf5_dataset_header(TensorId tensor, const std::string& group) const {
   Hdf5Dataset dataset{group + std::string(checkpoint_.fqn(tensor)),
                       checkpoint_.dtype(tensor),
                       copy_of(checkpoint_.shape(tensor)),
@@ -156,7 +156,7 @@ Result<std::vector<Hdf5Part>> Export::parts_of(TensorId tensor, Dtype dtype,
 
 Status Export::add_in_place(TensorId tensor, const MappedTensor& mapped) {
   ++exported_.tensors;
-  Hdf5Dataset dataset = dataset_of(tensor, "/tensors/");
+  Hdf5Dataset dataset = hdf5_dataset_header(tensor, "/tensors/");
   if (!mapped.note.empty()) {
     dataset.attributes.push_back({"note", mapped.note});
     exported_.notes.push_back(std::string(checkpoint_.fqn(tensor)) + ": " + mapped.note);
@@ -174,7 +174,7 @@ Status Export::add_in_place(TensorId tensor, const MappedTensor& mapped) {
 
 // Copies a tensor; if it turns out to be unreadable, it is omitted as damaged.
 Status Export::add_copy(TensorId tensor, const MappedTensor& mapped) {
-  Hdf5Dataset dataset = dataset_of(tensor, "/tensors/");
+  Hdf5Dataset dataset = hdf5_dataset_header(tensor, "/tensors/");
   dataset.attributes.push_back({"copied", "its elements are a copy: " + mapped.why});
   std::optional<Error> unreadable;
   Status added = writer_.add_copied(dataset, [&](const Hdf5Writer::WriteBox& write) {
@@ -195,7 +195,7 @@ Status Export::add_copy(TensorId tensor, const MappedTensor& mapped) {
 Status Export::add_part(TensorId tensor, const MappedTensor& mapped) {
   leave_out(tensor, mapped, !mapped.tiles.empty());
   if (mapped.tiles.empty()) return {};
-  Hdf5Dataset dataset = dataset_of(tensor, "/partial/");
+  Hdf5Dataset dataset = hdf5_dataset_header(tensor, "/partial/");
   dataset.attributes.push_back({"missing_elements", mapped.missing});
   dataset.attributes.push_back({"why", mapped.why});
   // bool has no fill value that would mark missing elements.
@@ -205,7 +205,7 @@ Status Export::add_part(TensorId tensor, const MappedTensor& mapped) {
 }
 
 void Export::leave_out(TensorId tensor, const MappedTensor& mapped, bool is_in_part) {
-  LeftOut left{.fqn = std::string(checkpoint_.fqn(tensor)), .why = mapped.why};
+  UnexportedTensor left{.fqn = std::string(checkpoint_.fqn(tensor)), .why = mapped.why};
   left.can_be_copied = mapped.mapping == Mapping::kNotInPlace;
   left.is_damaged = !left.can_be_copied;
   left.is_in_part = is_in_part;
@@ -264,7 +264,7 @@ Status Export::write_file_info() {
     paths.push_back(folder_ + checkpoint_.file(file).path);
     sizes.push_back(static_cast<std::int64_t>(checkpoint_.file(file).size));
   }
-  for (const LeftOut& left : exported_.left_out) {
+  for (const UnexportedTensor& left : exported_.left_out) {
     names.push_back(left.fqn);
     reasons.push_back(left.why);
   }
@@ -310,7 +310,7 @@ Status Export::add_stack(const MappedBatch& batch, const TileStack& stack, std::
 }
 
 Result<Exported> Export::run() {
-  remember_findings();
+  collect_tensors_with_findings();
   const std::uint32_t count = checkpoint_.tensor_count();
   if (progress_ != nullptr) progress_->begin(Phase::kReadingHeaders, count, false);
   // The library is single-threaded: while it writes a batch, other threads read headers of the
@@ -365,8 +365,9 @@ Result<std::string> folder_prefix(const Checkpoint& checkpoint, const std::strin
 }  // namespace
 
 bool Exported::is_whole() const {
-  return unread.empty() && std::none_of(left_out.begin(), left_out.end(),
-                                        [](const LeftOut& left) { return left.is_damaged; });
+  return unread.empty() &&
+         std::none_of(left_out.begin(), left_out.end(),
+                      [](const UnexportedTensor& left) { return left.is_damaged; });
 }
 
 Result<Exported> export_hdf5(const Checkpoint& checkpoint, const ExportOptions& options,
@@ -374,7 +375,7 @@ Result<Exported> export_hdf5(const Checkpoint& checkpoint, const ExportOptions& 
   if (checkpoint.directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   if (posix_store().exists(options.out))
-    return fail(ErrorKind::kUsage, "is there already, and is never replaced", {options.out},
+    return fail(ErrorKind::kUsage, "already exists, and is never replaced", {options.out},
                 "choose another name with --out");
   SHW_TRY(std::string folder, folder_prefix(checkpoint, options.out, options.paths));
   TempFile temporary(options.out);

@@ -35,7 +35,7 @@ struct ExportOptions {
   std::map<std::string, std::string, std::less<>> doubts = {};
 };
 
-struct LeftOut {
+struct UnexportedTensor {
   std::string fqn;
   std::string why;          // one clause
   bool is_damaged = false;  // damage; otherwise HDF5 cannot express the layout
@@ -49,7 +49,7 @@ struct Exported {
   std::uint64_t tensors = 0;  // under /tensors
   std::uint64_t bytes = 0;    // of the new file
   std::vector<std::string> copied = {};
-  std::vector<LeftOut> left_out = {};
+  std::vector<UnexportedTensor> left_out = {};
   std::vector<std::string> notes = {};   // further remarks, one sentence each
   std::vector<std::string> unread = {};  // files and records of unknown contents
   bool is_whole() const;                 // nothing is damaged or missing

@@ -98,7 +98,7 @@ void append(std::vector<ByteRun>& segments, const ByteRun& run) {
 
 // Maps the whole tensor by one list of segments if its tiles are contiguous in order, as FSDP saves
 // it. Takes a quarter of a virtual dataset's time to write, and a fifth to read.
-bool make_segments(ExtentsView shape, MappedTensor& out) {
+bool map_as_one_segment_list(ExtentsView shape, MappedTensor& out) {
   auto order = tiles_in_memory_order(shape, out.tiles);
   if (!order) return false;
   std::vector<ByteRun> segments;
@@ -113,15 +113,15 @@ bool make_segments(ExtentsView shape, MappedTensor& out) {
 }
 
 // Reasons why tiles of a tensor cannot be mapped in place.
-struct Obstacles {
-  std::string lies_elsewhere, is_not_there;  // first reason of each kind
-  std::int64_t unmapped = 0;                 // elements of both kinds
-  std::size_t others = 0;                    // tiles that are mapped from a replica
+struct MappingObstacles {
+  std::string elsewhere_reason, missing_reason;  // first reason of each kind
+  std::int64_t unmapped = 0;                     // elements of both kinds
+  std::size_t others = 0;                        // tiles that are mapped from a replica
 };
 
-Obstacles map_tiles(const Checkpoint& checkpoint, const ChosenChunks& chosen,
-                    std::vector<MappedTile>& tiles) {
-  Obstacles obstacles;
+MappingObstacles map_tiles(const Checkpoint& checkpoint, const ChosenChunks& chosen,
+                           std::vector<MappedTile>& tiles) {
+  MappingObstacles obstacles;
   for (ChunkId chunk : chosen.chunks) {
     bool is_another = false;
     auto mapped = map_any_copy(checkpoint, chunk, chosen.copies, is_another);
@@ -130,8 +130,8 @@ Obstacles map_tiles(const Checkpoint& checkpoint, const ChosenChunks& chosen,
       tiles.push_back(std::move(*tile));
       continue;
     }
-    auto& obstacle = std::get<NoMapping>(mapped);
-    std::string& first = obstacle.is_there ? obstacles.lies_elsewhere : obstacles.is_not_there;
+    auto& obstacle = std::get<MappingFailure>(mapped);
+    std::string& first = obstacle.is_there ? obstacles.elsewhere_reason : obstacles.missing_reason;
     if (first.empty()) first = std::move(obstacle.why);
     obstacles.unmapped += volume(checkpoint.sizes(chunk)).value_or(0);
   }
@@ -146,7 +146,7 @@ std::string why_incomplete(const ChosenChunks& chosen, const TilingDefects& defe
                      to_text(defects.gaps.front()));
 }
 
-std::string note_of_copies(const ChosenChunks& chosen, const Obstacles& obstacles) {
+std::string repeated_tiles_note(const ChosenChunks& chosen, const MappingObstacles& obstacles) {
   std::string note;
   if (!chosen.copies.empty())
     note = fmt::format("{} of its tiles were saved more than once", chosen.copies.size());
@@ -164,7 +164,7 @@ MappedTensor map_tensor(const Checkpoint& checkpoint, TensorId tensor) {
   if (shape.size() > kMostDims)
     return refused(fmt::format("it has {} dimensions, and HDF5 takes {}", shape.size(), kMostDims));
   auto elements = volume(shape);
-  if (!elements) return refused("the shape " + to_text(shape) + " cannot be");
+  if (!elements) return refused("the shape " + to_text(shape) + " is impossible");
 
   ChosenChunks chosen = choose_chunks(checkpoint, tensor);
   MappedTensor out;
@@ -181,20 +181,20 @@ MappedTensor map_tensor(const Checkpoint& checkpoint, TensorId tensor) {
   if (std::string why = differing_copies_reason(checkpoint, chosen.chunks, chosen.copies);
       !why.empty())
     return refused(std::move(why));
-  Obstacles obstacles = map_tiles(checkpoint, chosen, out.tiles);
-  out.note = note_of_copies(chosen, obstacles);
+  MappingObstacles obstacles = map_tiles(checkpoint, chosen, out.tiles);
+  out.note = repeated_tiles_note(chosen, obstacles);
   out.why = why_incomplete(chosen, defects);
-  if (!obstacles.is_not_there.empty()) out.why = obstacles.is_not_there;
+  if (!obstacles.missing_reason.empty()) out.why = obstacles.missing_reason;
   if (!out.why.empty()) {
     out.mapping = Mapping::kPartly;
     out.missing = std::min(defects.missing + obstacles.unmapped, *elements);
     return out;
   }
-  out.why = obstacles.lies_elsewhere;
+  out.why = obstacles.elsewhere_reason;
   if (out.why.empty() && out.tiles.size() > kMostTiles)
     out.why = fmt::format("it has {} tiles, and HDF5 takes {}", out.tiles.size(), kMostTiles);
   if (out.why.empty()) {
-    out.mapping = make_segments(shape, out) ? Mapping::kSegments : Mapping::kTiles;
+    out.mapping = map_as_one_segment_list(shape, out) ? Mapping::kSegments : Mapping::kTiles;
     return out;
   }
   out.mapping = Mapping::kNotInPlace;

@@ -50,13 +50,13 @@ std::int64_t place_of(const std::vector<ViewDim>& dims, std::size_t outer, std::
   return at;
 }
 
-NoMapping not_mappable(std::string why) {
+MappingFailure not_mappable(std::string why) {
   return {true, std::move(why)};
 }
 
 // The contiguous runs of a view; `first` is the byte offset of its first element.
-std::variant<MappedTile, NoMapping> runs_of(const std::vector<ViewDim>& dims, FileId file,
-                                            std::uint64_t first, std::int64_t element) {
+std::variant<MappedTile, MappingFailure> runs_of(const std::vector<ViewDim>& dims, FileId file,
+                                                 std::uint64_t first, std::int64_t element) {
   MappedTile tile;
   const std::int64_t run = !dims.empty() && dims.back().stride == 1 ? dims.back().size : 1;
   const std::size_t outer = dims.size() - (run > 1 ? 1 : 0);
@@ -84,8 +84,8 @@ std::variant<MappedTile, NoMapping> runs_of(const std::vector<ViewDim>& dims, Fi
 }
 
 // The header describes the layout; open_item() has checked that it is within the payload.
-std::variant<MappedTile, NoMapping> map_item(const Checkpoint& checkpoint, FileId file,
-                                             const ItemHeader& header) {
+std::variant<MappedTile, MappingFailure> map_item(const Checkpoint& checkpoint, FileId file,
+                                                  const ItemHeader& header) {
   if (header.compressed) return not_mappable("it is compressed");
   if (header.conjugate || header.negative)
     return not_mappable("its bytes hold conjugated or negated values");
@@ -99,8 +99,8 @@ std::variant<MappedTile, NoMapping> map_item(const Checkpoint& checkpoint, FileI
   auto end = begin ? checked_add(*begin, reach * element) : std::nullopt;
   const std::uint64_t size = checkpoint.file(file).size;
   if (!end || *begin < 0 || static_cast<std::uint64_t>(*end) > size)
-    return NoMapping{false, fmt::format("{} ends at byte {}, before its elements do",
-                                        checkpoint.file(file).path, size)};
+    return MappingFailure{false, fmt::format("{} ends at byte {}, before its elements do",
+                                             checkpoint.file(file).path, size)};
   return runs_of(dims, file, static_cast<std::uint64_t>(*begin), element);
 }
 
@@ -111,14 +111,14 @@ std::string in_words(const Error& error) {
   return text;
 }
 
-std::variant<MappedTile, NoMapping> map_header(const Checkpoint& checkpoint, ChunkId chunk,
-                                               FileId file, const Result<ItemHeader>& header) {
+std::variant<MappedTile, MappingFailure> map_header(const Checkpoint& checkpoint, ChunkId chunk,
+                                                    FileId file, const Result<ItemHeader>& header) {
   const Dtype dtype = checkpoint.dtype(checkpoint.tensor_of(chunk));
-  if (!header) return NoMapping{false, in_words(header.error())};
+  if (!header) return MappingFailure{false, in_words(header.error())};
   if (header->dtype != dtype || !same(header->sizes, checkpoint.sizes(chunk)))
-    return NoMapping{false, fmt::format("an item holds {} of {} where {} of {} is recorded",
-                                        to_text(header->sizes), name(header->dtype),
-                                        to_text(checkpoint.sizes(chunk)), name(dtype))};
+    return MappingFailure{false, fmt::format("an item holds {} of {} where {} of {} is recorded",
+                                             to_text(header->sizes), name(header->dtype),
+                                             to_text(checkpoint.sizes(chunk)), name(dtype))};
   auto mapped = map_item(checkpoint, file, *header);
   if (auto* tile = std::get_if<MappedTile>(&mapped)) tile->box = box_of(checkpoint, chunk);
   return mapped;
@@ -126,14 +126,14 @@ std::variant<MappedTile, NoMapping> map_header(const Checkpoint& checkpoint, Chu
 
 }  // namespace
 
-std::variant<MappedTile, NoMapping> map_tile(const Checkpoint& checkpoint, ChunkId chunk) {
+std::variant<MappedTile, MappingFailure> map_tile(const Checkpoint& checkpoint, ChunkId chunk) {
   auto place = checkpoint.item(chunk);
   return map_header(checkpoint, chunk, place ? place->file : FileId::kNone,
                     read_item_header(checkpoint, chunk));
 }
 
-std::variant<MappedTile, NoMapping> map_copy(const Checkpoint& checkpoint, ChunkId chunk,
-                                             const ItemPlace& place) {
+std::variant<MappedTile, MappingFailure> map_copy(const Checkpoint& checkpoint, ChunkId chunk,
+                                                  const ItemPlace& place) {
   return map_header(checkpoint, chunk, place.file, read_orphan_header(checkpoint, chunk, place));
 }
 

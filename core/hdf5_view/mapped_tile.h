@@ -20,13 +20,13 @@ struct MappedTile {
 };
 
 // Why a tile has no mapping: its layout cannot be expressed, or it cannot be read.
-struct NoMapping {
+struct MappingFailure {
   bool is_there = false;
   std::string why;
 };
-std::variant<MappedTile, NoMapping> map_tile(const Checkpoint& checkpoint, ChunkId chunk);
+std::variant<MappedTile, MappingFailure> map_tile(const Checkpoint& checkpoint, ChunkId chunk);
 // Maps a replica of the tile.
-std::variant<MappedTile, NoMapping> map_copy(const Checkpoint& checkpoint, ChunkId chunk,
-                                             const ItemPlace& place);
+std::variant<MappedTile, MappingFailure> map_copy(const Checkpoint& checkpoint, ChunkId chunk,
+                                                  const ItemPlace& place);
 
 }  // namespace shw

@@ -47,10 +47,10 @@ std::string differing_copies_reason(const Checkpoint& checkpoint,
   return {};
 }
 
-std::variant<MappedTile, NoMapping> map_any_copy(const Checkpoint& checkpoint, ChunkId chunk,
-                                                 const EqualBoxes& equal, bool& is_another) {
+std::variant<MappedTile, MappingFailure> map_any_copy(const Checkpoint& checkpoint, ChunkId chunk,
+                                                      const EqualBoxes& equal, bool& is_another) {
   auto first = map_tile(checkpoint, chunk);
-  const auto* obstacle = std::get_if<NoMapping>(&first);
+  const auto* obstacle = std::get_if<MappingFailure>(&first);
   if (obstacle == nullptr || obstacle->is_there) return first;
   is_another = true;
   for (auto [one, other] : equal) {

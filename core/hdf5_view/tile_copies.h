@@ -20,7 +20,7 @@ std::string differing_copies_reason(const Checkpoint& checkpoint,
                                     const std::vector<ChunkId>& chunks, const EqualBoxes& equal);
 
 // The first readable replica of a tile; `is_another` if it is not the first one.
-std::variant<MappedTile, NoMapping> map_any_copy(const Checkpoint& checkpoint, ChunkId chunk,
-                                                 const EqualBoxes& equal, bool& is_another);
+std::variant<MappedTile, MappingFailure> map_any_copy(const Checkpoint& checkpoint, ChunkId chunk,
+                                                      const EqualBoxes& equal, bool& is_another);
 
 }  // namespace shw

@@ -32,7 +32,7 @@ class Stacker {
   std::uint64_t element(std::size_t tensor) const { return size_of(checkpoint_.dtype(id(tensor))); }
   bool is_candidate(std::size_t tensor) const;
   std::uint64_t form_of(std::size_t tensor) const;
-  bool have_one_form(std::size_t one, std::size_t other) const;
+  bool are_stackable(std::size_t one, std::size_t other) const;
   std::optional<std::vector<std::int64_t>> steps(std::size_t from, std::size_t to) const;
 
   const Checkpoint& checkpoint_;
@@ -54,8 +54,8 @@ std::uint64_t Stacker::form_of(std::size_t tensor) const {
   auto mix = [&](std::uint64_t value) { form = (form ^ value) * 0x9e3779b97f4a7c15; };
   mix(static_cast<std::uint64_t>(checkpoint_.dtype(id(tensor))));
   for (std::int64_t extent : checkpoint_.shape(id(tensor))) mix(static_cast<std::uint64_t>(extent));
-  // Item lengths are unaligned: of four consecutive float32 tensors no two may have the same
-  // alignment, so every fourth goes into one stack.
+  // Only tensors with equal alignment form a stack. Item lengths are unaligned, so of four
+  // consecutive float32 tensors each may have another alignment.
   for (const MappedTile& tile : tensors_[tensor].tiles) {
     mix(index_of(tile.runs[0].file));
     mix(tile.runs[0].offset % element(tensor));
@@ -64,7 +64,7 @@ std::uint64_t Stacker::form_of(std::size_t tensor) const {
   return form;
 }
 
-bool Stacker::have_one_form(std::size_t one, std::size_t other) const {
+bool Stacker::are_stackable(std::size_t one, std::size_t other) const {
   const auto &left = tensors_[one].tiles, &right = tensors_[other].tiles;
   return checkpoint_.dtype(id(one)) == checkpoint_.dtype(id(other)) &&
          same(checkpoint_.shape(id(one)), checkpoint_.shape(id(other))) &&
@@ -104,7 +104,7 @@ std::vector<TileStack> Stacker::run() const {
     std::size_t last = next;
     while (last + 1 < candidates.size() && stack.tensors.size() < kMostTensors) {
       const std::size_t from = stack.tensors.back(), to = candidates[last + 1].tensor;
-      auto step = have_one_form(from, to) ? steps(from, to) : std::nullopt;
+      auto step = are_stackable(from, to) ? steps(from, to) : std::nullopt;
       if (!step || (stack.tensors.size() > 1 && *step != stack.steps)) break;
       stack.steps = std::move(*step);
       stack.tensors.push_back(to);

@@ -26,7 +26,8 @@ struct Walk {
   std::vector<Dim> dims;
 };
 
-Walk walk_of(std::int64_t first, ExtentsView sizes, ExtentsView strides, std::size_t element) {
+Walk walk_over_elements(std::int64_t first, ExtentsView sizes, ExtentsView strides,
+                        std::size_t element) {
   Walk walk{first, static_cast<std::int64_t>(element), {}};
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] <= 1 || strides[d] == 0) continue;
@@ -48,7 +49,7 @@ struct Stretch {
   std::int64_t span = 0;  // from the first byte to the last
   std::int64_t runs = 1;
 };
-Stretch stretch_of(const Walk& walk) {
+Stretch contiguous_stretch_of(const Walk& walk) {
   Stretch stretch{0, walk.run, 1};
   for (const Dim& dim : walk.dims) {
     if (dim.stride - stretch.span > kBridged) break;
@@ -132,7 +133,7 @@ bool for_each_run(
     std::int64_t first, ExtentsView sizes, ExtentsView strides, std::size_t element,
     const std::function<bool(std::int64_t at, std::size_t done, std::int64_t length)>& visit) {
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return true;
-  const Walk walk = walk_of(first, sizes, strides, element);
+  const Walk walk = walk_over_elements(first, sizes, strides, element);
   std::vector<std::int64_t> index(walk.dims.size(), 0);
   std::int64_t at = walk.first;
   std::size_t done = 0;
@@ -146,10 +147,10 @@ bool for_each_run(
 Status gather(const ByteSource& source, std::int64_t first, ExtentsView sizes, ExtentsView strides,
               std::size_t element, std::span<std::byte> out) {
   if (out.empty()) return {};
-  Walk walk = walk_of(first, sizes, strides, element);
+  Walk walk = walk_over_elements(first, sizes, strides, element);
   if (walk.first < 0)
     return fail(ErrorKind::kDamaged, "a box begins before the first byte", {source.name()});
-  Stretch stretch = stretch_of(walk);
+  Stretch stretch = contiguous_stretch_of(walk);
   Window window(source);
   std::vector<std::int64_t> index(walk.dims.size(), 0);
   std::int64_t at = walk.first, end = 0, run = 0;

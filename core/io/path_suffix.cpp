@@ -25,7 +25,7 @@ std::vector<std::string> parted(std::string_view text) {
   }
 }
 
-std::optional<ComputedSuffix> end_at(std::string_view path, std::size_t at) {
+std::optional<ComputedSuffix> parse_suffix_after_mark(std::string_view path, std::size_t at) {
   const std::string_view end = path.substr(at + kMark.size());
   const std::size_t equals = end.find('=');
   const std::string_view asked = end.substr(0, equals);
@@ -43,7 +43,7 @@ std::optional<ComputedSuffix> parse_computed_suffix(const std::string& path) {
   std::optional<ComputedSuffix> last;
   for (std::size_t at = path.rfind(kMark); at != std::string::npos && at > 0;
        at = path.rfind(kMark, at - 1)) {
-    auto found = end_at(path, at);
+    auto found = parse_suffix_after_mark(path, at);
     if (!found) continue;
     if (!found->others.empty()) return found;
     if (found->word == kOutermost && to_path(*found) == path) return found;

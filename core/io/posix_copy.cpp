@@ -43,7 +43,7 @@ void report(const Copy& copy, off_t bytes) {
 }
 
 // Bytes copied; 0 if the kernel does not support it here (other file system, old kernel).
-ssize_t step_in_kernel(const Copy& copy, off_t at, std::size_t length) {
+ssize_t copy_step_in_kernel(const Copy& copy, off_t at, std::size_t length) {
   loff_t in = at, out = at;
   ssize_t copied;
   do {
@@ -84,7 +84,7 @@ Status copy_range(Copy& copy, off_t begin, off_t end) {
   while (begin < end) {
     if (is_cancelled(copy.progress)) return cancelled_error();
     std::size_t length = std::min(kStep, static_cast<std::size_t>(end - begin));
-    ssize_t copied = copy.in_kernel ? step_in_kernel(copy, begin, length) : 0;
+    ssize_t copied = copy.in_kernel ? copy_step_in_kernel(copy, begin, length) : 0;
     if (copied < 0) return copy_error("cannot write the copy", copy.name, begin);
     if (copied == 0) {
       copy.in_kernel = false;

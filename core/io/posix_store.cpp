@@ -26,6 +26,9 @@ class PosixStore final : public Store {
     struct stat status {};
     return ::lstat(path.c_str(), &status) == 0;
   }
+  bool is_free_for_folder(const std::string& path) const override {
+    return !exists(path) || is_replaceable_folder(path);
+  }
 
   Result<std::string> resolved(const std::string& path) const override {
     if (is_remote(path)) return without_trailing_slashes(without_secrets(path));
@@ -98,7 +101,7 @@ class PosixStore final : public Store {
  private:
   static tl::unexpected<Error> cannot_write(const std::string& path) {
     return fail(ErrorKind::kUsage, "is on another machine, and results are written to this one",
-                {path}, "Name a folder of this machine with --out.");
+                {path}, "Give a folder on this machine with --out.");
   }
 };
 

@@ -23,16 +23,17 @@ Status sync_path(const std::string& path, int flags) {
   int code = fd < 0 || ::fsync(fd) != 0 ? errno : 0;
   if (fd >= 0) ::close(fd);
   if (code == 0) return {};
-  return fail(ErrorKind::kIo, std::string("cannot make it durable: ") + std::strerror(code),
+  return fail(ErrorKind::kIo, std::string("cannot flush it to disk: ") + std::strerror(code),
               {path});
 }
 
 tl::unexpected<Error> rename_error(const std::string& to, int code) {
   if (code == EEXIST || code == ENOTEMPTY) {
-    return fail(ErrorKind::kIo, "is there already, and is never replaced", {to},
+    return fail(ErrorKind::kIo, "already exists, and is never replaced", {to},
                 "choose another name with --out");
   }
-  return fail(ErrorKind::kIo, std::string("cannot give it its name: ") + std::strerror(code), {to});
+  return fail(ErrorKind::kIo,
+              std::string("cannot rename it to its final name: ") + std::strerror(code), {to});
 }
 
 // Deletes the contents and closes `fd`. Links are deleted, not followed.
@@ -62,16 +63,36 @@ Status empty_folder(int fd, const std::string& path, int depth) {
   return status;
 }
 
+bool is_directory(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 }  // namespace
+
+bool is_replaceable_folder(const std::string& path) {
+  const std::string clean = without_trailing_slashes(path);
+  const std::string name = clean.substr(clean.rfind('/') + 1);
+  struct stat folder {};
+  struct stat parent {};
+  if (name.empty() || name == "." || name == ".." || !is_directory(clean)) return false;
+  if (::lstat(clean.c_str(), &folder) != 0 || ::stat(parent_of(clean).c_str(), &parent) != 0 ||
+      folder.st_dev != parent.st_dev)
+    return false;
+  const auto names = names_in(clean);
+  return names && names->empty();
+}
 
 Status publish_directory(const std::string& temporary, const std::string& final_path) {
   std::string to = without_trailing_slashes(final_path);
   if (rename_to_new(temporary.c_str(), to.c_str()) != 0) {
+    const int code = errno;
     // EINVAL: file systems without RENAME_NOREPLACE (NFS). Plain rename(2) replaces only an empty
-    // directory, and existing names are refused before.
-    if (errno != EINVAL && errno != ENOSYS) return rename_error(to, errno);
+    // directory, and other existing names are refused before.
+    const bool replaces = is_directory(temporary) && is_replaceable_folder(to);
+    if (code != EINVAL && code != ENOSYS && !replaces) return rename_error(to, code);
     struct stat status {};
-    if (::lstat(to.c_str(), &status) == 0) return rename_error(to, EEXIST);
+    if (!replaces && ::lstat(to.c_str(), &status) == 0) return rename_error(to, EEXIST);
     if (::rename(temporary.c_str(), to.c_str()) != 0) return rename_error(to, errno);
   }
   return sync_path(parent_of(to), O_DIRECTORY);
@@ -118,7 +139,7 @@ Status discard_directory(const std::string& path, const std::string& marker) {
   std::size_t slash = clean.rfind('/');
   std::string name = slash == std::string::npos ? clean : clean.substr(slash + 1);
   if (marker.empty() || name.find(marker) == std::string::npos)
-    return fail(ErrorKind::kUsage, "was not made by this program and is not removed", {path});
+    return fail(ErrorKind::kUsage, "was not made by shardwright and is not removed", {path});
   int fd = ::open(clean.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) {
     return fail(ErrorKind::kIo, std::string("cannot open the directory: ") + std::strerror(errno),

@@ -8,8 +8,12 @@
 
 namespace shw {
 
-// Renames a finished directory (RENAME_NOREPLACE) and syncs its parent folder.
+// Renames a finished directory (RENAME_NOREPLACE) and syncs its parent folder. Only an empty folder
+// is replaced.
 Status publish_directory(const std::string& temporary, const std::string& final_path);
+
+// True for an empty folder that rename(2) can replace: not a link, not a mount point, not ".".
+bool is_replaceable_folder(const std::string& path);
 
 // A file written under an unpredictable temporary name in the folder of its final name. The
 // destructor deletes the file unless it was published.

@@ -55,6 +55,8 @@ class Store {
   virtual ~Store() = default;
   // True for any entry, also for a dangling link.
   virtual bool exists(const std::string& path) const = 0;
+  // True if publish() can give a folder this name.
+  virtual bool is_free_for_folder(const std::string& path) const { return !exists(path); }
   // The path with all links followed. For a path that does not exist: its parent's path with the
   // name added.
   virtual Result<std::string> resolved(const std::string& path) const = 0;
@@ -71,7 +73,8 @@ class Store {
   virtual Result<std::unique_ptr<WritableDirectory>> make_folder(const std::string& path) = 0;
   // Opens an existing folder, for a repair in place.
   virtual Result<std::unique_ptr<WritableDirectory>> edit_folder(const std::string& path) = 0;
-  // Renames a finished folder to its final name, which must not exist; durable on return.
+  // Renames a finished folder to its final name, which must not exist or be an empty folder;
+  // durable on return.
   virtual Status publish(const std::string& temporary, const std::string& final_path) = 0;
   // Deletes an unfinished output folder with its contents; refuses any whose name does not contain
   // `marker`.

@@ -225,7 +225,7 @@ LineSequence reordered_lines(const LineSequence& whole, const BoundOp& op) {
   return out;
 }
 
-std::optional<BoundOp> order_of_one(const LineSequence& from, const LineSequence& to) {
+std::optional<BoundOp> fit_single_sequence(const LineSequence& from, const LineSequence& to) {
   const std::vector<std::size_t> places = unique_positions_in(from, to);
   auto fits = [&](const std::optional<BoundOp>& op) {
     return op && apply_ops({&from, 1}, {*op}) == to;
@@ -240,7 +240,7 @@ std::optional<BoundOp> order_of_one(const LineSequence& from, const LineSequence
 }
 
 // Possible numbers of pieces: the common divisors of all sizes.
-std::vector<std::size_t> pieces_to_try(std::span<const LineSequence> from) {
+std::vector<std::size_t> possible_piece_counts(std::span<const LineSequence> from) {
   std::size_t common = 0;
   for (const LineSequence& part : from) common = std::gcd(common, part.size());
   std::vector<std::size_t> out;
@@ -301,7 +301,7 @@ void add_padding(std::size_t used, const LineSequence& to, FittedOrder& fitted) 
   fitted.ops.push_back(op);
 }
 
-BoundOp join_of(std::span<const LineSequence> parts, std::size_t pieces) {
+BoundOp join_op_of_parts(std::span<const LineSequence> parts, std::size_t pieces) {
   BoundOp op;
   op.kind = MapOp::Kind::kJoin;
   op.pieces = signed_size(pieces);
@@ -313,9 +313,9 @@ BoundOp join_of(std::span<const LineSequence> parts, std::size_t pieces) {
 std::optional<FittedOrder> fit_blocks(std::span<const LineSequence> parts, std::size_t used,
                                       const LineSequence& to, FittedOrder fitted) {
   const LineSequence begin(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(used));
-  auto op = order_of_one(joined_lines(parts, 1), begin);
+  auto op = fit_single_sequence(joined_lines(parts, 1), begin);
   if (!op) return std::nullopt;
-  fitted.ops = {join_of(parts, 1), std::move(*op)};
+  fitted.ops = {join_op_of_parts(parts, 1), std::move(*op)};
   add_padding(used, to, fitted);
   return fitted;
 }
@@ -361,7 +361,7 @@ std::optional<FittedOrder> fit_order(std::span<const LineSequence> from, const L
     fitted.from = {0};
     const LineSequence begin(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(used));
     if (from.front() != begin) {
-      auto op = order_of_one(from.front(), begin);
+      auto op = fit_single_sequence(from.front(), begin);
       if (!op) return std::nullopt;
       fitted.ops = {*op};
     }
@@ -372,9 +372,9 @@ std::optional<FittedOrder> fit_order(std::span<const LineSequence> from, const L
   if (fitted.from.size() != from.size()) return std::nullopt;
   std::vector<LineSequence> ordered;
   for (std::size_t i : fitted.from) ordered.push_back(from[i]);
-  for (const std::size_t pieces : pieces_to_try(ordered)) {
+  for (const std::size_t pieces : possible_piece_counts(ordered)) {
     if (!begins_with_interleaved_parts(ordered, pieces, to)) continue;
-    fitted.ops = {join_of(ordered, pieces)};
+    fitted.ops = {join_op_of_parts(ordered, pieces)};
     add_padding(used, to, fitted);
     return fitted;
   }

@@ -10,7 +10,7 @@ using Numbers = std::vector<std::int64_t>;
 // The numbers in one name, for every cell of every row.
 struct NameColumn {
   const CounterPattern* pattern = nullptr;  // of the first name
-  bool is_to = false;
+  bool is_target_side = false;
   std::vector<Numbers> slots = {};  // by slot, by cell
 };
 // The counter that a number in a name follows.
@@ -50,7 +50,7 @@ class GroupFolder {
       }
     }
     if (!find_rules() || !is_lead_in_order()) return std::nullopt;
-    return row_of_group(first);
+    return map_row_of_group(first);
   }
 
  private:
@@ -60,7 +60,7 @@ class GroupFolder {
       return false;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       NameColumn& column = columns_[i];
-      const CounterPattern& pattern = column.is_to
+      const CounterPattern& pattern = column.is_target_side
                                           ? to_.patterns[row.to[i]]
                                           : from_.patterns[row.from[cell][i - row.to.size()]];
       if (pattern.key != column.pattern->key) return false;
@@ -78,17 +78,17 @@ class GroupFolder {
   // Finds counters: varying numbers of `to`, then the stacked dims.
   bool find_rules() {
     for (const NameColumn& column : columns_) {
-      if (!column.is_to) continue;
+      if (!column.is_target_side) continue;
       for (const Numbers& numbers : column.slots) {
         if (!is_same_everywhere(numbers) && !follows(numbers)) counters_.push_back(numbers);
       }
     }
-    first_lead_ = counters_.size();
+    first_stack_dim_ = counters_.size();
     for (const Numbers& lead : leads_) counters_.push_back(lead);
-    lead_slots_.assign(leads_.size(), -1);
+    stack_dim_slots_.assign(leads_.size(), -1);
     for (NameColumn& column : columns_) {
       std::vector<SlotRule>& rules = rules_.emplace_back();
-      const bool is_front = !column.is_to && rules_.size() == rows_.front()->to.size() + 1;
+      const bool is_front = !column.is_target_side && rules_.size() == rows_.front()->to.size() + 1;
       for (std::size_t s = 0; s < column.slots.size(); ++s) {
         auto rule = rule_of(column, s, is_front);
         if (!rule) return false;
@@ -105,13 +105,14 @@ class GroupFolder {
   std::optional<SlotRule> rule_of(const NameColumn& column, std::size_t s, bool is_front) {
     const Numbers& numbers = column.slots[s];
     for (std::size_t c = 0; c < counters_.size(); ++c) {
-      const bool is_lead = c >= first_lead_;
-      if (is_lead && column.is_to) continue;
+      const bool is_lead = c >= first_stack_dim_;
+      if (is_lead && column.is_target_side) continue;
       const auto shift = shift_between(numbers, counters_[c]);
       // A stack of size one needs a number too, though it does not vary.
-      const bool is_needed = is_lead && lead_slots_[c - first_lead_] < 0 && is_front;
+      const bool is_needed = is_lead && stack_dim_slots_[c - first_stack_dim_] < 0 && is_front;
       if (!shift || (is_same_everywhere(numbers) && !is_needed)) continue;
-      if (is_lead && is_front && is_needed) lead_slots_[c - first_lead_] = static_cast<int>(s);
+      if (is_lead && is_front && is_needed)
+        stack_dim_slots_[c - first_stack_dim_] = static_cast<int>(s);
       return SlotRule{static_cast<int>(c), *shift};
     }
     if (is_same_everywhere(numbers)) return SlotRule{};
@@ -119,12 +120,13 @@ class GroupFolder {
   }
   // True if the first name has a number for every stacked dim, in the order of the dims.
   bool is_lead_in_order() const {
-    return std::is_sorted(lead_slots_.begin(), lead_slots_.end()) &&
-           std::all_of(lead_slots_.begin(), lead_slots_.end(), [](int slot) { return slot >= 0; });
+    return std::is_sorted(stack_dim_slots_.begin(), stack_dim_slots_.end()) &&
+           std::all_of(stack_dim_slots_.begin(), stack_dim_slots_.end(),
+                       [](int slot) { return slot >= 0; });
   }
 
   // Smallest shift of each counter: shifts are counted from there, so that none is negative.
-  std::vector<std::int64_t> least_shifts() const {
+  std::vector<std::int64_t> smallest_shift_per_counter() const {
     std::vector<std::int64_t> least(counters_.size(), 0);
     for (const auto& rules : rules_) {
       for (const SlotRule& rule : rules) {
@@ -135,7 +137,7 @@ class GroupFolder {
     }
     return least;
   }
-  std::string letter_of(std::size_t counter) const {
+  std::string counter_letter(std::size_t counter) const {
     static constexpr const char* kLetters[] = {"l", "e", "i", "j", "k", "n", "o", "p"};
     return kLetters[std::min<std::size_t>(counter, std::size(kLetters) - 1)];
   }
@@ -151,15 +153,15 @@ class GroupFolder {
         if (counter < 0 || !names_[static_cast<std::size_t>(counter)].empty()) continue;
         const std::string before = key.substr(0, at);
         const bool is_expert = before.ends_with("experts.") || before.ends_with("expert.");
-        const std::string name = is_expert ? "e" : letter_of(0);
+        const std::string name = is_expert ? "e" : counter_letter(0);
         if (std::find(names_.begin(), names_.end(), name) == names_.end())
           names_[static_cast<std::size_t>(counter)] = name;
       }
     }
     for (std::size_t c = 0; c < names_.size(); ++c) {
       for (std::size_t k = 0; names_[c].empty() && k < 8; ++k) {
-        if (std::find(names_.begin(), names_.end(), letter_of(k)) == names_.end())
-          names_[c] = letter_of(k);
+        if (std::find(names_.begin(), names_.end(), counter_letter(k)) == names_.end())
+          names_[c] = counter_letter(k);
       }
     }
   }
@@ -187,19 +189,19 @@ class GroupFolder {
     auto pattern = parse_counter_pattern(text);
     return pattern ? std::optional(std::move(*pattern)) : std::nullopt;
   }
-  std::optional<MapRow> row_of_group(const FoundRow& first) {
+  std::optional<MapRow> map_row_of_group(const FoundRow& first) {
     if (counters_.size() > 8) return std::nullopt;
     name_counters();
-    const std::vector<std::int64_t> least = least_shifts();
+    const std::vector<std::int64_t> least = smallest_shift_per_counter();
     // Indices of a stack begin at 0, whatever numbers its tensors have.
-    for (std::size_t c = first_lead_; c < least.size(); ++c) {
+    for (std::size_t c = first_stack_dim_; c < least.size(); ++c) {
       if (least[c] != 0) return std::nullopt;
     }
     MapRow row;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       auto pattern = pattern_of(i, least);
       if (!pattern) return std::nullopt;
-      (columns_[i].is_to ? row.to : row.from).push_back(std::move(*pattern));
+      (columns_[i].is_target_side ? row.to : row.from).push_back(std::move(*pattern));
     }
     row.ops = map_ops_of(first.ops);
     return row;
@@ -211,8 +213,8 @@ class GroupFolder {
   CounterShifts& shifts_;
   std::vector<NameColumn> columns_;
   std::vector<Numbers> leads_, counters_;
-  std::size_t first_lead_ = 0;
-  std::vector<int> lead_slots_;  // in the first name of `from`, by stacked dim
+  std::size_t first_stack_dim_ = 0;
+  std::vector<int> stack_dim_slots_;  // in the first name of `from`, by stacked dim
   std::vector<std::vector<SlotRule>> rules_;
   std::vector<std::string> names_;
 };

@@ -16,7 +16,7 @@ constexpr std::size_t kMostListedPatterns = 250;
 // Limit on the rows of a map file.
 constexpr std::size_t kMostFoldedRows = 10'000;
 
-std::string key_of_row(const LearnSide& from, const LearnSide& to, const FoundRow& row) {
+std::string grouping_key_of_row(const LearnSide& from, const LearnSide& to, const FoundRow& row) {
   std::string key;
   for (std::size_t t : row.to) key += to.patterns[t].key + "\n";
   for (std::size_t f : row.from.front()) key += from.patterns[f].key + "\n";
@@ -27,7 +27,7 @@ std::string key_of_row(const LearnSide& from, const LearnSide& to, const FoundRo
   return key + std::to_string(row.lead.size());
 }
 
-CounterPattern literal_of(const LearnSide& side, std::size_t tensor) {
+CounterPattern name_as_pattern(const LearnSide& side, std::size_t tensor) {
   return side.patterns[tensor];
 }
 
@@ -40,7 +40,7 @@ class RowFolder {
     std::map<std::string, std::size_t> places;
     std::vector<std::vector<std::size_t>> groups;
     for (std::size_t r = 0; r < learned_.rows.size(); ++r) {
-      const std::string key = key_of_row(from_, to_, learned_.rows[r].row);
+      const std::string key = grouping_key_of_row(from_, to_, learned_.rows[r].row);
       auto [at, is_new] = places.try_emplace(key, groups.size());
       if (is_new) groups.emplace_back();
       groups[at->second].push_back(r);
@@ -52,8 +52,8 @@ class RowFolder {
     resolve_row_conflicts(from_, to_, learned_, folded_);
     add_copies(from_, learned_.from_copies, folded_.map.from_copies);
     add_copies(to_, learned_.to_copies, folded_.map.to_copies);
-    folded_.map.from_left_out = left_out_of_map(from_);
-    folded_.map.to_left_out = left_out_of_map(to_);
+    folded_.map.from_left_out = patterns_of_unmapped_tensors(from_);
+    folded_.map.to_left_out = patterns_of_unmapped_tensors(to_);
     return std::move(folded_);
   }
 
@@ -72,7 +72,7 @@ class RowFolder {
     const FoundRow* row = &learned_.rows[r].row;
     auto made = fold_group(from_, to_, {&row, 1}, shifts_);
     if (!made || folded_.map.rows.size() >= kMostFoldedRows) {
-      folded_.not_said.push_back(r);
+      folded_.inexpressible_rows.push_back(r);
       return;
     }
     folded_.map.rows.push_back(std::move(*made));
@@ -104,11 +104,11 @@ class RowFolder {
                          std::vector<MapCopy>& out) {
     for (const auto& [copy, of] : copies) {
       if (out.size() == kMostListedPatterns) return;
-      out.push_back({literal_of(side, copy), literal_of(side, of)});
+      out.push_back({name_as_pattern(side, copy), name_as_pattern(side, of)});
     }
   }
   // Rows are matched first, so a pattern for omitted tensors affects no others.
-  static std::vector<std::string> left_out_of_map(const LearnSide& side) {
+  static std::vector<std::string> patterns_of_unmapped_tensors(const LearnSide& side) {
     std::set<std::string> patterns;
     for (std::size_t i = 0; i < side.size(); ++i) {
       if (side.explained[i]) continue;

@@ -12,7 +12,7 @@ struct FoldedMap {
   // By row of the map: indices of its rows in LearnedRows.
   std::vector<std::vector<std::size_t>> learned;
   // Indices of LearnedRows that no pattern expresses: layers or experts in another order.
-  std::vector<std::size_t> not_said;
+  std::vector<std::size_t> inexpressible_rows;
 };
 
 }  // namespace shw

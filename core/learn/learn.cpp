@@ -31,14 +31,15 @@ class MapLearner {
     for (bool changes = true; changes;) {
       folded_ = fold_rows(from(), to(), learned_);
       name_map();
-      for (std::size_t r : folded_.not_said) {
-        for (std::size_t t : tensors_made_of_b(learned_.rows[r].row)) not_said_.insert(t);
+      for (std::size_t r : folded_.inexpressible_rows) {
+        for (std::size_t t : tensors_of_b_made_by(learned_.rows[r].row))
+          inexpressible_tensors_.insert(t);
       }
       if (folded_.map.rows.empty()) break;
       SHW_TRY(proof_, proved());
       changes = drop_refuted();
     }
-    fill_answer();
+    fill_learned_map();
     return std::move(out_);
   }
 
@@ -51,8 +52,8 @@ class MapLearner {
   void name_map() {
     const bool is_forward = out_.way == MapDirection::kForward;
     std::string of_a(a_.checkpoint->format().name), of_b(b_.checkpoint->format().name);
-    out_.needs_way = of_a == of_b;
-    if (out_.needs_way) of_a = "other_" + of_a;
+    out_.needs_direction = of_a == of_b;
+    if (out_.needs_direction) of_a = "other_" + of_a;
     folded_.map.from = is_forward ? of_a : of_b;
     folded_.map.to = is_forward ? of_b : of_a;
     folded_.map.name = "learned";
@@ -68,14 +69,14 @@ class MapLearner {
   }
 
   // Tensors of B that a learned row makes.
-  std::vector<std::size_t> tensors_made_of_b(const FoundRow& row) const {
+  std::vector<std::size_t> tensors_of_b_made_by(const FoundRow& row) const {
     if (out_.way == MapDirection::kForward) return row.to;
     std::vector<std::size_t> out;
     for (const auto& cell : row.from) out.insert(out.end(), cell.begin(), cell.end());
     return out;
   }
   bool is_refuted(const FoundRow& row) const {
-    const auto tensors = tensors_made_of_b(row);
+    const auto tensors = tensors_of_b_made_by(row);
     return std::any_of(tensors.begin(), tensors.end(), [&](std::size_t t) {
       return proof_.tensors[t] == ProvedTensor::kDiffers ||
              proof_.tensors[t] == ProvedTensor::kNotMade;
@@ -96,10 +97,10 @@ class MapLearner {
     for (const auto& cell : row.from) {
       for (std::size_t f : cell) from().explained[f] = false;
     }
-    for (std::size_t t : tensors_made_of_b(row)) refuted_.insert(t);
+    for (std::size_t t : tensors_of_b_made_by(row)) refuted_.insert(t);
   }
 
-  void fill_answer() {
+  void fill_learned_map() {
     if (proof_.tensors.empty()) proof_.tensors.assign(b_.size(), ProvedTensor::kNotMade);
     const std::vector<std::size_t> unused = unused_tensors_of_a();
     for (std::size_t i : unused) out_.unused.push_back(a_.names[i]);
@@ -114,7 +115,7 @@ class MapLearner {
   }
   std::vector<std::size_t> unused_tensors_of_a() const {
     std::set<std::size_t> used;
-    for (const auto& row : learned_.rows) add_used(row.row, used);
+    for (const auto& row : learned_.rows) add_used_tensors_of_a(row.row, used);
     for (const auto& [copy, of] :
          out_.way == MapDirection::kForward ? learned_.from_copies : learned_.to_copies)
       used.insert(copy);
@@ -124,7 +125,7 @@ class MapLearner {
     }
     return out;
   }
-  void add_used(const FoundRow& row, std::set<std::size_t>& used) const {
+  void add_used_tensors_of_a(const FoundRow& row, std::set<std::size_t>& used) const {
     if (out_.way == MapDirection::kBack) {
       used.insert(row.to.begin(), row.to.end());
       return;
@@ -138,7 +139,7 @@ class MapLearner {
         const LearnedRow& learned = learned_.rows[i];
         row.is_by_name |= learned.is_by_name;
         row.is_cast |= learned.is_cast;
-        for (std::size_t t : tensors_made_of_b(learned.row)) {
+        for (std::size_t t : tensors_of_b_made_by(learned.row)) {
           ++row.tensors;
           row.leaves_padding |= proof_.tensors[t] == ProvedTensor::kEqualButPads;
         }
@@ -156,7 +157,7 @@ class MapLearner {
       return "A has its elements rounded to another dtype: what was rounded off "
              "is in it alone";
     if (!problem_.empty()) return "the map that was found does not fit: " + problem_;
-    if (not_said_.contains(t))
+    if (inexpressible_tensors_.contains(t))
       return "its rows are those of A, stacked in an order of layers or experts "
              "that no pattern of names says";
     if (refuted_.contains(t))
@@ -176,7 +177,7 @@ class MapLearner {
   FoldedMap folded_;
   MapProof proof_;
   std::string problem_;
-  std::set<std::size_t> refuted_, not_said_;  // tensors of B
+  std::set<std::size_t> refuted_, inexpressible_tensors_;  // tensors of B
   LearnedMap out_;
 };
 

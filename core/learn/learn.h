@@ -28,7 +28,7 @@ struct ExplainedRow {
 struct LearnedMap {
   ModelMap map;
   MapDirection way = MapDirection::kForward;  // direction that makes B from A
-  bool needs_way = false;  // both have one format, so convert needs the direction
+  bool needs_direction = false;  // both have one format, so convert needs the direction
   std::vector<ExplainedRow> rows;
   std::size_t tensors = 0;                     // number of tensors of B
   std::size_t proved = 0;                      // number of them that are equal to the bit

@@ -19,7 +19,7 @@ constexpr std::uint64_t kMostBiasBytes = std::uint64_t{64} << 20;
 // Limit for all such tensors together.
 constexpr std::size_t kMostHeldElements = std::size_t{1} << 27;
 
-Extents index_of_cell(const Extents& lead, std::size_t cell) {
+Extents multi_index_of_cell(const Extents& lead, std::size_t cell) {
   Extents at(lead.size(), 0);
   auto rest = static_cast<std::int64_t>(cell);
   for (std::size_t d = lead.size(); d-- > 0;) {
@@ -31,15 +31,15 @@ Extents index_of_cell(const Extents& lead, std::size_t cell) {
 
 // "decoder.layers.3." and the index of a cell: tensors with this place belong to one layer or
 // expert.
-std::string place_of_cell(const std::string& name, const Extents& lead, std::size_t cell) {
-  return numbered_prefix(name) + "|" + to_text(index_of_cell(lead, cell));
+std::string layer_key_of_cell(const std::string& name, const Extents& lead, std::size_t cell) {
+  return numbered_prefix(name) + "|" + to_text(multi_index_of_cell(lead, cell));
 }
 
 class NameLearner {
  public:
   NameLearner(LearnSide& from, LearnSide& to, std::vector<LearnedRow>& rows)
       : from_(from), to_(to), rows_(rows) {
-    for (const LearnedRow& learned : rows) record_links(learned.row);
+    for (const LearnedRow& learned : rows) record_tensors_by_layer(learned.row);
     for (std::size_t f = 0; f < from.size(); ++f) {
       if (is_unexplained(from, f)) by_place_[numbered_prefix(from.names[f])].push_back(f);
     }
@@ -68,10 +68,10 @@ class NameLearner {
     return !side.explained[i] && side.rows[i].is_read && side.same_as[i] == i;
   }
 
-  void record_links(const FoundRow& row) {
+  void record_tensors_by_layer(const FoundRow& row) {
     for (std::size_t t : row.to) {
       for (std::size_t cell = 0; cell < row.from.size(); ++cell) {
-        auto& places = links_[place_of_cell(to_.names[t], row.lead, cell)];
+        auto& places = links_[layer_key_of_cell(to_.names[t], row.lead, cell)];
         for (std::size_t f : row.from[cell]) places.insert(numbered_prefix(from_.names[f]));
       }
       if (row.to.size() == 1 && row.ops.empty())
@@ -82,7 +82,7 @@ class NameLearner {
   std::vector<std::size_t> unexplained_neighbours(std::size_t t, const Extents& lead,
                                                   std::size_t cell) const {
     std::vector<std::size_t> out;
-    auto linked = links_.find(place_of_cell(to_.names[t], lead, cell));
+    auto linked = links_.find(layer_key_of_cell(to_.names[t], lead, cell));
     std::set<std::string> places;
     if (linked != links_.end())
       places = linked->second;
@@ -161,17 +161,16 @@ class NameLearner {
     if (sizes.size() != weight.from.front().size()) return std::nullopt;
     const auto cells = static_cast<std::size_t>(volume(weight.lead).value_or(0));
     for (std::size_t cell = 0; cell < cells; ++cell) {
-      auto from = parts_at_same_place(t, weight, sizes, cell, row.ops);
+      auto from = most_similar_parts_in_layer(t, weight, sizes, cell, row.ops);
       if (!from) return std::nullopt;
       row.from.push_back(std::move(*from));
     }
     return row;
   }
   // For each tensor of the weight, the tensor with the same place and the most similar name.
-  std::optional<std::vector<std::size_t>> parts_at_same_place(std::size_t t, const FoundRow& weight,
-                                                              const Extents& sizes,
-                                                              std::size_t cell,
-                                                              const std::vector<BoundOp>& ops) {
+  std::optional<std::vector<std::size_t>> most_similar_parts_in_layer(
+      std::size_t t, const FoundRow& weight, const Extents& sizes, std::size_t cell,
+      const std::vector<BoundOp>& ops) {
     const std::vector<std::size_t> left = unexplained_neighbours(t, weight.lead, cell);
     Extents wanted(to_.shapes[t].begin() + static_cast<std::ptrdiff_t>(weight.lead.size()),
                    to_.shapes[t].end());

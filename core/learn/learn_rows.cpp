@@ -44,10 +44,10 @@ class RowLearner {
   Result<LearnedRows> run() {
     search({LineKind::kRows, from_.rows, from_.dtypes, from_.ndims},
            {LineKind::kRows, to_.rows, to_.dtypes, to_.ndims}, false);
-    pair_copies();
+    pair_equal_tensors();
     SHW_CHECK(search_columns(from_.rows, from_.dtypes, to_.rows, to_.dtypes, Dtype::kUnknown));
     SHW_CHECK(search_rounded());
-    SHW_CHECK(search_added());
+    SHW_CHECK(search_shifted_norms());
     learn_by_name(from_, to_, out_.rows);
     add_copies(from_, out_.from_copies);
     add_copies(to_, out_.to_copies);
@@ -86,7 +86,7 @@ class RowLearner {
 
   // Norms that one side keeps as w and the other as 1 + w. Sums are made of the side that the map
   // is applied to: a rounded sum does not always come back.
-  Status search_added() {
+  Status search_shifted_norms() {
     for (const float value : {1.0F, -1.0F}) {
       const bool is_forward = way_ == MapDirection::kForward;
       const LearnSide& side = is_forward ? from_ : to_;
@@ -106,13 +106,14 @@ class RowLearner {
     std::vector<std::size_t> added;
     for (std::size_t i = 0; i < side.size(); ++i) {
       const bool is_small = volume(side.shapes[i]).value_or(kMostAdded + 1) <= kMostAdded;
-      if (out[i] || !is_small || !can_add_to(side.dtypes[i])) continue;
+      if (out[i] || !is_small || !is_addition_supported(side.dtypes[i])) continue;
       part.tensors.push_back(added_tensor(side.checkpoint, TensorId{static_cast<std::uint32_t>(i)},
                                           value, side.dtypes[i]));
       added.push_back(i);
     }
     if (added.empty() || side.checkpoint->directory() == nullptr) return std::vector<LineHashes>();
-    auto made = only_computed(*side.checkpoint->directory(), std::move(part), progress_);
+    auto made =
+        make_computed_only_checkpoint(*side.checkpoint->directory(), std::move(part), progress_);
     if (!made) return std::vector<LineHashes>();
     std::vector<LineQuery> asked;
     for (const std::size_t i : added)
@@ -137,7 +138,8 @@ class RowLearner {
     return asked;
   }
   // Lines of the remaining tensors; the others get none.
-  Result<std::vector<LineHashes>> lines_of(const LearnSide& side, Dtype dtype, LineKind kind) {
+  Result<std::vector<LineHashes>> hash_lines_of_tensors(const LearnSide& side, Dtype dtype,
+                                                        LineKind kind) {
     const std::vector<LineQuery> asked = queries_for_unexplained(side, dtype, kind);
     SHW_TRY(std::vector<LineHashes> found, line_hashes(*side.checkpoint, asked, progress_));
     std::vector<LineHashes> out(side.size());
@@ -154,8 +156,8 @@ class RowLearner {
     if (queries_for_unexplained(from_, dtype, LineKind::kColumns).empty() ||
         queries_for_unexplained(to_, dtype, LineKind::kColumns).empty())
       return {};
-    SHW_TRY(const auto from_columns, lines_of(from_, dtype, LineKind::kColumns));
-    SHW_TRY(const auto to_columns, lines_of(to_, dtype, LineKind::kColumns));
+    SHW_TRY(const auto from_columns, hash_lines_of_tensors(from_, dtype, LineKind::kColumns));
+    SHW_TRY(const auto to_columns, hash_lines_of_tensors(to_, dtype, LineKind::kColumns));
     const SideLines from_r{LineKind::kRows, from_rows, from_dtypes, from_.ndims};
     const SideLines from_c{LineKind::kColumns, from_columns, from_dtypes, from_.ndims};
     const SideLines to_r{LineKind::kRows, to_rows, to_dtypes, to_.ndims};
@@ -184,12 +186,12 @@ class RowLearner {
         if (a != b && common) narrow.insert(*common);
       }
     }
-    for (Dtype dtype : narrow) SHW_CHECK(search_rounded_to(dtype));
+    for (Dtype dtype : narrow) SHW_CHECK(search_equal_after_rounding_to(dtype));
     return {};
   }
-  Status search_rounded_to(Dtype dtype) {
-    SHW_TRY(const auto from_rows, lines_of(from_, dtype, LineKind::kRows));
-    SHW_TRY(const auto to_rows, lines_of(to_, dtype, LineKind::kRows));
+  Status search_equal_after_rounding_to(Dtype dtype) {
+    SHW_TRY(const auto from_rows, hash_lines_of_tensors(from_, dtype, LineKind::kRows));
+    SHW_TRY(const auto to_rows, hash_lines_of_tensors(to_, dtype, LineKind::kRows));
     const std::vector<Dtype> from_dtypes(from_.size(), dtype), to_dtypes(to_.size(), dtype);
     search({LineKind::kRows, from_rows, from_dtypes, from_.ndims},
            {LineKind::kRows, to_rows, to_dtypes, to_.ndims}, true);
@@ -197,7 +199,7 @@ class RowLearner {
   }
 
   // For rows that keep a tensor unchanged: pairs the tensors with equal content.
-  void pair_copies() {
+  void pair_equal_tensors() {
     std::map<std::size_t, CopyGroup> groups;  // by the tensor of `from` that represents them
     std::map<std::size_t, std::size_t> by_to;
     for (const LearnedRow& learned : out_.rows) {
@@ -215,13 +217,13 @@ class RowLearner {
         groups[found->second].to.push_back(i);
     }
     for (const auto& [stands, group] : groups) {
-      if (group.from.size() > 1 || group.to.size() > 1) pair_group(group);
+      if (group.from.size() > 1 || group.to.size() > 1) pair_tensors_of_group(group);
     }
     from_.explained.assign(from_.size(), false);
     to_.explained.assign(to_.size(), false);
     for (const LearnedRow& learned : out_.rows) mark_explained(learned.row, from_, to_);
   }
-  void pair_group(const CopyGroup& group) {
+  void pair_tensors_of_group(const CopyGroup& group) {
     if (group.from.size() > kMostPaired || group.to.size() > kMostPaired) return;
     std::erase_if(out_.rows, [&](const LearnedRow& learned) {
       const FoundRow& row = learned.row;

@@ -25,7 +25,7 @@ std::string content_of(const LearnSide& side, std::size_t i) {
   return hash.text() + to_text(side.shapes[i]) + std::string(name(side.dtypes[i]));
 }
 
-void find_copies(LearnSide& side) {
+void index_equal_tensors(LearnSide& side) {
   std::map<std::string, std::size_t> first;
   std::vector<std::string> contents(side.size());
   for (std::size_t i = 0; i < side.size(); ++i) {
@@ -113,7 +113,7 @@ Result<LearnSide> learn_side(std::shared_ptr<const Checkpoint> checkpoint, bool 
     side.same_as.push_back(i);
     if (side.patterns[i].text.empty()) side.rows[i] = {};
   }
-  find_copies(side);
+  index_equal_tensors(side);
   return side;
 }
 

@@ -31,7 +31,7 @@ class MapProver {
       if (auto at = made_.find(state_.tensors[i].fqn))
         pairs_.emplace_back(i, *at);
       else
-        out_.surplus.push_back(state_.tensors[i].fqn);
+        out_.unexpected_results.push_back(state_.tensors[i].fqn);
     }
     Pool<ThreadReader> readers([&] {
       return std::make_unique<ThreadReader>(
@@ -64,7 +64,7 @@ class MapProver {
     if (!there || tensor.shape != there->shape) return ProvedTensor::kNotMade;
     if (tensor.dtype != there->dtype) return ProvedTensor::kDiffers;
     SHW_TRY(const ProvedTensor proved, compare(tensor, tensor.dtype, *there, reader));
-    const Dtype saved = narrower_source(tensor);
+    const Dtype saved = dtype_before_lossless_cast(tensor);
     if (proved != ProvedTensor::kDiffers || saved == tensor.dtype) return proved;
     const auto rounded = pieces_of(made_, at, saved);
     if (!rounded) return proved;
@@ -72,10 +72,11 @@ class MapProver {
     return once_more == ProvedTensor::kEqual ? ProvedTensor::kEqualRounded : proved;
   }
   // The dtype of the saved elements, if the tensor's dtype represents all its numbers.
-  static Dtype narrower_source(const TargetTensor& tensor) {
+  static Dtype dtype_before_lossless_cast(const TargetTensor& tensor) {
     for (const Part& part : tensor.parts) {
       const bool is_cast = !part.is_padding() && part.saved != tensor.dtype;
-      if (is_cast && can_cast(part.saved, tensor.dtype) && can_represent(tensor.dtype, part.saved))
+      if (is_cast && can_cast(part.saved, tensor.dtype) &&
+          keeps_every_value(tensor.dtype, part.saved))
         return part.saved;
     }
     return tensor.dtype;

@@ -21,8 +21,8 @@ enum class ProvedTensor : std::uint8_t {
 };
 
 struct MapProof {
-  std::vector<ProvedTensor> tensors;  // by tensor of `made`
-  std::vector<std::string> surplus;   // FQNs that the map makes but `made` lacks
+  std::vector<ProvedTensor> tensors;            // by tensor of `made`
+  std::vector<std::string> unexpected_results;  // FQNs that the map makes but `made` lacks
 };
 
 // An error if the map does not fit the source, or if cancelled.

@@ -35,16 +35,16 @@ class RowConflictResolver {
   void run() {
     std::set<std::size_t> from_used, to_used;
     for (std::size_t r = 0; r < folded_.map.rows.size(); ++r) {
-      foreign_.clear();
+      matched_of_other_rows_.clear();
       const bool is_apart =
-          can_distinguish(from_, r, from_used) && can_distinguish(to_, r, to_used);
-      if (!is_apart && (move_before(r, from_used, to_used) || expand_to_single_rows(r))) {
+          make_row_match_own_only(from_, r, from_used) && make_row_match_own_only(to_, r, to_used);
+      if (!is_apart && (move_before(r, from_used, to_used) || replace_by_single_tensor_rows(r))) {
         // Continue with the row that was moved here, or with those that replaced this one.
         --r;
         continue;
       }
-      own_tensors(from_, r, from_used);
-      own_tensors(to_, r, to_used);
+      collect_tensors_of_row(from_, r, from_used);
+      collect_tensors_of_row(to_, r, to_used);
     }
   }
 
@@ -58,7 +58,8 @@ class RowConflictResolver {
   }
 
   // Tensors of the row's first name pattern.
-  void own_tensors(const ConflictSide& side, std::size_t r, std::set<std::size_t>& own) const {
+  void collect_tensors_of_row(const ConflictSide& side, std::size_t r,
+                              std::set<std::size_t>& own) const {
     for (std::size_t i : folded_.learned[r]) {
       const FoundRow& row = learned_.rows[i].row;
       if (side.is_from) {
@@ -77,17 +78,18 @@ class RowConflictResolver {
   }
 
   // True if the row matches only its own tensors, after adding a required name if needed.
-  bool can_distinguish(const ConflictSide& side, std::size_t r, const std::set<std::size_t>& used) {
+  bool make_row_match_own_only(const ConflictSide& side, std::size_t r,
+                               const std::set<std::size_t>& used) {
     MapRow& row = folded_.map.rows[r];
     const std::vector<CounterPattern>& patterns = side.patterns(row);
     std::set<std::size_t> own;
-    own_tensors(side, r, own);
+    collect_tensors_of_row(side, r, own);
     std::vector<Counters> mine, others;
     for (const auto& match : side.names.matches(patterns.front(), value_of())) {
       if (used.contains(match.index) || !is_whole(side, patterns, match.counters)) continue;
       const bool is_own = own.contains(match.index);
       (is_own ? mine : others).push_back(match.counters);
-      if (!is_own) foreign_.emplace(side.is_from, match.index);
+      if (!is_own) matched_of_other_rows_.emplace(side.is_from, match.index);
     }
     if (others.empty()) return true;
     for (const CounterPattern& one : patterns_with_same_counters(side, patterns.front())) {
@@ -122,16 +124,17 @@ class RowConflictResolver {
   // the first row that fits a name counts. False if there is none.
   bool move_before(std::size_t r, const std::set<std::size_t>& from_used,
                    const std::set<std::size_t>& to_used) {
-    const auto foreign = foreign_;
+    const auto foreign = matched_of_other_rows_;
     for (std::size_t q = r + 1; q < folded_.map.rows.size(); ++q) {
       std::set<std::size_t> from, to;
-      own_tensors(from_, q, from);
-      own_tensors(to_, q, to);
+      collect_tensors_of_row(from_, q, from);
+      collect_tensors_of_row(to_, q, to);
       const bool is_owner = std::any_of(foreign.begin(), foreign.end(), [&](const auto& one) {
         return (one.first ? from : to).contains(one.second);
       });
       if (!is_owner || moved_.contains(folded_.learned[q].front()) ||
-          !can_distinguish(from_, q, from_used) || !can_distinguish(to_, q, to_used))
+          !make_row_match_own_only(from_, q, from_used) ||
+          !make_row_match_own_only(to_, q, to_used))
         continue;
       moved_.insert(folded_.learned[q].front());
       const auto turn = [&](auto& rows) {
@@ -147,7 +150,7 @@ class RowConflictResolver {
   }
 
   // Replaces a row without stacks by one row per tensor that it makes.
-  bool expand_to_single_rows(std::size_t r) {
+  bool replace_by_single_tensor_rows(std::size_t r) {
     const std::vector<std::size_t> rows = folded_.learned[r];
     if (rows.size() < 2 || !learned_.rows[rows.front()].row.lead.empty()) return false;
     const auto at = static_cast<std::ptrdiff_t>(r);
@@ -174,7 +177,7 @@ class RowConflictResolver {
   const LearnedRows& learned_;
   FoldedMap& folded_;
   // Tensors of other rows that the current row matches: whether of the left side, and their index.
-  std::set<std::pair<bool, std::size_t>> foreign_;
+  std::set<std::pair<bool, std::size_t>> matched_of_other_rows_;
   std::set<std::size_t> moved_;  // first learned row of each row that was moved
 };
 

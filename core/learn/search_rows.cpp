@@ -25,7 +25,7 @@ struct CellFit {
   FittedOrder order;
 };
 
-std::optional<CellFit> fit_cell(const std::vector<LineCell>& from, const LineCell& to) {
+std::optional<CellFit> find_ops_for_cell(const std::vector<LineCell>& from, const LineCell& to) {
   if (from.size() == 1 && same(from.front().dims, to.dims) &&
       std::equal(from.front().hashes.begin(), from.front().hashes.end(), to.hashes.begin()))
     return CellFit{0, {{0}, {}, 0}};
@@ -64,7 +64,7 @@ class RowSearch {
     for (std::size_t t = 0; t < to_.lines.size(); ++t) {
       if (!is_left_out(to_, t)) look_at(t);
     }
-    add_splits();
+    add_split_rows();
     return std::move(out_);
   }
 
@@ -135,7 +135,7 @@ class RowSearch {
       if (!add_cell(here, parts, dim, row)) return;
     }
     if (row.from.size() != cells) return;
-    finish_ops(*dim, counted, from_.ndims[row.from.front().front()], row);
+    set_dims_of_ops(*dim, counted, from_.ndims[row.from.front().front()], row);
     out_.rows.push_back(std::move(row));
   }
   // Owners of the first lines that are known, to decide how many dims are stacked.
@@ -152,7 +152,7 @@ class RowSearch {
                 FoundRow& row) const {
     std::vector<LineCell> from;
     for (std::size_t f : parts) from.push_back(all_lines_of(from_, f));
-    auto fit = fit_cell(from, here);
+    auto fit = find_ops_for_cell(from, here);
     if (!fit) return false;
     if (dim && (*dim != fit->dim || !same_ops(row.ops, fit->order.ops))) return false;
     dim = fit->dim;
@@ -170,7 +170,8 @@ class RowSearch {
   }
 
   // Sets the dims of operations to those of the tensors; a transpose comes last.
-  void finish_ops(std::size_t dim, std::size_t counted, std::size_t ndim, FoundRow& row) const {
+  void set_dims_of_ops(std::size_t dim, std::size_t counted, std::size_t ndim,
+                       FoundRow& row) const {
     for (BoundOp& op : row.ops) op.dim = dim_of_op(from_.kind, dim, counted, ndim);
     if (from_.kind != to_.kind) row.ops.push_back(transposed(ndim));
   }
@@ -183,7 +184,7 @@ class RowSearch {
   }
 
   // Tensors from which several others are made by a split.
-  void add_splits() {
+  void add_split_rows() {
     std::map<Tensors, std::map<std::size_t, FoundRow>> by_tensors;  // then by cell
     for (auto& [f, parts] : splits_) {
       std::sort(parts.begin(), parts.end());
@@ -197,7 +198,7 @@ class RowSearch {
       }
       if (parts.size() == 1) ++out_.shorter;
       if (cells.size() != parts.size()) continue;
-      auto fit = fit_cell(cells, all_lines_of(from_, f));
+      auto fit = find_ops_for_cell(cells, all_lines_of(from_, f));
       if (!fit || fit->order.padded != 0 || fit->order.ops.empty() || parts.size() < 2) continue;
       FoundRow row{.to = {}, .from = {{f}}, .ops = split_ops(*fit, f, counted)};
       for (std::size_t i : fit->order.from) row.to.push_back(parts[i].tensor);

@@ -46,12 +46,12 @@ class MapBinder {
     bound_.way = way_;
     mark_copies_as_used();
     for (std::size_t r = 0; r < map_.rows.size(); ++r) {
-      if (is_forward() && !is_of_form(map_.rows[r])) continue;
+      if (is_forward() && !is_row_of_chosen_forms(map_.rows[r])) continue;
       if (!is_forward() && !is_of_model(map_.rows[r].models)) continue;
       if (!is_of_model(map_.rows[r].only_models)) continue;
       SHW_CHECK(is_forward() ? bind_forward(r) : bind_backward(r));
     }
-    make_copies();
+    add_result_copies();
     if (is_forward()) add_written_prefix();
     classify_unused_tensors();
     return std::move(bound_);
@@ -69,8 +69,8 @@ class MapBinder {
   // The form to write, among alternatives.
   std::string chosen(const MapForms& forms) const {
     for (const std::string& choice : forms.choices) {
-      if (std::find(facts_.said_forms.begin(), facts_.said_forms.end(), choice) !=
-          facts_.said_forms.end())
+      if (std::find(facts_.forms_named_by_user.begin(), facts_.forms_named_by_user.end(), choice) !=
+          facts_.forms_named_by_user.end())
         return choice;
       if (choice == layers_) return choice;
     }
@@ -79,7 +79,7 @@ class MapBinder {
     }
     return forms.choices.front();
   }
-  bool is_of_form(const MapRow& row) const {
+  bool is_row_of_chosen_forms(const MapRow& row) const {
     for (const MapForms& forms : map_.forms) {
       auto is_here = [&](const std::string& form) {
         return std::find(forms.choices.begin(), forms.choices.end(), form) != forms.choices.end();
@@ -118,7 +118,8 @@ class MapBinder {
   }
 
   // The names for all patterns if each exists and is unused; otherwise empty.
-  Rendered free_names(const std::vector<CounterPattern>& patterns, const Counters& counters) {
+  Rendered unused_names_for_patterns(const std::vector<CounterPattern>& patterns,
+                                     const Counters& counters) {
     Rendered out;
     for (const CounterPattern& pattern : patterns) {
       auto name = name_of(pattern, counters, value_of());
@@ -138,7 +139,7 @@ class MapBinder {
     return tensors_[*names_.find(name)].shape;
   }
 
-  static std::vector<std::string> stacked_of(const MapRow& row) {
+  static std::vector<std::string> stacked_counters_of(const MapRow& row) {
     std::vector<std::string> out;
     for (const std::string& counter : counters_in(row.from.front())) {
       if (!row.to.front().has(counter)) out.push_back(counter);
@@ -158,7 +159,7 @@ class MapBinder {
 
   Status bind_forward(std::size_t r) {
     const MapRow& row = map_.rows[r];
-    const std::vector<std::string> stacked = stacked_of(row);
+    const std::vector<std::string> stacked = stacked_counters_of(row);
     std::map<Rendered, FoundRow> found;
     std::vector<Rendered> order;
     for (const auto& match : names_.matches(row.from.front(), value_of())) {
@@ -166,7 +167,7 @@ class MapBinder {
       if (!is_below(counters, row.from.front())) continue;
       if (!row.from_with.empty() && !has_any_tensor(row.from_with, counters)) continue;
       if (has_any_tensor(row.from_without, counters)) continue;
-      Rendered from = free_names(row.from, counters);
+      Rendered from = unused_names_for_patterns(row.from, counters);
       if (from.empty()) continue;
       std::vector<std::int64_t> at;
       for (const std::string& counter : stacked) at.push_back(counters.at(counter));
@@ -242,7 +243,7 @@ class MapBinder {
     const MapRow& row = map_.rows[r];
     for (const auto& match : names_.matches(row.to.front(), value_of())) {
       if (!row.to_with.empty() && !has_any_tensor(row.to_with, match.counters)) continue;
-      Rendered to = free_names(row.to, match.counters);
+      Rendered to = unused_names_for_patterns(row.to, match.counters);
       if (to.empty()) continue;
       for (const std::string& name : to) used_[*names_.find(name)] = true;
       if (auto fits = add_backward(r, to, match.counters); !fits)
@@ -253,7 +254,7 @@ class MapBinder {
 
   Status add_backward(std::size_t r, const Rendered& to, Counters counters) {
     const MapRow& row = map_.rows[r];
-    const std::vector<std::string> stacked = stacked_of(row);
+    const std::vector<std::string> stacked = stacked_counters_of(row);
     for (const CounterPattern& pattern : row.from) {
       for (const CounterPattern::Slot& slot : pattern.slots) {
         if (!slot.plus.empty()) SHW_CHECK(values_.needed(slot.plus));
@@ -289,7 +290,7 @@ class MapBinder {
   // Visits each copy on this side for every counter value, with the tensor that must be written
   // next to it.
   template <class Each>
-  void each_copy(const MapCopy& copy, const Each& each) {
+  void for_each_map_copy(const MapCopy& copy, const Each& each) {
     if (values_.size(copy.where).value_or(0) == 0) return;
     const std::int64_t count = copy.count.empty() ? 1 : values_.size(copy.count).value_or(0);
     const auto counters = counters_in(copy.tensor);
@@ -303,12 +304,13 @@ class MapBinder {
   }
   void mark_copies_as_used() {
     for (const MapCopy& copy : is_forward() ? map_.from_copies : map_.to_copies) {
-      each_copy(copy, [&](const std::string& tensor, const std::string& of, std::string_view) {
-        const auto at = names_.find(tensor);
-        if (!at || !names_.find(of)) return;
-        used_[*at] = true;
-        bound_.left_copies.emplace_back(tensor, of);
-      });
+      for_each_map_copy(copy,
+                        [&](const std::string& tensor, const std::string& of, std::string_view) {
+                          const auto at = names_.find(tensor);
+                          if (!at || !names_.find(of)) return;
+                          used_[*at] = true;
+                          bound_.omitted_copies.emplace_back(tensor, of);
+                        });
     }
   }
   void add_written_prefix() {
@@ -320,7 +322,7 @@ class MapBinder {
       of.insert(0, map_.written_prefix);
     }
   }
-  void make_copies() {
+  void add_result_copies() {
     std::set<std::string, std::less<>> made;
     for (const BoundRow& row : bound_.rows) {
       if (is_forward()) made.insert(row.to.begin(), row.to.end());
@@ -329,10 +331,11 @@ class MapBinder {
       }
     }
     for (const MapCopy& copy : is_forward() ? map_.to_copies : map_.from_copies) {
-      each_copy(copy, [&](const std::string& tensor, const std::string& of, std::string_view with) {
-        if (!with.empty() && !made.contains(with)) return;
-        if (made.contains(of) && !made.contains(tensor)) bound_.copies.emplace_back(tensor, of);
-      });
+      for_each_map_copy(
+          copy, [&](const std::string& tensor, const std::string& of, std::string_view with) {
+            if (!with.empty() && !made.contains(with)) return;
+            if (made.contains(of) && !made.contains(tensor)) bound_.copies.emplace_back(tensor, of);
+          });
     }
   }
 

@@ -47,7 +47,7 @@ struct BoundMap {
   std::vector<std::pair<std::string, std::string>> copies =
       {};  // to be made: the copy and its original
   // Copies that the result leaves out: name of the copy, name of its original.
-  std::vector<std::pair<std::string, std::string>> left_copies = {};
+  std::vector<std::pair<std::string, std::string>> omitted_copies = {};
   std::vector<std::string> left_out = {}, without_row = {};
   // Parts of incomplete stacks (ModelFacts::allows_gaps).
   std::vector<std::string> incomplete = {};

@@ -49,7 +49,7 @@ WeightsByName weights_by_name(std::span<const MapTensor> tensors,
   return weights;
 }
 
-bool has_place(const MapStates& target, const std::string& kind) {
+bool can_store_state_kind(const MapStates& target, const std::string& kind) {
   return !target.name.empty() && (!is_master(kind) || !target.masters.empty());
 }
 
@@ -61,11 +61,11 @@ bool is_named(const std::vector<std::string>& patterns, const std::string& fqn) 
 // A tied weight has one state, which may be saved under the name of the copy.
 void move_states_to_originals(const BoundMap& weights, CarriedStates& states) {
   for (auto& [kind, by_weight] : states.by_kind) {
-    for (const auto& [copy, of] : weights.left_copies) {
+    for (const auto& [copy, of] : weights.omitted_copies) {
       auto found = by_weight.find(copy);
       if (found == by_weight.end()) continue;
       if (!by_weight.emplace(of, found->second).second)
-        states.left_out.push_back({found->second, kind, LeftOutReason::kSecond});
+        states.left_out.push_back({found->second, kind, StateOmissionReason::kSecond});
       by_weight.erase(found);
     }
   }
@@ -173,17 +173,17 @@ void add_left_out(const BoundMap& weights, const std::string& kind,
   }
   for (const auto& [weight, state] : by_weight) {
     if (!left.contains(state)) continue;
-    states.left_out.push_back(
-        {state, kind,
-         with_row.contains(weight) ? LeftOutReason::kIncomplete : LeftOutReason::kNoWeightThere});
+    states.left_out.push_back({state, kind,
+                               with_row.contains(weight) ? StateOmissionReason::kIncomplete
+                                                         : StateOmissionReason::kNoWeightInTarget});
   }
 }
 
 }  // namespace
 
-MapStates states_in_form(const MapStates& states, const ModelFacts& facts) {
+MapStates states_for_chosen_forms(const MapStates& states, const ModelFacts& facts) {
   MapStates out = states;
-  for (const std::string& form : facts.said_forms) {
+  for (const std::string& form : facts.forms_named_by_user) {
     if (const auto found = states.masters_of_form.find(form);
         found != states.masters_of_form.end()) {
       out.masters = found->second;
@@ -205,21 +205,23 @@ CarriedStates find_states(std::span<const MapTensor> tensors, const MapStates& t
     const auto path = parse_state_fqn(tensor.fqn);
     if (!path) continue;
     const std::string kind(path->kind);
-    auto leave = [&](LeftOutReason why) { states.left_out.push_back({tensor.fqn, kind, why}); };
+    auto leave = [&](StateOmissionReason why) {
+      states.left_out.push_back({tensor.fqn, kind, why});
+    };
     const auto weight = weights.find(unwrapped_name(path->key));
-    if (!has_place(target, kind)) {
-      leave(LeftOutReason::kNoPlace);
+    if (!can_store_state_kind(target, kind)) {
+      leave(StateOmissionReason::kNoPlace);
     } else if (is_named(leave_out, tensor.fqn)) {
-      leave(LeftOutReason::kByOption);
+      leave(StateOmissionReason::kByOption);
     } else if (!is_elementwise(kind)) {
-      leave(LeftOutReason::kNotElementwise);
+      leave(StateOmissionReason::kNotElementwise);
     } else if (weight == weights.end() || weight->second == nullptr) {
-      leave(LeftOutReason::kNoWeight);
+      leave(StateOmissionReason::kNoWeight);
     } else if (weight->second->shape != tensor.shape) {
-      leave(LeftOutReason::kOtherShape);
+      leave(StateOmissionReason::kOtherShape);
     } else if ((is_master(kind) && !masters.insert(weight->first).second) ||
                !states.by_kind[kind].emplace(weight->second->fqn, tensor.fqn).second) {
-      leave(LeftOutReason::kSecond);
+      leave(StateOmissionReason::kSecond);
     }
   }
   return states;

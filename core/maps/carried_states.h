@@ -17,29 +17,29 @@ namespace shw {
 // The text with its first `mark`, such as "{name}", replaced by `by`.
 std::string replace_first_mark(std::string text, std::string_view mark, std::string_view by);
 
-enum class LeftOutReason : std::uint8_t {
-  kNoPlace,         // the target program does not store this kind of state
-  kByOption,        // the user named it
-  kNoWeight,        // no weight has its name
-  kOtherShape,      // its weight has another shape
-  kNotElementwise,  // it does not have an element per element of its weight: a step
-  kSecond,          // its weight has another state of this kind
-  kNoWeightThere,   // its weight is not converted
-  kIncomplete,      // a weight that its own is joined or stacked with has no such state
+enum class StateOmissionReason : std::uint8_t {
+  kNoPlace,           // the target program does not store this kind of state
+  kByOption,          // the user named it
+  kNoWeight,          // no weight has its name
+  kOtherShape,        // its weight has another shape
+  kNotElementwise,    // it does not have an element per element of its weight: a step
+  kSecond,            // its weight has another state of this kind
+  kNoWeightInTarget,  // its weight is not converted
+  kIncomplete,        // a weight that its own is joined or stacked with has no such state
 };
-struct LeftOutState {
+struct OmittedState {
   std::string fqn, kind;
-  LeftOutReason why = LeftOutReason::kNoPlace;
+  StateOmissionReason why = StateOmissionReason::kNoPlace;
 };
 
 // By kind ("exp_avg"), then by name of the weight: the name of the state, both as in the source.
 struct CarriedStates {
   std::map<std::string, std::map<std::string, std::string>> by_kind = {};
-  std::vector<LeftOutState> left_out = {};
+  std::vector<OmittedState> left_out = {};
 };
 
 // How a program stores states in the forms that `facts` choose.
-MapStates states_in_form(const MapStates& states, const ModelFacts& facts);
+MapStates states_for_chosen_forms(const MapStates& states, const ModelFacts& facts);
 
 // Finds the states that the target program can store and whose weight with the same shape exists.
 // `parameters`: names and shapes of parameters that are saved as several weights. `leave_out`:

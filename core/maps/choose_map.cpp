@@ -16,20 +16,20 @@ namespace shw {
 namespace {
 
 // A map with its direction.
-struct MapLeg {
+struct DirectedMap {
   const ModelMap* map = nullptr;
   MapDirection way = MapDirection::kForward;
 };
 
-const std::string& source_scheme(const MapLeg& leg) {
+const std::string& source_scheme(const DirectedMap& leg) {
   return leg.way == MapDirection::kForward ? leg.map->from : leg.map->to;
 }
-const std::string& target_scheme(const MapLeg& leg) {
+const std::string& target_scheme(const DirectedMap& leg) {
   return leg.way == MapDirection::kForward ? leg.map->to : leg.map->from;
 }
 
-std::vector<MapLeg> all_legs() {
-  std::vector<MapLeg> out;
+std::vector<DirectedMap> legs_of_built_in_maps() {
+  std::vector<DirectedMap> out;
   for (const ModelMap& map : built_in_maps()) {
     out.push_back({&map, MapDirection::kForward});
     out.push_back({&map, MapDirection::kBack});
@@ -46,37 +46,38 @@ tl::unexpected<Error> no_map_error(const std::string& from, const std::string& t
     return fail(ErrorKind::kUsage, fmt::format("its tensors have the names of {} already", to), {},
                 "To write the same names in another format, name that: --to dcp or safetensors.");
   return fail(ErrorKind::kUsage,
-              from.empty() ? "its tensors have names of no program that a map is known for"
+              from.empty() ? "its tensor names match no program with a known map"
                            : fmt::format("no map is known from {} to {}", from, to),
-              {}, "give a map of your own with --map FILE; docs/maps.md says how one is written");
+              {}, "give a map with --map FILE; docs/maps.md describes the format");
 }
 
 // The maps that lead from one world to another.
-Result<std::vector<MapLeg>> find_map_path(const std::string& from, const std::string& to) {
-  for (const MapLeg& leg : all_legs()) {
-    if (source_scheme(leg) == from && target_scheme(leg) == to) return std::vector<MapLeg>{leg};
+Result<std::vector<DirectedMap>> find_map_path(const std::string& from, const std::string& to) {
+  for (const DirectedMap& leg : legs_of_built_in_maps()) {
+    if (source_scheme(leg) == from && target_scheme(leg) == to)
+      return std::vector<DirectedMap>{leg};
   }
-  for (const MapLeg& first : all_legs()) {
-    for (const MapLeg& second : all_legs()) {
+  for (const DirectedMap& first : legs_of_built_in_maps()) {
+    for (const DirectedMap& second : legs_of_built_in_maps()) {
       if (source_scheme(first) == from && target_scheme(first) == source_scheme(second) &&
           target_scheme(second) == to)
-        return std::vector<MapLeg>{first, second};
+        return std::vector<DirectedMap>{first, second};
     }
   }
   return no_map_error(from, to);
 }
 
 // The direction of a map in which more names have rows.
-Result<MapLeg> choose_direction(const ModelMap& map, const std::string& to,
-                                std::span<const MapTensor> tensors, const ModelFacts& facts) {
-  if (to == map.to) return MapLeg{&map, MapDirection::kForward};
-  if (to == map.from) return MapLeg{&map, MapDirection::kBack};
+Result<DirectedMap> choose_direction(const ModelMap& map, const std::string& to,
+                                     std::span<const MapTensor> tensors, const ModelFacts& facts) {
+  if (to == map.to) return DirectedMap{&map, MapDirection::kForward};
+  if (to == map.from) return DirectedMap{&map, MapDirection::kBack};
   if (!to.empty())
     return fail(ErrorKind::kUsage, fmt::format("the map {} is between {} and {}, not {}", map.name,
                                                map.from, map.to, to));
   const MapFit forward = measure_map_fit(map, MapDirection::kForward, tensors, facts);
   const MapFit back = measure_map_fit(map, MapDirection::kBack, tensors, facts);
-  return MapLeg{&map, forward >= back ? MapDirection::kForward : MapDirection::kBack};
+  return DirectedMap{&map, forward >= back ? MapDirection::kForward : MapDirection::kBack};
 }
 
 // True if scales of quantised weights exist.
@@ -95,7 +96,7 @@ std::vector<std::string> unknown_tensors(const BoundMap& bound,
                                          const std::vector<std::string>& leave_out,
                                          const CarriedStates& states) {
   std::set<std::string> of_optimizer;
-  for (const LeftOutState& state : states.left_out) {
+  for (const OmittedState& state : states.left_out) {
     if (is_of_optimizer(state.fqn)) of_optimizer.insert(state.fqn);
   }
   std::vector<std::string> names;
@@ -108,7 +109,7 @@ std::vector<std::string> unknown_tensors(const BoundMap& bound,
   return names;
 }
 
-Status check_all_have_rows(const MapLeg& leg, const BoundMap& bound,
+Status check_all_have_rows(const DirectedMap& leg, const BoundMap& bound,
                            const std::vector<std::string>& leave_out, const CarriedStates& states) {
   const std::vector<std::string> names = unknown_tensors(bound, leave_out, states);
   if (bound.rows.empty())
@@ -120,7 +121,7 @@ Status check_all_have_rows(const MapLeg& leg, const BoundMap& bound,
                           leg.map->name, short_list_text(names)),
               {},
               are_quantised(names)
-                  ? "open it with its weights as numbers: PATH/@dequantised in place of PATH"
+                  ? "decode its weights: open PATH/@dequantised instead of PATH"
                   : "add rows with --map FILE, or leave them out by name with --leave-out PATTERN");
 }
 
@@ -129,9 +130,10 @@ void append(std::vector<Step> steps, MappedSteps& out) {
                    std::make_move_iterator(steps.end()));
 }
 
-Status add_leg(const MapLeg& leg, const ModelFacts& facts, const std::vector<std::string>& objects,
-               const std::vector<std::string>& leave_out, const CarriedStates& states,
-               MappedSteps& out) {
+Status apply_map_leg(const DirectedMap& leg, const ModelFacts& facts,
+                     const std::vector<std::string>& objects,
+                     const std::vector<std::string>& leave_out, const CarriedStates& states,
+                     MappedSteps& out) {
   SHW_TRY(BoundMap bound, bind_map(*leg.map, leg.way, out.tensors, facts));
   SHW_CHECK(check_all_have_rows(leg, bound, leave_out, states));
   bound.left_out.insert(bound.left_out.end(), bound.without_row.begin(), bound.without_row.end());
@@ -144,15 +146,23 @@ Status add_leg(const MapLeg& leg, const ModelFacts& facts, const std::vector<std
   return {};
 }
 
-MapSide source_side(const MapLeg& leg) {
+MapSide source_side(const DirectedMap& leg) {
   return leg.way == MapDirection::kForward ? MapSide::kFrom : MapSide::kTo;
 }
-MapSide target_side(const MapLeg& leg) {
+MapSide target_side(const DirectedMap& leg) {
   return leg.way == MapDirection::kForward ? MapSide::kTo : MapSide::kFrom;
 }
-MapStates target_states(const MapLeg& leg, const ModelFacts& facts) {
-  return states_in_form(
+MapStates target_states(const DirectedMap& leg, const ModelFacts& facts) {
+  return states_for_chosen_forms(
       target_side(leg) == MapSide::kTo ? leg.map->to_states : leg.map->from_states, facts);
+}
+
+// The same names, and others where the program has no place.
+MapStates with_place_for_all(MapStates states) {
+  if (states.name.empty()) states.name = "optimizer.state.{name}.{state}";
+  if (states.masters.empty()) states.masters = "master_param";
+  states.needs_masters = false;
+  return states;
 }
 
 // Adds the states of bound weights. Without `target` they get intermediate names. Returns the
@@ -172,7 +182,7 @@ std::vector<MapTensor> add_states(const ModelMap& map, const BoundMap& weights,
 }
 
 // Adds the states of the last leg under the program's own names.
-Result<std::vector<MapTensor>> add_last_states(const MapLeg& leg, const MapStates& target,
+Result<std::vector<MapTensor>> add_last_states(const DirectedMap& leg, const MapStates& target,
                                                const ModelFacts& facts, CarriedStates& states,
                                                MappedSteps& out) {
   std::optional<BoundMap> parameters;
@@ -186,7 +196,7 @@ Result<std::vector<MapTensor>> add_last_states(const MapLeg& leg, const MapState
 }
 
 // Adds master weights if the program needs them, and counts the states of each kind.
-void finish_states(const MapLeg& last, MapStates target, CarriedStates& states,
+void finish_states(const DirectedMap& last, MapStates target, CarriedStates& states,
                    std::vector<MapTensor> made, MappedSteps& out) {
   std::map<std::string, const MapTensor*> weights;
   for (const MapTensor& tensor : out.tensors) weights.emplace(tensor.fqn, &tensor);
@@ -195,7 +205,7 @@ void finish_states(const MapLeg& last, MapStates target, CarriedStates& states,
     const auto* copy = std::get_if<CopyStep>(&step);
     if (copy == nullptr) continue;
     made.push_back({copy->to, weights.at(copy->from)->shape});
-    ++out.made_masters;
+    ++out.created_master_count;
   }
   append(std::move(masters), out);
   out.with_moments = parameters_with_moments(*last.map, last.way, states);
@@ -232,7 +242,7 @@ std::string naming_scheme_of(std::span<const MapTensor> tensors, const ModelFact
   std::string best;
   MapFit most;
   const ReadTensors plain = read_tensors(tensors, {});
-  for (const MapLeg& leg : all_legs()) {
+  for (const DirectedMap& leg : legs_of_built_in_maps()) {
     const MapFit fit = measure_map_fit(*leg.map, leg.way, tensors, plain, facts);
     if (fit.tensors == 0 || !(fit > most)) continue;
     most = fit;
@@ -249,12 +259,12 @@ std::vector<std::string> naming_schemes() {
 
 Result<MappedSteps> mapped_steps(const Checkpoint& checkpoint, const ModelMap* map,
                                  const std::string& to, const ModelFacts& facts,
-                                 const LeaveOut& leave_out) {
+                                 const ConversionExclusions& leave_out, StatePlaces places) {
   MappedSteps out;
   out.tensors = tensor_names_and_shapes(checkpoint);
-  std::vector<MapLeg> legs;
+  std::vector<DirectedMap> legs;
   if (map != nullptr) {
-    SHW_TRY(MapLeg leg, choose_direction(*map, to, out.tensors, facts));
+    SHW_TRY(DirectedMap leg, choose_direction(*map, to, out.tensors, facts));
     legs.push_back(leg);
   } else {
     const std::string from = naming_scheme_of(out.tensors, facts);
@@ -265,9 +275,10 @@ Result<MappedSteps> mapped_steps(const Checkpoint& checkpoint, const ModelMap* m
   std::vector<std::string> objects;
   for (const NonTensorEntry& object : checkpoint.objects()) {
     objects.push_back(object.fqn);
-    if (is_of_optimizer(object.fqn)) out.left_entries.push_back(object.fqn);
+    if (is_of_optimizer(object.fqn)) out.omitted_entries.push_back(object.fqn);
   }
-  const MapStates target = target_states(legs.back(), facts);
+  MapStates target = target_states(legs.back(), facts);
+  if (places == StatePlaces::kAll) target = with_place_for_all(std::move(target));
   CarriedStates states;
   std::optional<BoundMap> parameters;
   if (!leave_out.states) {
@@ -280,8 +291,8 @@ Result<MappedSteps> mapped_steps(const Checkpoint& checkpoint, const ModelMap* m
   }
   remove_converted_states(states, out.tensors);
   std::vector<MapTensor> of_states;
-  for (const MapLeg& leg : legs) {
-    SHW_CHECK(add_leg(leg, facts, objects, leave_out.patterns, states, out));
+  for (const DirectedMap& leg : legs) {
+    SHW_CHECK(apply_map_leg(leg, facts, objects, leave_out.patterns, states, out));
     if (parameters) add_states(*leg.map, *parameters, nullptr, states, out);
     parameters.reset();
     if (&leg != &legs.back()) {

@@ -62,11 +62,11 @@ class MappedPair {
         continue;
       }
       ++out_.in_both;
-      SHW_CHECK(compare_one(i, found->second));
+      SHW_CHECK(compare_mapped_entry(i, found->second));
       names_.erase(found);
     }
     for (const std::string& left : of_other.left_out) names_.erase(left);
-    for (const auto& [copy, of] : of_other.left_copies) names_.erase(copy);
+    for (const auto& [copy, of] : of_other.omitted_copies) names_.erase(copy);
     for (const auto& [read, saved] : names_) {
       if (is_other_compared_)
         out_.more.push_back({saved, {saved}});
@@ -82,7 +82,7 @@ class MappedPair {
  private:
   // Adds a tensor that only the mapped checkpoint has.
   void add_alone(const std::string& fqn) {
-    MappedAlone alone{fqn, {}};
+    UnmatchedMappedTensor alone{fqn, {}};
     auto row = rows_.find(fqn);
     if (row != rows_.end()) {
       for (const auto& from : row->second->from)
@@ -110,7 +110,7 @@ class MappedPair {
     if (missing == 0) out_.missing.push_back({saved, {saved}});
   }
 
-  Status compare_one(std::size_t entry, const std::string& saved) {
+  Status compare_mapped_entry(std::size_t entry, const std::string& saved) {
     SHW_TRY(const TargetTensor tensor, copy_of_entry(mapped_, entry));
     const TensorId at = *other_.find(saved);
     LoadedTensor made{tensor.dtype, tensor.shape, {}};
@@ -130,7 +130,8 @@ class MappedPair {
     SHW_TRY(TensorValues values, read_tensor(other_, at, kMostCompared));
     held.bytes = std::move(values.bytes);
     if (values.uncovered != 0 || held.bytes.size() != bytes_when_loaded(held.dtype, held.shape)) {
-      add(tensor.fqn, saved, "it is not whole: `check` says what is wrong", Kind::kDamaged);
+      add(tensor.fqn, saved, "it is incomplete: `shardwright check` shows what is wrong",
+          Kind::kDamaged);
       return {};
     }
     made.bytes.resize(bytes_when_loaded(made.dtype, made.shape));
@@ -139,7 +140,7 @@ class MappedPair {
     const Dtype is = held.dtype, was = made.dtype;
     if (is != was) widen(held, made);
     copy_padding(tensor, held, made);
-    moved_.emplace(to_hex(hash_of(reference_of(made, held).bytes)), tensor.fqn);
+    moved_.emplace(to_hex(hash_of(reference_side_of(made, held).bytes)), tensor.fqn);
     const bool is_equal =
         made.dtype == held.dtype && made.shape == held.shape && made.bytes == held.bytes;
     const auto length = is_equal ? vocabulary_mismatch_text(tensor.fqn) : std::nullopt;
@@ -154,7 +155,7 @@ class MappedPair {
     return {};
   }
 
-  const LoadedTensor& reference_of(const LoadedTensor& made, const LoadedTensor& held) const {
+  const LoadedTensor& reference_side_of(const LoadedTensor& made, const LoadedTensor& held) const {
     return is_other_compared_ ? made : held;
   }
   const LoadedTensor& compared_of(const LoadedTensor& made, const LoadedTensor& held) const {
@@ -163,7 +164,7 @@ class MappedPair {
 
   void add_difference(const std::string& fqn, const std::string& saved, const LoadedTensor& made,
                       const LoadedTensor& held) {
-    const LoadedTensor &is = compared_of(made, held), &was = reference_of(made, held);
+    const LoadedTensor &is = compared_of(made, held), &was = reference_side_of(made, held);
     auto row = rows_.find(fqn);
     const RowLayout layout =
         row == rows_.end() ? RowLayout{} : layout_of(map_, *row->second, heads_);
@@ -171,7 +172,8 @@ class MappedPair {
     const std::set<CellPart> where = differing_parts(is, was, lead, layout);
     if (auto cause = diagnose_conversion(is, was, layout)) {
       add(fqn, saved, std::move(cause->text), kind_of(*cause), where);
-      if (are_constant(is, lead, where)) constant_.push_back(out_.differences.size() - 1);
+      if (are_differing_cells_constant(is, lead, where))
+        constant_.push_back(out_.differences.size() - 1);
     } else if (is.shape != was.shape) {
       add(fqn, saved, shape_text(made, held), Kind::kShape);
     } else {
@@ -197,8 +199,8 @@ class MappedPair {
   }
 
   // True if all elements of every cell that differs have one value.
-  static bool are_constant(const LoadedTensor& one, std::size_t lead,
-                           const std::set<CellPart>& where) {
+  static bool are_differing_cells_constant(const LoadedTensor& one, std::size_t lead,
+                                           const std::set<CellPart>& where) {
     const auto cells =
         lead > one.shape.size()
             ? 0
@@ -295,7 +297,7 @@ class MappedPair {
   std::string shape_text(const LoadedTensor& made, const LoadedTensor& held) const {
     return fmt::format("its shape is {}, and {} was expected",
                        to_text(compared_of(made, held).shape),
-                       to_text(reference_of(made, held).shape));
+                       to_text(reference_side_of(made, held).shape));
   }
   static std::string values_text(const LoadedTensor& is, const LoadedTensor& was) {
     if (is.dtype != was.dtype)
@@ -305,7 +307,7 @@ class MappedPair {
     const std::size_t width = size_of(was.dtype);
     for (std::size_t i = 0; i < was.bytes.size(); i += width)
       differ += std::memcmp(is.bytes.data() + i, was.bytes.data() + i, width) != 0 ? 1U : 0U;
-    return fmt::format("{} of its {} elements differ, and no known mistake makes them so",
+    return fmt::format("{} of its {} elements differ, and no known mistake explains it",
                        human_count(differ), human_count(was.bytes.size() / width));
   }
 
@@ -345,8 +347,8 @@ class MappedPair {
 };
 
 // Checks an output head that the reference ties to the embedding: a copy of the embedding is right.
-void add_untied_heads(const Checkpoint& compared, const MappedOptions& options,
-                      MappedComparison& out) {
+void check_head_against_embedding(const Checkpoint& compared, const MappedOptions& options,
+                                  MappedComparison& out) {
   if (!options.reads_values) return;
   std::optional<TensorId> embedding;
   for (const TensorId tensor : compared.tensors()) {
@@ -356,7 +358,7 @@ void add_untied_heads(const Checkpoint& compared, const MappedOptions& options,
       embedding = tensor;
   }
   if (!embedding) return;
-  for (const MappedAlone& alone : out.more) {
+  for (const UnmatchedMappedTensor& alone : out.more) {
     const bool is_head = alone.fqn.ends_with("lm_head.weight") ||
                          alone.fqn.ends_with("output_layer.weight") ||
                          alone.fqn.ends_with("output.weight");
@@ -373,7 +375,7 @@ void add_untied_heads(const Checkpoint& compared, const MappedOptions& options,
                      compared.fqn(*embedding)),
          Kind::kMistake});
   }
-  std::erase_if(out.more, [&](const MappedAlone& alone) {
+  std::erase_if(out.more, [&](const UnmatchedMappedTensor& alone) {
     return std::any_of(out.differences.begin(), out.differences.end(),
                        [&](const MappedDifference& one) { return one.fqn == alone.fqn; });
   });
@@ -381,14 +383,14 @@ void add_untied_heads(const Checkpoint& compared, const MappedOptions& options,
 
 // Checks copies that the other program does not save (tied heads, MTP layers): right if they equal
 // the right content of their original.
-void add_wrong_copies(const Checkpoint& compared, const BoundMap& bound,
-                      const MappedOptions& options, MappedComparison& out) {
-  if (!options.reads_values || bound.left_copies.empty()) return;
+void check_omitted_copies(const Checkpoint& compared, const BoundMap& bound,
+                          const MappedOptions& options, MappedComparison& out) {
+  if (!options.reads_values || bound.omitted_copies.empty()) return;
   const std::map<std::string, std::string> names = saved_names(compared, bound);
   std::set<std::string> wrong;
   for (const MappedDifference& one : out.differences)
     if (one.is_mistake()) wrong.insert(one.subjects.begin(), one.subjects.end());
-  for (const auto& [copy, of] : bound.left_copies) {
+  for (const auto& [copy, of] : bound.omitted_copies) {
     const auto saved = names.find(copy), original = names.find(of);
     if (saved == names.end() || original == names.end()) continue;
     const auto held = read_tensor(compared, *compared.find(saved->second), kMostCompared);
@@ -461,8 +463,8 @@ Result<std::optional<MappedComparison>> compare_mapped(
   SHW_TRY(
       MappedComparison out,
       both.compare(of_other, options, vocab == facts.config.end() ? 0 : vocab->second, progress));
-  add_untied_heads(*compared, options, out);
-  add_wrong_copies(*compared, pair.is_first_from ? steps.bound.back() : of_other, options, out);
+  check_head_against_embedding(*compared, options, out);
+  check_omitted_copies(*compared, pair.is_first_from ? steps.bound.back() : of_other, options, out);
   out.from = steps.from;
   out.to = steps.to;
   out.map = map.name;

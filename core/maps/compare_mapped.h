@@ -32,7 +32,7 @@ struct MappedDifference {
 };
 
 // A tensor that only one of the two has.
-struct MappedAlone {
+struct UnmatchedMappedTensor {
   std::string fqn;                // in the world of the compared checkpoint
   std::vector<std::string> here;  // FQNs in the checkpoint that has it
 };
@@ -44,9 +44,9 @@ struct MappedComparison {
   std::uint64_t in_both = 0;  // number of tensors
   std::uint64_t compared = 0, equal = 0;  // of those in both, compared by element
   std::vector<MappedDifference> differences;
-  std::vector<MappedAlone> missing;      // only in the reference
-  std::vector<MappedAlone> more;         // only in the compared checkpoint
-  std::vector<std::string> unread;       // too large to compare
+  std::vector<UnmatchedMappedTensor> missing;  // only in the reference
+  std::vector<UnmatchedMappedTensor> more;     // only in the compared checkpoint
+  std::vector<std::string> unread;             // too large to compare
   std::vector<std::string> incomplete;   // of both sides: other parts of their stacks are missing
   std::vector<std::string> without_row;  // of both sides: unknown to the map, not compared
   std::vector<std::string> left_out;     // of both sides: optimizer and random states

@@ -21,7 +21,7 @@ std::optional<std::int64_t> number_at(std::string_view text, std::size_t& length
   return code == std::errc{} ? std::optional(number) : std::nullopt;
 }
 
-std::size_t zeros_before(std::string_view digits) {
+std::size_t leading_zero_count(std::string_view digits) {
   std::size_t zeros = 0;
   while (zeros + 1 < digits.size() && digits[zeros] == '0') ++zeros;
   return zeros;
@@ -55,7 +55,7 @@ std::optional<KeyOfName> key_of_name(std::string_view name) {
     const auto number = number_at(name.substr(i), length);
     const std::string_view digits = name.substr(i, length);
     if (!number || out.numbers.size() == kMostSlots) return std::nullopt;
-    out.key.append(zeros_before(digits), '0') += '#';
+    out.key.append(leading_zero_count(digits), '0') += '#';
     out.numbers.push_back(*number);
     i += length;
   }
@@ -93,7 +93,7 @@ Result<CounterPattern> parse_counter_pattern(std::string_view text) {
       std::size_t length = 0;
       const auto number = number_at(text.substr(i), length);
       if (!number) return counter_pattern_error(text, "a number in it is too large");
-      const std::size_t zeros = zeros_before(text.substr(i, length));
+      const std::size_t zeros = leading_zero_count(text.substr(i, length));
       out.slots.push_back({{}, {}, *number, zeros});
       out.key.append(zeros, '0') += '#';
       i += length;
@@ -154,9 +154,9 @@ std::optional<std::size_t> NumberedNames::find(std::string_view name) const {
 namespace {
 
 // Counter values of a name whose key equals the pattern's; nullopt if its numbers contradict.
-std::optional<Counters> counters_of(const CounterPattern& pattern,
-                                    const std::vector<std::int64_t>& numbers,
-                                    const ValueOf& value) {
+std::optional<Counters> counters_from_numbers(const CounterPattern& pattern,
+                                              const std::vector<std::int64_t>& numbers,
+                                              const ValueOf& value) {
   Counters out;
   for (std::size_t i = 0; i < pattern.slots.size(); ++i) {
     const CounterPattern::Slot& slot = pattern.slots[i];
@@ -184,7 +184,7 @@ std::vector<NumberedNames::Match> NumberedNames::matches(const CounterPattern& p
   auto found = by_key_.find(pattern.key);
   if (found == by_key_.end()) return out;
   for (const Named& named : found->second) {
-    if (auto counters = counters_of(pattern, named.numbers, value))
+    if (auto counters = counters_from_numbers(pattern, named.numbers, value))
       out.push_back({std::move(*counters), named.index});
   }
   std::stable_sort(out.begin(), out.end(),
@@ -198,7 +198,7 @@ std::vector<std::size_t> NumberedNames::indices(const CounterPattern& pattern,
   auto found = by_key_.find(pattern.key);
   if (found == by_key_.end()) return out;
   for (const Named& named : found->second) {
-    if (counters_of(pattern, named.numbers, value)) out.push_back(named.index);
+    if (counters_from_numbers(pattern, named.numbers, value)) out.push_back(named.index);
   }
   return out;
 }

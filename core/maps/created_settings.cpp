@@ -5,17 +5,10 @@
 #include <utility>
 
 namespace shw {
-namespace {
-
-using Settings = std::vector<std::pair<const char*, EntryValue>>;
-
-struct GroupKind {
-  bool decays = true, is_expert = false;
-  auto operator<=>(const GroupKind&) const = default;
-};
 
 // Names of torch's AdamW. `initial_lr` is added by its schedulers.
-Settings torch_settings(const AdamSettings& adam, double weight_decay) {
+std::vector<std::pair<const char*, EntryValue>> adamw_settings(const AdamSettings& adam,
+                                                               double weight_decay) {
   return {{"lr", adam.lr},
           {"initial_lr", adam.lr},
           {"betas", std::vector{adam.beta1, adam.beta2}},
@@ -30,8 +23,17 @@ Settings torch_settings(const AdamSettings& adam, double weight_decay) {
           {"decoupled_weight_decay", true}};
 }
 
+namespace {
+
+using Settings = std::vector<std::pair<const char*, EntryValue>>;
+
+struct GroupKind {
+  bool decays = true, is_expert = false;
+  auto operator<=>(const GroupKind&) const = default;
+};
+
 Settings megatron_settings(const AdamSettings& adam, const GroupKind& kind) {
-  Settings settings = torch_settings(adam, kind.decays ? adam.weight_decay : 0);
+  Settings settings = adamw_settings(adam, kind.decays ? adam.weight_decay : 0);
   const Settings more = {{"wd_mult", kind.decays ? 1.0 : 0.0},
                          {"lr_mult", 1.0},
                          {"is_expert_parallel", kind.is_expert},
@@ -44,7 +46,7 @@ Settings megatron_settings(const AdamSettings& adam, const GroupKind& kind) {
 }
 
 // Gate and up, which are saved apart, are one parameter of Megatron-FSDP's groups.
-std::string without_half(const std::string& name) {
+std::string without_gated_half_suffix(const std::string& name) {
   const bool is_half = name.ends_with("_w") || name.ends_with("_v");
   const bool is_fc1 = name.find(".linear_fc1.") != std::string::npos;
   return is_half && is_fc1 ? name.substr(0, name.size() - 2) : name;
@@ -67,7 +69,7 @@ class CreatedSettings {
     if (!names_.entries.empty()) out.emplace_back(CreateEntriesStep{names_.entries, adam_.step});
     for (const auto& [kind, names] : groups_) {
       const Settings settings = names_.megatron_groups ? megatron_settings(adam_, kind)
-                                                       : torch_settings(adam_, adam_.weight_decay);
+                                                       : adamw_settings(adam_, adam_.weight_decay);
       for (const auto& [setting, value] : settings) {
         CreateEntriesStep step{{}, value};
         for (const std::string& name : names)
@@ -92,7 +94,7 @@ class CreatedSettings {
     const bool is_vector = ndim != ndim_.end() && ndim->second == 1;
     groups_[{.decays = !is_vector && !name.ends_with(".bias"),
              .is_expert = name.find(".experts.") != std::string::npos}]
-        .insert(without_half(name));
+        .insert(without_gated_half_suffix(name));
   }
 
   const MapStates& names_;

@@ -141,7 +141,7 @@ std::optional<std::string> length_mismatch_text(const LoadedTensor& there,
 
 // Heads of joined groups, each of `each` query heads, a key and a value: the key and the value
 // are after each query head, or as often as that in the groups as they are.
-RowOrder repeated_by_head(std::int64_t groups, std::int64_t each) {
+RowOrder order_of_kv_after_each_head(std::int64_t groups, std::int64_t each) {
   RowOrder out;
   for (std::int64_t head = 0; head < groups * each; ++head) {
     const std::int64_t first = head / each * (each + 2);
@@ -149,7 +149,7 @@ RowOrder repeated_by_head(std::int64_t groups, std::int64_t each) {
   }
   return out;
 }
-RowOrder repeated_by_group(std::int64_t groups, std::int64_t each) {
+RowOrder order_of_kv_per_group(std::int64_t groups, std::int64_t each) {
   RowOrder out;
   for (std::int64_t group = 0; group < groups; ++group) {
     for (std::int64_t i = 0; i < 3 * each; ++i)
@@ -187,8 +187,8 @@ std::optional<std::string> repeated_heads_text(const LoadedTensor& there,
     }
     return true;
   };
-  if (!is_made_by(repeated_by_head(layout.pieces, each)) &&
-      !is_made_by(repeated_by_group(layout.pieces, each)))
+  if (!is_made_by(order_of_kv_after_each_head(layout.pieces, each)) &&
+      !is_made_by(order_of_kv_per_group(layout.pieces, each)))
     return std::nullopt;
   return fmt::format(
       "the heads of {} and {} are repeated {} times, once for each head of {}: {} groups were "
@@ -200,17 +200,17 @@ std::optional<std::string> repeated_heads_text(const LoadedTensor& there,
 class WrongCell {
  public:
   WrongCell(const RowLayout& layout, bool looks_into_parts = true)
-      : layout_(layout), orders_(known_orders(layout)), looks_into_parts_(looks_into_parts) {}
+      : layout_(layout), orders_(known_orders(layout)), searches_within_parts_(looks_into_parts) {}
 
-  std::optional<Mistake> mistake_in(const Cell& cell) const {
+  std::optional<Mistake> find_mistake_in_cell(const Cell& cell) const {
     for (const KnownOrder& known : orders_) {
       if (fits(cell.rows, known.from, layout_.padding_from)) return known.mistake;
     }
     if (auto text = diagnose_values(cell.as_loaded_tensor(cell.rows.there),
                                     cell.as_loaded_tensor(cell.rows.expected)))
       return text;
-    if (looks_into_parts_ && layout_.parts.size() > 1) {
-      if (auto mistake = wrong_parts(cell)) return mistake;
+    if (searches_within_parts_ && layout_.parts.size() > 1) {
+      if (auto mistake = find_mistake_in_parts(cell)) return mistake;
     }
     if (auto text = transposed_cell_text(cell)) return text;
     if (auto mistake = moved_rows_mistake(cell.rows, layout_.padding_from)) return mistake;
@@ -219,12 +219,12 @@ class WrongCell {
 
  private:
   // Tries each part by itself in the other program's order.
-  std::optional<Mistake> wrong_parts(const Cell& cell) const {
+  std::optional<Mistake> find_mistake_in_parts(const Cell& cell) const {
     const std::vector<std::size_t> part_of = parts_of_rows(layout_);
     if (part_of.size() != cell.rows.count()) return std::nullopt;
     std::vector<Bytes> there(layout_.parts.size()), expected(layout_.parts.size());
-    append_parts(cell.rows.there, part_of, there);
-    append_parts(cell.rows.expected, part_of, expected);
+    append_rows_by_part(cell.rows.there, part_of, there);
+    append_rows_by_part(cell.rows.expected, part_of, expected);
     std::map<std::string, std::vector<std::string>> texts;
     Mistake out{""};
     for (std::size_t k = 0; k < there.size(); ++k) {
@@ -234,7 +234,7 @@ class WrongCell {
       texts[mistake->text].push_back(layout_.part_names[k]);
       out.kind = std::max(out.kind, mistake->kind);
     }
-    out.text = parts_text(texts);
+    out.text = texts_with_names(texts);
     return out.text.empty() ? std::nullopt : std::optional(out);
   }
 
@@ -243,7 +243,7 @@ class WrongCell {
                                          const Cell& cell) const {
     for (std::size_t other = 0; other < expected.size(); ++other) {
       if (other != k && there[k] == expected[other] && there[other] == expected[other])
-        return fmt::format("it is a copy of {}, and what belongs there is missing",
+        return fmt::format("it is a copy of {}, and the right data is missing",
                            layout_.part_names[other]);
     }
     RowLayout part{.part_names = {layout_.part_names[k]}, .parts = {layout_.parts[k]}};
@@ -253,12 +253,12 @@ class WrongCell {
     Cell alone = cell;
     alone.rows.there = there[k];
     alone.rows.expected = expected[k];
-    return WrongCell(part, false).mistake_in(alone);
+    return WrongCell(part, false).find_mistake_in_cell(alone);
   }
 
   const RowLayout& layout_;
   std::vector<KnownOrder> orders_;
-  bool looks_into_parts_;
+  bool searches_within_parts_;
 };
 
 // Lists the mistakes with the cells that have them.
@@ -284,11 +284,11 @@ std::optional<Mistake> wrong_cells_mistake(const LoadedTensor& there, const Load
               expected.dtype};
     if (expected.shape.size() == row_dim + 2)
       cell.columns = cell.rows.length / size_of(expected.dtype);
-    const auto mistake = wrong.mistake_in(cell);
+    const auto mistake = wrong.find_mistake_in_cell(cell);
     ++(mistake ? known : unknown);
     if (mistake) out.kind = std::max(out.kind, mistake->kind);
     auto& where =
-        texts[mistake ? mistake->text : "elements differ, and no known mistake makes them so"];
+        texts[mistake ? mistake->text : "elements differ, and no known mistake explains it"];
     if (where.empty() || where.back() != i / (count / stacked))
       where.push_back(i / (count / stacked));
   }
@@ -297,7 +297,7 @@ std::optional<Mistake> wrong_cells_mistake(const LoadedTensor& there, const Load
   std::size_t shown = 0;
   for (const auto& [text, where] : texts) {
     if (++shown > kMostTexts) break;
-    const std::string place = where_in_stack(where, lead, layout);
+    const std::string place = stack_position_text(where, lead, layout);
     out.text +=
         fmt::format("{}{}{}{}", shown == 1 ? "" : "; ", place, place.empty() ? "" : ": ", text);
   }

@@ -16,12 +16,12 @@
 namespace shw {
 namespace {
 
-std::string counter_at(const RowLayout& layout, std::size_t dim) {
+std::string counter_name_of_dim(const RowLayout& layout, std::size_t dim) {
   return dim < layout.counters.size() ? layout.counters[dim] : "cell";
 }
 
-std::int64_t counter_index(std::size_t cell, const Extents& dims, const Extents& strides,
-                           std::size_t dim) {
+std::int64_t index_of_cell_along_dim(std::size_t cell, const Extents& dims, const Extents& strides,
+                                     std::size_t dim) {
   return static_cast<std::int64_t>(cell) / strides[dim] % dims[dim];
 }
 
@@ -32,7 +32,7 @@ std::size_t count_shifted(const PieceComparison& cells, const Extents& dims, std
   const Extents strides = row_major_strides(dims);
   std::size_t moved = 0;
   for (std::size_t i = 0; i < cells.count(); ++i) {
-    const std::int64_t at = counter_index(i, dims, strides, dim);
+    const std::int64_t at = index_of_cell_along_dim(i, dims, strides, dim);
     if (at + shift < 0 || at + shift >= dims[dim]) continue;
     if (!cells.is(i, static_cast<std::size_t>(static_cast<std::int64_t>(i) + shift * strides[dim])))
       return 0;
@@ -48,7 +48,7 @@ std::optional<std::string> shifted_cells_text(const PieceComparison& cells, cons
       // The shift must show in every line of cells along `dim`.
       const std::size_t lines = cells.count() / static_cast<std::size_t>(dims[dim]);
       if (count_shifted(cells, dims, dim, shift) >= fewest * lines)
-        return off_by_one_text(counter_at(layout, dim), shift > 0);
+        return off_by_one_text(counter_name_of_dim(layout, dim), shift > 0);
     }
   }
   return std::nullopt;
@@ -61,8 +61,8 @@ std::optional<std::string> moved_cells_text(const RowOrder& order, const Extents
   std::map<std::size_t, RowOrder> lines;  // by the line's first cell
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto from = static_cast<std::size_t>(order[i]);
-    const std::int64_t at = counter_index(i, dims, strides, dim);
-    const std::int64_t of = counter_index(from, dims, strides, dim);
+    const std::int64_t at = index_of_cell_along_dim(i, dims, strides, dim);
+    const std::int64_t of = index_of_cell_along_dim(from, dims, strides, dim);
     const auto line = static_cast<std::size_t>(static_cast<std::int64_t>(i) - at * strides[dim]);
     if (static_cast<std::int64_t>(from) - of * strides[dim] != static_cast<std::int64_t>(line))
       return std::nullopt;
@@ -70,7 +70,8 @@ std::optional<std::string> moved_cells_text(const RowOrder& order, const Extents
   }
   std::map<std::string, std::vector<std::size_t>> texts;
   for (const auto& [line, moves] : lines) {
-    if (auto text = layer_order_text(moves, counter_at(layout, dim))) texts[*text].push_back(line);
+    if (auto text = layer_order_text(moves, counter_name_of_dim(layout, dim)))
+      texts[*text].push_back(line);
   }
   if (texts.empty()) return std::nullopt;
   const auto& [text, where] = *texts.begin();
@@ -78,8 +79,8 @@ std::optional<std::string> moved_cells_text(const RowOrder& order, const Extents
   const std::size_t other = 1 - dim;
   std::vector<std::string> names;
   for (const std::size_t line : where)
-    names.push_back(std::to_string(counter_index(line, dims, strides, other)));
-  return fmt::format("{}, in {}{} {}", text, counter_at(layout, other),
+    names.push_back(std::to_string(index_of_cell_along_dim(line, dims, strides, other)));
+  return fmt::format("{}, in {}{} {}", text, counter_name_of_dim(layout, other),
                      names.size() == 1 ? "" : "s", short_list_text(names, 4));
 }
 
@@ -141,8 +142,8 @@ std::optional<std::string> diagnose_stack_of_parts(const LoadedTensor& there,
   const std::size_t length = expected.bytes.size() / cells;
   std::vector<Bytes> is(layout.parts.size()), was(layout.parts.size());
   for (std::size_t cell = 0; cell < cells; ++cell) {
-    append_parts(BytesView(there.bytes).subspan(cell * length, length), part_of, is);
-    append_parts(BytesView(expected.bytes).subspan(cell * length, length), part_of, was);
+    append_rows_by_part(BytesView(there.bytes).subspan(cell * length, length), part_of, is);
+    append_rows_by_part(BytesView(expected.bytes).subspan(cell * length, length), part_of, was);
   }
   std::map<std::string, std::vector<std::string>> names;
   for (std::size_t k = 0; k < is.size(); ++k) {
@@ -154,11 +155,11 @@ std::optional<std::string> diagnose_stack_of_parts(const LoadedTensor& there,
     if (!text) return std::nullopt;
     names[*text].push_back(layout.part_names[k]);
   }
-  return names.empty() ? std::nullopt : std::optional(parts_text(names));
+  return names.empty() ? std::nullopt : std::optional(texts_with_names(names));
 }
 
-void append_parts(BytesView cell, const std::vector<std::size_t>& part_of,
-                  std::vector<Bytes>& parts) {
+void append_rows_by_part(BytesView cell, const std::vector<std::size_t>& part_of,
+                         std::vector<Bytes>& parts) {
   const std::size_t length = cell.size() / part_of.size();
   for (std::size_t i = 0; i < part_of.size(); ++i) {
     const BytesView row = cell.subspan(i * length, length);
@@ -166,32 +167,33 @@ void append_parts(BytesView cell, const std::vector<std::size_t>& part_of,
   }
 }
 
-std::string parts_text(const std::map<std::string, std::vector<std::string>>& names) {
+std::string texts_with_names(const std::map<std::string, std::vector<std::string>>& names) {
   std::string out;
   for (const auto& [text, of] : names)
     out += fmt::format("{}in {}: {}", out.empty() ? "" : "; ", short_list_text(of, 4), text);
   return out;
 }
 
-std::string where_in_stack(const std::vector<std::size_t>& cells, const Extents& lead,
-                           const RowLayout& layout) {
+std::string stack_position_text(const std::vector<std::size_t>& cells, const Extents& lead,
+                                const RowLayout& layout) {
   const auto count = static_cast<std::size_t>(volume(lead).value_or(0));
   if (lead.empty() || cells.size() >= count) return {};
   const Extents strides = row_major_strides(lead);
   for (std::size_t dim = 0; dim < lead.size(); ++dim) {
     std::set<std::int64_t> indices;
-    for (const std::size_t cell : cells) indices.insert(counter_index(cell, lead, strides, dim));
+    for (const std::size_t cell : cells)
+      indices.insert(index_of_cell_along_dim(cell, lead, strides, dim));
     const std::size_t all = count / static_cast<std::size_t>(lead[dim]) * indices.size();
     if (all != cells.size()) continue;
     std::vector<std::string> names;
     for (const std::int64_t index : indices) names.push_back(std::to_string(index));
-    return fmt::format("in {}{} {}", counter_at(layout, dim), names.size() == 1 ? "" : "s",
+    return fmt::format("in {}{} {}", counter_name_of_dim(layout, dim), names.size() == 1 ? "" : "s",
                        short_list_text(names, 4));
   }
   std::string first;
   for (std::size_t dim = 0; dim < lead.size(); ++dim)
-    first += fmt::format("{}{} {}", dim == 0 ? "" : ", ", counter_at(layout, dim),
-                         counter_index(cells.front(), lead, strides, dim));
+    first += fmt::format("{}{} {}", dim == 0 ? "" : ", ", counter_name_of_dim(layout, dim),
+                         index_of_cell_along_dim(cells.front(), lead, strides, dim));
   return cells.size() == 1
              ? fmt::format("in {}", first)
              : fmt::format("in {} places of {}, the first in {}", cells.size(), count, first);

@@ -24,13 +24,13 @@ std::optional<std::string> diagnose_stack_of_parts(const LoadedTensor& there,
                                                    const RowLayout& layout);
 
 // Appends every row of a cell to the bytes of its part. `part_of`: by row (parts_of_rows()).
-void append_parts(BytesView cell, const std::vector<std::size_t>& part_of,
-                  std::vector<Bytes>& parts);
+void append_rows_by_part(BytesView cell, const std::vector<std::size_t>& part_of,
+                         std::vector<Bytes>& parts);
 // "in q_proj and k_proj: TEXT; in v_proj: TEXT". `names`: by text.
-std::string parts_text(const std::map<std::string, std::vector<std::string>>& names);
+std::string texts_with_names(const std::map<std::string, std::vector<std::string>>& names);
 
 // "in layer 1", "in layers 0 and 2"; empty for all cells. `cells` must be sorted.
-std::string where_in_stack(const std::vector<std::size_t>& cells, const Extents& lead,
-                           const RowLayout& layout);
+std::string stack_position_text(const std::vector<std::size_t>& cells, const Extents& lead,
+                                const RowLayout& layout);
 
 }  // namespace shw

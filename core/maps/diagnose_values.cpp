@@ -124,7 +124,7 @@ std::optional<std::string> rounded_values_text(const LoadedTensor& there,
   for (const Dtype narrow :
        {Dtype::kBfloat16, Dtype::kFloat16, Dtype::kFloat8E4m3fn, Dtype::kFloat8E5m2}) {
     if (narrow == expected.dtype || !can_cast(expected.dtype, narrow) ||
-        can_represent(narrow, expected.dtype))
+        keeps_every_value(narrow, expected.dtype))
       continue;
     const auto cast = cast_elements(expected.dtype, expected.bytes, narrow);
     if (!cast) continue;
@@ -151,7 +151,8 @@ std::optional<std::string> diagnose_values(const LoadedTensor& there,
   if (auto text = shifted_values_text(values)) return text;
   if (auto text = zero_part_text(values, there.shape)) return text;
   if (auto text = rounded_values_text(there, expected)) return text;
-  if (can_add_to(there.dtype) && lost_bits_in_shift(there.dtype, there.bytes, expected.bytes))
+  if (is_addition_supported(there.dtype) &&
+      are_bits_lost_by_adding_one(there.dtype, there.bytes, expected.bytes))
     return fmt::format(
         "every element was shifted by 1 in {} and shifted back: what that rounds off is not in "
         "this checkpoint",

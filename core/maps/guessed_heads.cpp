@@ -15,7 +15,7 @@ struct HeadRows {
   std::int64_t queries = 0, keys = 0, head = 0;
 };
 
-HeadRows rows_of_heads(std::span<const MapTensor> tensors) {
+HeadRows projection_rows_of_heads(std::span<const MapTensor> tensors) {
   HeadRows rows;
   std::int64_t joined = 0;
   for (const MapTensor& tensor : tensors) {
@@ -41,7 +41,7 @@ HeadRows rows_of_heads(std::span<const MapTensor> tensors) {
 }  // namespace
 
 std::vector<std::vector<std::string>> guessed_heads(std::span<const MapTensor> tensors) {
-  const HeadRows rows = rows_of_heads(tensors);
+  const HeadRows rows = projection_rows_of_heads(tensors);
   std::vector<std::vector<std::string>> out;
   if (rows.queries <= 0 || rows.keys <= 0) return out;
   std::vector<std::int64_t> sizes{128, 64, 256, 96, 80, 192};

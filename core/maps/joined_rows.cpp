@@ -15,8 +15,8 @@ constexpr std::size_t kMostPermutedParts = 3;
 
 // Rows of a join of the parts in `order`. The rows of part k are numbered after those of the parts
 // before it.
-RowOrder joined_order(const Extents& parts, const std::vector<std::size_t>& order,
-                      std::int64_t pieces) {
+RowOrder order_of_joined_parts(const Extents& parts, const std::vector<std::size_t>& order,
+                               std::int64_t pieces) {
   Extents begins(parts.size(), 0);
   for (std::size_t k = 1; k < parts.size(); ++k) begins[k] = begins[k - 1] + parts[k - 1];
   RowOrder out;
@@ -34,14 +34,14 @@ bool can_be_cut(const Extents& parts, std::int64_t pieces) {
                                    [&](std::int64_t part) { return part % pieces == 0; });
 }
 
-enum class RotaryRowOrder : std::uint8_t { kInTurns, kKeptApart, kSwapped };
+enum class RotaryRowOrder : std::uint8_t { kRotaryRowsInterleaved, kRotaryRowsInHalves, kSwapped };
 
-std::int64_t turned_row(std::int64_t at, std::int64_t rows, RotaryRowOrder turn) {
+std::int64_t row_after_rotary_reorder(std::int64_t at, std::int64_t rows, RotaryRowOrder turn) {
   const std::int64_t half = rows / 2;
   switch (turn) {
-    case RotaryRowOrder::kInTurns:
+    case RotaryRowOrder::kRotaryRowsInterleaved:
       return (at % 2) * half + at / 2;
-    case RotaryRowOrder::kKeptApart:
+    case RotaryRowOrder::kRotaryRowsInHalves:
       return (at % half) * 2 + at / half;
     case RotaryRowOrder::kSwapped:
       break;
@@ -51,9 +51,9 @@ std::int64_t turned_row(std::int64_t at, std::int64_t rows, RotaryRowOrder turn)
 
 std::string_view text_of(RotaryRowOrder turn) {
   switch (turn) {
-    case RotaryRowOrder::kInTurns:
-      return "are in turns, and were expected one after the other";
-    case RotaryRowOrder::kKeptApart:
+    case RotaryRowOrder::kRotaryRowsInterleaved:
+      return "are interleaved, and were expected contiguously";
+    case RotaryRowOrder::kRotaryRowsInHalves:
       return "are kept apart, and were expected in turns";
     case RotaryRowOrder::kSwapped:
       break;
@@ -62,8 +62,8 @@ std::string_view text_of(RotaryRowOrder turn) {
 }
 
 // Reorders the halves of the rotary rows of each head, in the parts that `turns` selects.
-RowOrder rotary_order(const RowLayout& layout, const std::vector<bool>& turns,
-                      RotaryRowOrder turn) {
+RowOrder order_with_rotary_halves_changed(const RowLayout& layout, const std::vector<bool>& turns,
+                                          RotaryRowOrder turn) {
   RowOrder out;
   std::int64_t begin = 0;
   const std::int64_t head_dim = layout.head_dim, first = layout.rotary_begin;
@@ -72,7 +72,8 @@ RowOrder rotary_order(const RowLayout& layout, const std::vector<bool>& turns,
     for (std::int64_t r = 0; r < layout.parts[k]; ++r) {
       const std::int64_t at = r % head_dim;
       const bool is_turned = turns[k] && at >= first && at < first + rows;
-      out.push_back(begin + r - at + (is_turned ? first + turned_row(at - first, rows, turn) : at));
+      out.push_back(begin + r - at +
+                    (is_turned ? first + row_after_rotary_reorder(at - first, rows, turn) : at));
     }
     begin += layout.parts[k];
   }
@@ -80,7 +81,7 @@ RowOrder rotary_order(const RowLayout& layout, const std::vector<bool>& turns,
 }
 
 // Puts the rotary rows, which are the last ones of each head, before its other rows.
-RowOrder rotary_first(const RowLayout& layout) {
+RowOrder order_with_rotary_rows_first(const RowLayout& layout) {
   RowOrder out;
   for (std::int64_t r = 0; r < layout.parts.front(); ++r) {
     const std::int64_t at = r % layout.head_dim;
@@ -90,7 +91,7 @@ RowOrder rotary_first(const RowLayout& layout) {
 }
 
 // Distributes the heads of the first part round-robin to the groups.
-RowOrder round_robin_heads(const RowLayout& layout) {
+RowOrder order_of_round_robin_heads(const RowLayout& layout) {
   RowOrder out;
   std::int64_t begin = 0;
   const std::int64_t heads = layout.parts.front() / layout.head_dim;
@@ -109,9 +110,9 @@ RowOrder round_robin_heads(const RowLayout& layout) {
 class KnownOrders {
  public:
   explicit KnownOrders(const RowLayout& layout) : layout_(layout) {
-    as_listed_.resize(layout.parts.size());
-    std::iota(as_listed_.begin(), as_listed_.end(), std::size_t{0});
-    expected_ = joined_order(layout.parts, as_listed_, layout.pieces);
+    listed_part_order_.resize(layout.parts.size());
+    std::iota(listed_part_order_.begin(), listed_part_order_.end(), std::size_t{0});
+    expected_ = order_of_joined_parts(layout.parts, listed_part_order_, layout.pieces);
     place_ = inverse_of(expected_);
   }
 
@@ -120,7 +121,7 @@ class KnownOrders {
     add_swapped();
     add_rotary();
     add_round_robin_heads();
-    add_rotated();
+    add_rotated_row_orders();
     return std::move(out_);
   }
 
@@ -160,11 +161,12 @@ class KnownOrders {
     }
     for (std::int64_t pieces : tried) {
       if (pieces != layout_.pieces && can_be_cut(layout_.parts, pieces))
-        add_join(joined_order(layout_.parts, as_listed_, pieces), wrong_pieces(pieces));
+        add_join(order_of_joined_parts(layout_.parts, listed_part_order_, pieces),
+                 wrong_piece_count_mistake(pieces));
     }
   }
-  Mistake wrong_pieces(std::int64_t pieces) const {
-    const std::string parts = listed(as_listed_);
+  Mistake wrong_piece_count_mistake(std::int64_t pieces) const {
+    const std::string parts = listed(listed_part_order_);
     const std::int64_t most = *std::max_element(layout_.parts.begin(), layout_.parts.end());
     if (pieces == 1)
       return fmt::format(
@@ -182,14 +184,14 @@ class KnownOrders {
   }
 
   void add_swapped() {
-    if (as_listed_.size() < 2 || as_listed_.size() > kMostPermutedParts) return;
-    std::vector<std::size_t> order = as_listed_;
+    if (listed_part_order_.size() < 2 || listed_part_order_.size() > kMostPermutedParts) return;
+    std::vector<std::size_t> order = listed_part_order_;
     while (std::next_permutation(order.begin(), order.end())) {
       for (std::int64_t pieces : std::set<std::int64_t>{layout_.pieces, 1}) {
         if (can_be_cut(layout_.parts, pieces))
-          add_join(joined_order(layout_.parts, order, pieces),
+          add_join(order_of_joined_parts(layout_.parts, order, pieces),
                    fmt::format("the parts are swapped: they are as {}, and {} were expected",
-                               listed(order), listed(as_listed_)));
+                               listed(order), listed(listed_part_order_)));
       }
     }
   }
@@ -208,13 +210,14 @@ class KnownOrders {
     else if (layout_.parts.size() != 1)
       return;
     if (layout_.rotary_rows > 0 && layout_.rotary_begin + rows == head)
-      add_parts_order(rotary_first(layout_),
+      add_parts_order(order_with_rotary_rows_first(layout_),
                       fmt::format("the rotary rows of every head of {} come before its other rows, "
                                   "and were expected after them",
-                                  listed(as_listed_)));
+                                  listed(listed_part_order_)));
     for (const std::vector<bool>& turns : choices) {
       for (const RotaryRowOrder turn :
-           {RotaryRowOrder::kInTurns, RotaryRowOrder::kKeptApart, RotaryRowOrder::kSwapped})
+           {RotaryRowOrder::kRotaryRowsInterleaved, RotaryRowOrder::kRotaryRowsInHalves,
+            RotaryRowOrder::kSwapped})
         add_rotary_order(turns, turn);
     }
   }
@@ -223,7 +226,7 @@ class KnownOrders {
     for (std::size_t k = 0; k < turns.size(); ++k) {
       if (turns[k]) names.push_back(k);
     }
-    add_parts_order(rotary_order(layout_, turns, turn),
+    add_parts_order(order_with_rotary_halves_changed(layout_, turns, turn),
                     fmt::format("the two halves of {} head of {} {}: this is another layout of "
                                 "rotary positions",
                                 layout_.rotary_rows > 0 ? "the rotary rows of every" : "every",
@@ -238,7 +241,7 @@ class KnownOrders {
         "the heads of {} were dealt to the {} groups in turns: each group was expected "
         "to have heads that follow one another",
         layout_.part_names.front(), layout_.pieces);
-    const RowOrder dealt = round_robin_heads(layout_);
+    const RowOrder dealt = order_of_round_robin_heads(layout_);
     add_parts_order(dealt, text);
     add_parts_order(inverse_of(dealt), text);
   }
@@ -252,19 +255,20 @@ class KnownOrders {
 
   // If the tensor has one part: adds its rows rotated by one row up, one row down and by half, with
   // and without the padding rows.
-  void add_rotated() {
+  void add_rotated_row_orders() {
     if (layout_.parts.size() != 1) return;
     const std::int64_t all = layout_.parts.front(), padding = layout_.padding_from;
     for (const std::int64_t rows : {all, padding}) {
       if (rows <= 0 || rows > all) continue;
-      add_rotated(rows, 1, "every row is one too early");
-      add_rotated(rows, rows - 1, "every row is one too late");
-      if (rows % 2 == 0) add_rotated(rows, rows / 2, "its two halves are swapped");
+      add_rotated_row_orders(rows, 1, "every row is one too early");
+      add_rotated_row_orders(rows, rows - 1, "every row is one too late");
+      if (rows % 2 == 0) add_rotated_row_orders(rows, rows / 2, "its two halves are swapped");
     }
     if (padding > 0 && padding < all)
-      add_rotated(all, padding, "the padding comes before the rows, and was expected after them");
+      add_rotated_row_orders(all, padding,
+                             "the padding comes before the rows, and was expected after them");
   }
-  void add_rotated(std::int64_t rows, std::int64_t by, const std::string& text) {
+  void add_rotated_row_orders(std::int64_t rows, std::int64_t by, const std::string& text) {
     RowOrder from(static_cast<std::size_t>(layout_.parts.front()));
     std::iota(from.begin(), from.end(), std::int64_t{0});
     for (std::int64_t i = 0; i < rows; ++i) from[static_cast<std::size_t>(i)] = (i + by) % rows;
@@ -272,7 +276,7 @@ class KnownOrders {
   }
 
   const RowLayout& layout_;
-  std::vector<std::size_t> as_listed_;
+  std::vector<std::size_t> listed_part_order_;
   RowOrder expected_, place_;  // by row of the layout: its number in the parts; and the inverse
   std::vector<KnownOrder> out_;
 };

@@ -14,7 +14,7 @@
 namespace shw {
 namespace {
 
-const ModelMap* map_between(const std::string& a, const std::string& b) {
+const ModelMap* built_in_map_between(const std::string& a, const std::string& b) {
   for (const ModelMap& map : built_in_maps()) {
     if ((map.from == a && map.to == b) || (map.from == b && map.to == a)) return &map;
   }
@@ -22,8 +22,8 @@ const ModelMap* map_between(const std::string& a, const std::string& b) {
 }
 
 // Uses the padded size of the other checkpoint, so that both have the same shape.
-void copy_padded_size(const Checkpoint& other, const BoundMap& bound, const ModelMap& map,
-                      ModelFacts& facts) {
+void set_padding_as_in_other(const Checkpoint& other, const BoundMap& bound, const ModelMap& map,
+                             ModelFacts& facts) {
   for (const BoundRow& row : bound.rows) {
     for (const MapOp& op : map.rows[row.row].ops) {
       if (op.kind != MapOp::Kind::kPad || map.values.find(op.to) == map.values.end()) continue;
@@ -54,7 +54,7 @@ std::size_t count_common_names(const ModelMap& map, std::span<const MapTensor> o
   if (!bound) return 0;
   std::size_t count = count_results_in(*bound, other.tensors);
   if (other.parameters.empty()) return count;
-  const std::string masters = states_in_form(map.to_states, facts).masters;
+  const std::string masters = states_for_chosen_forms(map.to_states, facts).masters;
   count += masters.empty() ? other.masters.empty() : other.masters.contains(masters);
   const auto parameters =
       bind_parameters(map, MapSide::kTo, MapDirection::kForward, tensors_after(*bound), facts);
@@ -70,18 +70,18 @@ void choose_forms_by_names(const ModelMap& map, std::span<const MapTensor> one,
     std::size_t most = 0;
     for (const std::string& choice : forms.choices) {
       ModelFacts tried = facts;
-      tried.said_forms.push_back(choice);
+      tried.forms_named_by_user.push_back(choice);
       const std::size_t count = count_common_names(map, one, other, tried);
       if (count > most) best = choice;
       most = std::max(most, count);
     }
-    if (!best.empty()) facts.said_forms.push_back(best);
+    if (!best.empty()) facts.forms_named_by_user.push_back(best);
   }
 }
 
 // True if a quarter of the tensors have rows: optimizer states have none.
-bool has_rows_for(const ModelMap& map, MapDirection way, const std::vector<MapTensor>& tensors,
-                  const ModelFacts& facts) {
+bool covers_quarter_of_tensors(const ModelMap& map, MapDirection way,
+                               const std::vector<MapTensor>& tensors, const ModelFacts& facts) {
   constexpr std::size_t kShare = 4;
   return !tensors.empty() &&
          measure_map_fit(map, way, tensors, facts).tensors * kShare >= tensors.size();
@@ -89,11 +89,13 @@ bool has_rows_for(const ModelMap& map, MapDirection way, const std::vector<MapTe
 
 // Refuses checkpoints that are not of the map's two programs: everything would be missing on both
 // sides.
-Result<MapOfPair> named_map_of(const ModelMap& map, const std::vector<MapTensor>& first,
-                               const std::vector<MapTensor>& second, const ModelFacts& facts) {
+Result<MapOfPair> check_named_map_fits(const ModelMap& map, const std::vector<MapTensor>& first,
+                                       const std::vector<MapTensor>& second,
+                                       const ModelFacts& facts) {
   for (const bool is_first_from : {true, false}) {
-    if (has_rows_for(map, MapDirection::kForward, is_first_from ? first : second, facts) &&
-        has_rows_for(map, MapDirection::kBack, is_first_from ? second : first, facts))
+    if (covers_quarter_of_tensors(map, MapDirection::kForward, is_first_from ? first : second,
+                                  facts) &&
+        covers_quarter_of_tensors(map, MapDirection::kBack, is_first_from ? second : first, facts))
       return MapOfPair{&map, is_first_from};
   }
   return fail(ErrorKind::kUsage,
@@ -107,10 +109,10 @@ Result<MapOfPair> named_map_of(const ModelMap& map, const std::vector<MapTensor>
 Result<MapOfPair> map_of_pair(const std::vector<MapTensor>& first,
                               const std::vector<MapTensor>& second, const ModelMap* map,
                               const ModelFacts& facts) {
-  if (map != nullptr) return named_map_of(*map, first, second, facts);
+  if (map != nullptr) return check_named_map_fits(*map, first, second, facts);
   const std::string from = naming_scheme_of(first, facts), to = naming_scheme_of(second, facts);
   if (from.empty() || to.empty() || from == to) return MapOfPair{};
-  map = map_between(from, to);
+  map = built_in_map_between(from, to);
   if (map == nullptr)
     return fail(ErrorKind::kUnsupported,
                 fmt::format("no one map is known between {} and {}", from, to), {},
@@ -136,7 +138,7 @@ ModelFacts facts_from_other_side(const ModelMap& map, const std::vector<MapTenso
     names.tensors.insert(map.written_prefix + read);
   choose_forms_by_names(map, shapes, names, followed);
   ModelFacts padded = followed;
-  copy_padded_size(other, of_other, map, padded);
+  set_padding_as_in_other(other, of_other, map, padded);
   return bind_map(map, MapDirection::kForward, shapes, padded) ? padded : followed;
 }
 

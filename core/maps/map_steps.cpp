@@ -88,11 +88,11 @@ class MapSteps {
     dropped.insert(dropped.end(), bound_.left_out.begin(), bound_.left_out.end());
     dropped.insert(dropped.end(), bound_.incomplete.begin(), bound_.incomplete.end());
     for (const auto& [old, now] : bound_.stripped) steps_.emplace_back(RenameStep{old, now});
-    for (const auto& [copy, of] : bound_.left_copies) dropped.push_back(copy);
+    for (const auto& [copy, of] : bound_.omitted_copies) dropped.push_back(copy);
     if (!dropped.empty()) steps_.emplace_back(DropStep{std::move(dropped)});
     for (const BoundRow& row : bound_.rows)
-      bound_.way == MapDirection::kForward ? add_forward(row) : add_back(row);
-    for (auto& [old, now] : late_) steps_.emplace_back(RenameStep{old, now});
+      bound_.way == MapDirection::kForward ? add_forward(row) : append_backward_steps_of_row(row);
+    for (auto& [old, now] : renames_at_end_) steps_.emplace_back(RenameStep{old, now});
     for (const auto& [copy, of] : bound_.copies) steps_.emplace_back(CopyStep{of, copy});
     return std::move(steps_);
   }
@@ -102,8 +102,8 @@ class MapSteps {
   // A name that no source tensor has; otherwise a temporary one that is renamed at the end.
   std::string free_name(const std::string& name) {
     if (!taken_.contains(name)) return name;
-    late_.emplace_back(new_temporary_name(), name);
-    return late_.back().first;
+    renames_at_end_.emplace_back(new_temporary_name(), name);
+    return renames_at_end_.back().first;
   }
   void rename(const std::string& old, const std::string& name) {
     if (old == name) return;
@@ -222,7 +222,7 @@ class MapSteps {
       cells = std::move(made);
     }
   }
-  std::vector<std::string> unstack(const std::string& tensor, const Extents& lead) {
+  std::vector<std::string> add_unstack_steps(const std::string& tensor, const Extents& lead) {
     std::vector<std::string> cells{tensor};
     for (std::int64_t count : lead) {
       std::vector<std::string> made;
@@ -251,9 +251,9 @@ class MapSteps {
         stack(std::move(cells[i]), row.lead, row.to[i]);
     }
   }
-  void add_back(const BoundRow& row) {
+  void append_backward_steps_of_row(const BoundRow& row) {
     std::vector<std::vector<std::string>> cells;
-    for (const std::string& to : row.to) cells.push_back(unstack(to, row.lead));
+    for (const std::string& to : row.to) cells.push_back(add_unstack_steps(to, row.lead));
     for (std::size_t c = 0; c < row.from.size(); ++c) {
       std::vector<std::string> tensors;
       for (const auto& of_tensor : cells) tensors.push_back(of_tensor[c]);
@@ -265,7 +265,7 @@ class MapSteps {
   const BoundMap& bound_;
   std::vector<Step> steps_;
   std::set<std::string> taken_;  // FQNs of the source
-  std::vector<std::pair<std::string, std::string>> late_;
+  std::vector<std::pair<std::string, std::string>> renames_at_end_;
   std::size_t next_;
 };
 

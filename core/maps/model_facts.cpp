@@ -32,13 +32,13 @@ void add_sizes(const FactsJson& object, ModelFacts::Sizes& sizes) {
   }
 }
 
-std::string model_type_in(const FactsJson& object) {
+std::string model_type_from_json(const FactsJson& object) {
   auto found = object.find("model_type");
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 // The dict of arguments, or the attributes of their argparse.Namespace.
-NodeId arguments_in(const PickleTree& tree, NodeId common) {
+NodeId megatron_args_node(const PickleTree& tree, NodeId common) {
   // megatron-core from 0.17 on keeps the dict in a list.
   if (tree.kind(common) == NodeKind::kList && !tree.items(common).empty())
     common = tree.items(common).front();
@@ -47,7 +47,7 @@ NodeId arguments_in(const PickleTree& tree, NodeId common) {
 }
 
 void add_arguments(const PickleTree& tree, ModelFacts& facts) {
-  const auto items = tree.items(arguments_in(tree, tree.root()));
+  const auto items = tree.items(megatron_args_node(tree, tree.root()));
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
     const auto key = tree.text(items[i]);
     const auto value = tree.integer(items[i + 1]);
@@ -98,11 +98,11 @@ Status add_config(std::string_view text, const std::string& source, ModelFacts& 
   auto parsed = parse_json<FactsJson>(text);
   if (!parsed.problem.empty() || !parsed.tree.is_object())
     return fail(ErrorKind::kDamaged, "is not the config.json of a model", {source});
-  facts.model_type = model_type_in(parsed.tree);
+  facts.model_type = model_type_from_json(parsed.tree);
   auto inner = parsed.tree.find("text_config");
   if (inner != parsed.tree.end() && inner->is_object()) {
     add_sizes(*inner, facts.config);
-    if (auto type = model_type_in(*inner); !type.empty()) facts.model_type = std::move(type);
+    if (auto type = model_type_from_json(*inner); !type.empty()) facts.model_type = std::move(type);
   }
   add_sizes(parsed.tree, facts.config);
   return {};
@@ -132,7 +132,7 @@ Status add_given_value(const std::string& text, ModelFacts& facts) {
       return {};
     }
     if (name == "form") {
-      facts.said_forms.push_back(value);
+      facts.forms_named_by_user.push_back(value);
       return {};
     }
     std::int64_t number = 0;

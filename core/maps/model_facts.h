@@ -18,7 +18,7 @@ struct ModelFacts {
   Sizes args;              // Megatron's arguments
   std::string model_type;  // "llama"; empty: unknown
   Sizes said = {};         // from the user: value of the map by name
-  std::vector<std::string> said_forms = {};
+  std::vector<std::string> forms_named_by_user = {};
   // For comparisons: if a stacked tensor lacks some layers or experts, the gap is reported and the
   // other parts are still compared.
   bool allows_gaps = false;

@@ -174,7 +174,7 @@ std::size_t tensors_after(const MapRow& row) {
 
 // Forms of layers for the row with or without its bracketed text; false if its "form" excludes
 // them.
-bool choose_layers(bool keeps, std::vector<std::string>& forms) {
+bool restrict_forms_of_layers(bool keeps, std::vector<std::string>& forms) {
   auto is_of_layers = [](const std::string& form) {
     return form == "stacked" || form == "numbered" || form == "singleton";
   };
@@ -216,7 +216,7 @@ void add_rows(EditedJson& in, const MapJson& json, std::vector<MapRow>& rows) {
     one.from_with = patterns_of(in, text.from_with, keeps);
     one.from_without = patterns_of(in, text.from_without, keeps);
     one.to_with = patterns_of(in, text.to_with, keeps);
-    if (has_both && !choose_layers(keeps, one.forms)) continue;
+    if (has_both && !restrict_forms_of_layers(keeps, one.forms)) continue;
     if (in.ok() && tensors_after(one) != one.to.size())
       in.complain("\"do\" does not make as many tensors as \"to\" names");
     rows.push_back(std::move(one));
@@ -300,8 +300,8 @@ void read_all_copies(EditedJson& in, const MapJson& json, ModelMap& map) {
 }
 
 // Complains unless the pattern holds each mark once.
-void check_marks(EditedJson& in, std::string_view key, const std::string& pattern,
-                 std::initializer_list<std::string_view> marks) {
+void check_placeholders(EditedJson& in, std::string_view key, const std::string& pattern,
+                        std::initializer_list<std::string_view> marks) {
   if (pattern.size() > kLongestName)
     in.complain(fmt::format("\"{}\" is longer than 1,024 bytes", key));
   for (const std::string_view mark : marks) {
@@ -338,14 +338,14 @@ MapStates read_states(EditedJson& in, const MapJson& sides, const char* side) {
                             "entry_of_form", "settings", "megatron_groups", "parameters"});
   if (!in.ok()) return out;
   out.name = in.text(json, "name");
-  check_marks(in, "name", out.name, {"{state}", "{name}"});
+  check_placeholders(in, "name", out.name, {"{state}", "{name}"});
   if (EditedJson::has(json, "step")) {
     out.step = in.text(json, "step");
-    check_marks(in, "step", out.step, {"{name}"});
+    check_placeholders(in, "step", out.step, {"{name}"});
   }
   if (EditedJson::has(json, "settings")) {
     out.settings = in.text(json, "settings");
-    check_marks(in, "settings", out.settings, {"{name}", "{setting}"});
+    check_placeholders(in, "settings", out.settings, {"{name}", "{setting}"});
   }
   out.megatron_groups = in.boolean(json, "megatron_groups", false);
   if (EditedJson::has(json, "masters")) out.masters = in.text(json, "masters");

@@ -92,11 +92,12 @@ std::string exchanged_text(const std::string& a, const std::string& b) {
   return fmt::format("{} and {} are exchanged: each holds what belongs to the other", one, two);
 }
 
-Mistake mistake_of(const MovedTensor& moved, const std::optional<CounterStep>& step,
-                   const std::map<std::string, CounterMoves>& all, const std::string& exchanged) {
+Mistake moved_tensor_mistake(const MovedTensor& moved, const std::optional<CounterStep>& step,
+                             const std::map<std::string, CounterMoves>& all,
+                             const std::string& exchanged) {
   if (!step && moved.is_copy)
     return fmt::format(
-        "it is a copy of {}{}, and what belongs to it is missing", moved.of,
+        "it is a copy of {}{}, and its own data is missing", moved.of,
         moved.of.find("embed") != std::string::npos ? ", as if the two were tied" : "");
   if (!step && !exchanged.empty()) return exchanged;
   if (!step) return "it holds what belongs to " + moved.of;
@@ -113,8 +114,7 @@ Mistake mistake_of(const MovedTensor& moved, const std::optional<CounterStep>& s
   // Sorted, so that both tensors of a swap get equal text.
   const std::int64_t low = std::min(step->is, step->was), high = std::max(step->is, step->was);
   return fmt::format(
-      "{0}s {1} and {2} are swapped: {0} {1} holds what belongs to {0} {2}, and the "
-      "other way round",
+      "{0}s {1} and {2} are swapped: {0} {1} holds what belongs to {0} {2}, and the reverse",
       step->word, low, high);
 }
 
@@ -137,8 +137,9 @@ std::map<std::size_t, Mistake> moved_tensor_mistakes(const std::vector<MovedTens
     const auto back = of.find(moved[i].of);
     const bool is_mutual = back != of.end() && back->second == moved[i].fqn;
     out.emplace(moved[i].difference,
-                mistake_of(moved[i], steps[i], all,
-                           is_mutual ? exchanged_text(moved[i].fqn, moved[i].of) : std::string()));
+                moved_tensor_mistake(
+                    moved[i], steps[i], all,
+                    is_mutual ? exchanged_text(moved[i].fqn, moved[i].of) : std::string()));
   }
   return out;
 }

@@ -24,7 +24,7 @@ ModelMap map_of_parameters(const ModelMap& map, MapSide side, MapDirection way) 
   out.forms = map.forms;
   out.from_prefixes = side == MapSide::kTo ? map.to_prefixes : map.from_prefixes;
   out.rows = states_of(map, side).parameters;
-  // A form says what is written; everything is read.
+  // Forms choose only what is written. When reading, rows of all forms apply.
   for (MapRow& row : out.rows) {
     if (way == MapDirection::kBack) row.forms.clear();
   }
@@ -39,16 +39,18 @@ std::set<std::string> parameters_with_states(std::span<const MapTensor> tensors)
   return names;
 }
 
-bool is_any_in(const std::vector<std::string>& names, const std::set<std::string>& set) {
+bool is_any_unwrapped_name_in(const std::vector<std::string>& names,
+                              const std::set<std::string>& set) {
   return std::any_of(names.begin(), names.end(),
                      [&](const std::string& name) { return set.contains(unwrapped_name(name)); });
 }
 
 // True if the states are those of the joined parameter, and not of its weights.
 bool is_joined(const BoundRow& row, const std::set<std::string>& with_states) {
-  return is_any_in(row.to, with_states) &&
-         std::none_of(row.from.begin(), row.from.end(),
-                      [&](const auto& from) { return is_any_in(from, with_states); });
+  return is_any_unwrapped_name_in(row.to, with_states) &&
+         std::none_of(row.from.begin(), row.from.end(), [&](const auto& from) {
+           return is_any_unwrapped_name_in(from, with_states);
+         });
 }
 
 // Rows that make parameters of the weights that no row joins.
@@ -78,7 +80,8 @@ Result<std::optional<BoundMap>> bind_parameters(const ModelMap& map, MapSide sid
   if (states_of(map, side).parameters.empty()) return std::optional<BoundMap>();
   ModelMap of_side = map_of_parameters(map, side, way);
   const std::set<std::string> with_states = parameters_with_states(tensors);
-  // Sizes that only the joined parameters need are not asked for without them.
+  // First matches names alone: if no parameter is joined, the user need not give the sizes that
+  // only joined parameters use.
   std::vector<MapTensor> named;
   for (const std::string& name : with_states) named.push_back({name, {}});
   if (way == MapDirection::kBack && measure_map_fit(of_side, way, named, facts).tensors == 0)

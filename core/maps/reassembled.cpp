@@ -29,8 +29,8 @@ Extents offsets_of(std::size_t row, const Extents& shape) {
 }
 
 // A move of `count` consecutive rows of one matrix.
-BoxMove rows_moved(std::size_t source, const Extents& source_shape, std::size_t from,
-                   const Extents& shape, std::size_t at, std::size_t count) {
+BoxMove move_of_rows(std::size_t source, const Extents& source_shape, std::size_t from,
+                     const Extents& shape, std::size_t at, std::size_t count) {
   BoxMove move{source, offsets_of(from, source_shape), Extents(shape.size(), 1),
                offsets_of(at, shape)};
   move.sizes.back() = shape.back();
@@ -39,8 +39,8 @@ BoxMove rows_moved(std::size_t source, const Extents& source_shape, std::size_t 
 }
 
 // Adds moves for the order of a matrix's own rows or columns, merged into runs.
-void add_runs(std::size_t own, const LoadedTensor& was, std::size_t first_row, std::size_t dim,
-              const Extents& order, std::vector<BoxMove>& moves) {
+void append_row_run_moves(std::size_t own, const LoadedTensor& was, std::size_t first_row,
+                          std::size_t dim, const Extents& order, std::vector<BoxMove>& moves) {
   const std::size_t ndim = was.shape.size(), axis = ndim - 2 + dim;
   for (std::size_t i = 0; i < order.size();) {
     std::size_t length = 1;
@@ -60,8 +60,9 @@ void add_runs(std::size_t own, const LoadedTensor& was, std::size_t first_row, s
 }
 
 // Finds the order of a matrix's own rows, otherwise of its columns.
-bool add_own_order(std::size_t own, const LoadedTensor& is, const LoadedTensor& was,
-                   std::size_t first_row, std::size_t rows, std::vector<BoxMove>& moves) {
+bool find_own_row_or_column_order(std::size_t own, const LoadedTensor& is, const LoadedTensor& was,
+                                  std::size_t first_row, std::size_t rows,
+                                  std::vector<BoxMove>& moves) {
   const std::size_t begin = first_row * row_bytes(was), length = rows * row_bytes(was);
   const LoadedTensor matrix{was.dtype, {static_cast<std::int64_t>(rows), was.shape.back()}, {}};
   const BytesView there = BytesView(is.bytes).subspan(begin, length);
@@ -69,7 +70,7 @@ bool add_own_order(std::size_t own, const LoadedTensor& is, const LoadedTensor& 
   for (const std::size_t dim : {std::size_t{0}, std::size_t{1}}) {
     const Extents order = slice_order(matrix, dim, there, expected);
     if (order.empty()) continue;
-    add_runs(own, was, first_row, dim, order, moves);
+    append_row_run_moves(own, was, first_row, dim, order, moves);
     return true;
   }
   return false;
@@ -87,7 +88,7 @@ bool add_own_elements(std::size_t own, const LoadedTensor& is, const LoadedTenso
     const Extents order = slice_order(line, 0, BytesView(is.bytes).subspan(begin, row_bytes(was)),
                                       BytesView(was.bytes).subspan(begin, row_bytes(was)));
     if (order.empty()) return false;
-    add_runs(own, was, first_row + r, 1, order, runs);
+    append_row_run_moves(own, was, first_row + r, 1, order, runs);
     for (std::size_t i = before; i < runs.size(); ++i) runs[i].sizes[was.shape.size() - 2] = 1;
   }
   moves.insert(moves.end(), runs.begin(), runs.end());
@@ -154,7 +155,7 @@ std::optional<std::vector<BoxMove>> RowPlaces::of_rows(const LoadedTensor& was,
         shapes_[found->second.tensor].back() != was.shape.back())
       return std::nullopt;
     const Place& place = found->second;
-    BoxMove move = rows_moved(place.tensor, shapes_[place.tensor], place.row, was.shape, row, 1);
+    BoxMove move = move_of_rows(place.tensor, shapes_[place.tensor], place.row, was.shape, row, 1);
     if (!moves.empty() && moves.back().source == place.tensor) {
       BoxMove& last = moves.back();
       Extents next = last.from;
@@ -207,7 +208,7 @@ std::optional<std::vector<BoxMove>> RowPlaces::reassembled(std::size_t own, cons
   const bool has_own = is.shape == was.shape;
   std::vector<BoxMove> moves;
   for (std::size_t first = 0; first < all; first += rows) {
-    if (has_own && (add_own_order(own, is, was, first, rows, moves) ||
+    if (has_own && (find_own_row_or_column_order(own, is, was, first, rows, moves) ||
                     add_own_elements(own, is, was, first, rows, moves)))
       continue;
     const auto others = of_rows(was, first, rows);

@@ -24,7 +24,8 @@
 namespace shw {
 namespace {
 
-// Limit on a tensor's bytes, because both sides are in memory.
+// Largest tensor in bytes that is reassembled: its saved and its expected elements are in memory
+// together.
 constexpr std::uint64_t kMostRearranged = std::uint64_t{1} << 30;
 constexpr std::size_t kMostRetained = 1 << 16;  // limit on boxes of a reassembled tensor
 
@@ -127,7 +128,7 @@ class RepairSearch {
       found_.diagnoses.push_back(std::move(*found));
       return {};
     }
-    if (is->dtype == was.dtype && is->shape == was.shape && can_add_to(is->dtype)) {
+    if (is->dtype == was.dtype && is->shape == was.shape && is_addition_supported(is->dtype)) {
       if (const auto shift = find_constant_shift(is->dtype, is->bytes, was.bytes)) {
         found_.shifts.emplace(tensor, *shift);
         return {};

@@ -13,7 +13,7 @@
 namespace shw {
 namespace {
 
-std::string counter_word(const std::string& counter) {
+std::string counter_display_word(const std::string& counter) {
   if (counter == "l") return "layer";
   if (counter == "e") return "expert";
   return counter;
@@ -106,7 +106,7 @@ RowLayout layout_of(const ModelMap& map, const BoundRow& bound, const HeadSizes&
   layout.lead = bound.lead.size();
   layout.head_dim = heads.head_dim;
   for (const std::string& counter : counters_in(row.from.front())) {
-    if (!row.to.front().has(counter)) layout.counters.push_back(counter_word(counter));
+    if (!row.to.front().has(counter)) layout.counters.push_back(counter_display_word(counter));
   }
   add_joined_parts(row, bound, layout);
   if (bound.to_shapes.size() != 1 || bound.to_shapes.front().empty()) return layout;

@@ -73,8 +73,8 @@ Extents slice_order(const LoadedTensor& shaped, std::size_t dim, BytesView there
 }
 
 BlocksPermuted in_blocks(TensorId tensor, std::size_t dim, const Extents& order) {
-  const std::int64_t block = blocks_together(order);
-  return {tensor, dim, block, coarse_order(order, block)};
+  const std::int64_t block = mergeable_block_count(order);
+  return {tensor, dim, block, order_of_merged_blocks(order, block)};
 }
 
 }  // namespace shw

@@ -184,7 +184,7 @@ Result<Mesh> parse_mesh(std::string_view text) {
     auto size = parse_number<std::int64_t>(trim(part.substr(at + 1)));
     if (name.empty()) return wrong("an axis has no name");
     if (!size || *size < 1) return wrong("the size of " + name + " is not a positive number");
-    if (!names.insert(name).second) return wrong(name + " is there twice");
+    if (!names.insert(name).second) return wrong(name + " occurs twice");
     mesh.axes.push_back({std::move(name), *size});
     if (mesh.size() > kMaxRanks)
       return wrong("it has more than 1,048,576 ranks, and no cluster has");
@@ -208,7 +208,7 @@ std::string mesh_option_text(const Mesh& mesh) {
   return text;
 }
 
-std::vector<MeshAxis> long_axes(const Mesh& mesh) {
+std::vector<MeshAxis> axes_longer_than_one(const Mesh& mesh) {
   std::vector<MeshAxis> axes;
   for (const MeshAxis& axis : mesh.axes) {
     if (axis.size > 1) axes.push_back(axis);

@@ -50,7 +50,7 @@ Result<Mesh> parse_mesh(std::string_view text);
 std::string to_text(const Mesh& mesh);           // "dp 4 x tp 2"
 std::string mesh_option_text(const Mesh& mesh);  // "dp=4,tp=2": what parse_mesh() reads
 // Axes with more than one rank; the others split nothing.
-std::vector<MeshAxis> long_axes(const Mesh& mesh);
+std::vector<MeshAxis> axes_longer_than_one(const Mesh& mesh);
 
 // Part `index` of `extent` split into `parts` by torch.chunk: {offset, size}. Empty parts start at
 // `extent` (torch >= 2.8).

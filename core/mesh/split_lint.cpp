@@ -100,7 +100,7 @@ Result<SplitForecast> forecast_local_split(std::span<const std::int64_t> rows,
                          std::accumulate(halves[1].begin(), halves[1].end(), std::int64_t{0}));
   SplitForecast forecast;
   forecast.ratio = saved == 0 ? 1 : tensor_parallel * item / saved;
-  forecast.outcome = forecast.ratio == 1 ? Outcome::kHarmless : Outcome::kSilent;
+  forecast.outcome = forecast.ratio == 1 ? Outcome::kHarmless : Outcome::kSilentLoss;
   return forecast;
 }
 
@@ -108,7 +108,7 @@ std::string_view name(SplitForecast::Outcome outcome) {
   switch (outcome) {
     case Outcome::kHarmless:
       return "harmless";
-    case Outcome::kSilent:
+    case Outcome::kSilentLoss:
       return "silent";
     case Outcome::kOddRows:
       return "odd-rows";
@@ -141,8 +141,8 @@ std::string to_text(const SplitForecast& forecast) {
   switch (forecast.outcome) {
     case Outcome::kHarmless:
       return "harmless: every row is saved in its place";
-    case Outcome::kSilent:
-      return fmt::format("silent: 1 row of {} is saved, the others are lost without a message",
+    case Outcome::kSilentLoss:
+      return fmt::format("silent: 1 row of {} is saved, the others are lost without an error",
                          forecast.ratio);
     case Outcome::kOddRows:
       return fmt::format("stops at rank {}: {} rows cannot be halved", forecast.rank, forecast.odd);

@@ -15,19 +15,19 @@ namespace shw {
 
 struct SplitForecast {
   enum class Outcome : std::uint8_t {
-    kHarmless,  // saved correctly
-    kSilent,    // silent loss: 1 of `ratio` rows is saved, all of W
-    kOddRows,   // fails: the rows of a rank cannot be halved
-    kReshape,   // fails: a row would have to be halved
-    kBounds,    // fails: a rank's rows end after its claimed size
-    kBoundary,  // fails: the last rank's rows end before its claimed size
+    kHarmless,    // saved correctly
+    kSilentLoss,  // silent loss: 1 of `ratio` rows is saved, all of W
+    kOddRows,     // fails: the rows of a rank cannot be halved
+    kReshape,     // fails: a row would have to be halved
+    kBounds,      // fails: a rank's rows end after its claimed size
+    kBoundary,    // fails: the last rank's rows end before its claimed size
   } outcome = Outcome::kHarmless;
-  std::int64_t ratio = 1;  // kHarmless and kSilent
+  std::int64_t ratio = 1;  // kHarmless and kSilentLoss
   std::size_t rank = 0;    // the first FSDP rank that fails
   std::int64_t offset = 0, rows = 0,
                limit = 0;  // kBounds: offset + rows > limit; kBoundary: <
   std::int64_t odd = 0;    // kOddRows
-  bool is_loss() const { return outcome == Outcome::kSilent; }
+  bool loses_rows_silently() const { return outcome == Outcome::kSilentLoss; }
 };
 
 // `rows`: rows of the item (W, then V, of one tensor-parallel rank) per FSDP rank, in rank order.

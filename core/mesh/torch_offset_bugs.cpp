@@ -146,8 +146,9 @@ struct StridedAxis {
 };
 
 // Axis `cut` has split: adds the axes that waited for it, innermost first.
-void add_waiting_axes(const Mesh& mesh, const std::vector<Placement>& placements, std::size_t cut,
-                      std::vector<StridedAxis>& waiting, std::vector<std::size_t>& order) {
+void add_strided_axes_after(const Mesh& mesh, const std::vector<Placement>& placements,
+                            std::size_t cut, std::vector<StridedAxis>& waiting,
+                            std::vector<std::size_t>& order) {
   std::int64_t pieces = mesh.axes[cut].size;
   for (std::size_t w = waiting.size(); w-- > 0;) {
     const std::size_t axis = waiting[w].axis;
@@ -176,7 +177,7 @@ Result<std::vector<std::size_t>> execution_order_of_splits(
       continue;
     }
     order.push_back(i);
-    add_waiting_axes(mesh, placements, i, waiting, order);
+    add_strided_axes_after(mesh, placements, i, waiting, order);
   }
   for (const StridedAxis& strided : waiting) {
     const Placement& placement = placements[strided.axis];

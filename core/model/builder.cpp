@@ -44,7 +44,7 @@ void CheckpointBuilder::reserve(std::uint32_t tensors, std::uint32_t chunks) {
 }
 
 CheckpointBuilder::Handle CheckpointBuilder::extents(ExtentsView coordinates) {
-  if (shared_count_ * 2 >= shared_.size()) grow_shared();
+  if (shared_count_ * 2 >= shared_.size()) grow_shared_item_table();
   auto& pool = checkpoint_->pool_;
   std::size_t mask = shared_.size() - 1;
   std::size_t slot = hash_of(coordinates) & mask;
@@ -60,7 +60,7 @@ CheckpointBuilder::Handle CheckpointBuilder::extents(ExtentsView coordinates) {
   return Handle{at};
 }
 
-void CheckpointBuilder::grow_shared() {
+void CheckpointBuilder::grow_shared_item_table() {
   std::vector<std::uint32_t> old = std::move(shared_);
   shared_.assign(std::max<std::size_t>(1024, old.size() * 2), 0);
   std::size_t mask = shared_.size() - 1;
@@ -113,7 +113,7 @@ void CheckpointBuilder::add_storage_row(ItemPlace place) {
   if (!c.storage_coding_.empty()) c.storage_coding_.push_back(0);
 }
 
-void CheckpointBuilder::number_storages() {
+void CheckpointBuilder::materialise_storage_ids() {
   if (std::exchange(numbered_, true)) return;
   auto& numbers = checkpoint_->chunk_storage_;
   for (std::uint32_t i = 0; i < checkpoint_->chunk_count(); ++i) numbers.push_back(StorageId{i});
@@ -132,14 +132,14 @@ void CheckpointBuilder::set_item(ChunkId chunk, ItemPlace item) {
 }
 
 void CheckpointBuilder::share_item(ChunkId from, ChunkId to) {
-  number_storages();
+  materialise_storage_ids();
   auto& numbers = checkpoint_->chunk_storage_;
   numbers[index_of(to)] = numbers[index_of(from)];
 }
 
 StorageId CheckpointBuilder::add_storage(ItemPlace place, const Codec* codec,
                                          std::vector<std::string> transforms) {
-  number_storages();
+  materialise_storage_ids();
   add_storage_row(place);
   StorageId storage{checkpoint_->storage_count() - 1};
   if (codec != nullptr || !transforms.empty())
@@ -149,7 +149,7 @@ StorageId CheckpointBuilder::add_storage(ItemPlace place, const Codec* codec,
 
 void CheckpointBuilder::set_view(ChunkId chunk, StorageId storage, std::int64_t element,
                                  ExtentsView strides) {
-  number_storages();
+  materialise_storage_ids();
   checkpoint_->chunk_storage_[index_of(chunk)] = storage;
   Checkpoint::ViewRow view{chunk, element, Checkpoint::kRowMajor};
   if (!strides.empty()) view.strides = static_cast<std::uint32_t>(extents(strides));

@@ -86,9 +86,9 @@ class CheckpointBuilder {
                                                         Finding finding);
 
  private:
-  void grow_shared();
+  void grow_shared_item_table();
   void set_coding(std::size_t storage, Checkpoint::Coding coding);
-  void number_storages();
+  void materialise_storage_ids();
   void add_storage_row(ItemPlace place);
   void stat_files();
 

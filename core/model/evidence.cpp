@@ -353,7 +353,7 @@ std::string_view evidence_description(std::string_view key) {
   return row == nullptr ? "" : row->says;
 }
 
-const std::vector<std::string>* tensors_of_boxes(const Finding& finding, std::size_t count) {
+const std::vector<std::string>* tensor_per_evidence_box(const Finding& finding, std::size_t count) {
   for (const auto& [key, value] : finding.evidence) {
     const auto* tensors = std::get_if<std::vector<std::string>>(&value);
     if (tensors != nullptr && key.ends_with("_in") && tensors->size() == count) return tensors;

@@ -50,14 +50,14 @@ const Value* find_evidence(const Finding& finding, std::string_view key) {
 
 // True for an opening finding about a part of which nothing is known: it is damaged, or the system
 // refused to read its file.
-inline bool hides_contents(const Finding& finding) {
+inline bool makes_content_unknown(const Finding& finding) {
   return finding.severity == Severity::kError ||
          find_evidence<std::string>(finding, "unread_file") != nullptr;
 }
 
 // The tensor of each of the `count` boxes in an evidence, which another one lists ("missing_in" of
 // "missing_boxes"); null where the finding does not say.
-const std::vector<std::string>* tensors_of_boxes(const Finding& finding, std::size_t count);
+const std::vector<std::string>* tensor_per_evidence_box(const Finding& finding, std::size_t count);
 
 inline bool has_evidence(const Finding& finding, std::string_view key) {
   return std::any_of(finding.evidence.begin(), finding.evidence.end(),

@@ -57,7 +57,7 @@ struct FormatTraits {
   // --- tensors
 
   // A tensor is one piece in one file; the original chunks cannot be restored.
-  bool one_piece = false;
+  bool has_one_piece_per_tensor = false;
   // The first part of every name is an item of the state dict, such as "model".
   bool names_have_items = false;
 };

@@ -30,7 +30,7 @@ bool is_root(std::string_view part) {
   return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-std::string_view next_part(std::string_view& rest) {
+std::string_view consume_name_part(std::string_view& rest) {
   std::size_t dot = rest.find('.');
   std::string_view part = rest.substr(0, dot);
   rest = dot == std::string_view::npos ? std::string_view{} : rest.substr(dot + 1);
@@ -56,7 +56,7 @@ bool is_megatron_master(std::string_view first, std::string_view after) {
 
 // In "optimizer.layers.0.weight.exp_avg", without the part "state", the kind identifies a state.
 std::optional<StatePath> state_by_kind(std::string_view fqn) {
-  std::string_view first = next_part(fqn);
+  std::string_view first = consume_name_part(fqn);
   std::size_t dot = fqn.rfind('.');
   if (first.find("optim") == std::string_view::npos || dot == std::string_view::npos)
     return std::nullopt;
@@ -72,10 +72,10 @@ std::optional<StatePath> parse_state_fqn(std::string_view fqn) {
   std::string_view rest = fqn;
   bool of_optimizer = true;  // true while all parts so far may name an optimizer
   for (int depth = 0; depth < 4 && !rest.empty(); ++depth) {
-    std::string_view part = next_part(rest);
+    std::string_view part = consume_name_part(rest);
     if (part == "state") {
       std::string_view after = rest;
-      std::string_view first = next_part(after);
+      std::string_view first = consume_name_part(after);
       if (after.empty()) return std::nullopt;
       if (is_one_of(first, kMoments) || is_one_of(first, kMasters)) return StatePath{after, first};
       if (is_megatron_master(first, after)) return StatePath{after, first};
@@ -98,7 +98,7 @@ StateRole role_of_kind(std::string_view kind) {
 std::string unwrapped_name(std::string_view fqn) {
   std::string bare;
   while (!fqn.empty()) {
-    std::string_view part = next_part(fqn);
+    std::string_view part = consume_name_part(fqn);
     if (is_wrapper(part) || (bare.empty() && is_root(part) && !fqn.empty())) continue;
     if (!bare.empty()) bare += '.';
     bare += part;

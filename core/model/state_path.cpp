@@ -18,8 +18,8 @@ std::string consume_parts(std::string_view& rest, std::string_view old_part) {
 
 // Handles a rename that lengthens or shortens a single key, such as a removed wrapper; the other
 // keys stay.
-std::optional<std::vector<PathPart>> path_with_new_key(std::span<const PathPart> path,
-                                                       std::string_view new_name) {
+std::optional<std::vector<PathPart>> path_with_renamed_key(std::span<const PathPart> path,
+                                                           std::string_view new_name) {
   std::size_t first = 0, last = path.size();
   while (first + 1 < last && new_name.starts_with(path_part_text(path[first]) + "."))
     new_name.remove_prefix(path_part_text(path[first++]).size() + 1);
@@ -75,7 +75,7 @@ std::optional<std::vector<PathPart>> renamed_path(std::span<const PathPart> path
   if (path.empty()) return std::vector<PathPart>{};
   if (joined != old_name) return std::nullopt;
   auto out = path_with_equal_keys(path, new_name);
-  return out ? std::move(out) : path_with_new_key(path, new_name);
+  return out ? std::move(out) : path_with_renamed_key(path, new_name);
 }
 
 }  // namespace shw

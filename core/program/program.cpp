@@ -7,7 +7,7 @@
 
 namespace shw {
 
-bool reads_in_rows(const Program& program, const ProgramJob& job) {
+bool reads_contiguous_rows(const Program& program, const ProgramJob& job) {
   ExtentsView sizes = program.sizes(job), strides = program.source_strides(job);
   for (std::size_t d = sizes.size(); d-- > 0;) {
     if (sizes[d] != 1) return strides[d] == static_cast<std::int64_t>(size_of(job.from));

@@ -117,7 +117,7 @@ struct JobConversion {
 };
 
 // True if adjacent elements of the output are adjacent in the source.
-bool reads_in_rows(const Program& program, const ProgramJob& job);
+bool reads_contiguous_rows(const Program& program, const ProgramJob& job);
 
 // XXH3-128 over all columns; equal on every machine.
 Hash128 hash_of(const Program& program);

@@ -7,8 +7,8 @@
 namespace shw {
 namespace {
 
-// Row-major index in its output at which a job begins: the sort key of the jobs of one output. The
-// numbers of the jobs are in `of_jobs`.
+// Row-major index of a job's first element in its output, the sort key of an output's jobs.
+// `of_jobs` is the pool with the jobs' offsets.
 std::int64_t first_index(const Program& program, ExtentsView of_jobs, const ProgramJob& job) {
   std::int64_t index = 0;
   ExtentsView sizes = program.sizes(program.output(job.output));
@@ -111,7 +111,7 @@ void sort_jobs(Program& program, ExtentsView of_jobs) {
 
 // Rebuilds the pool: the numbers of the outputs, then those of the jobs. Copied parts are freed on
 // the way, so that at most half of 3.5 million jobs exist twice.
-void sort_pool(Program& program, std::vector<std::int64_t> of_jobs) {
+void rebuild_index_pool(Program& program, std::vector<std::int64_t> of_jobs) {
   std::size_t count = 0;
   for (const ProgramOutput& row : program.outputs) count += std::size_t{3} * row.ndim;
   for (const ProgramJob& job : program.jobs)
@@ -176,7 +176,7 @@ Program in_order(Program program, std::vector<std::int64_t> of_jobs, std::vector
     job.factor = moved_source(job.factor);
   }
   sort_jobs(program, of_jobs);
-  sort_pool(program, std::move(of_jobs));
+  rebuild_index_pool(program, std::move(of_jobs));
   if (moved != nullptr) *moved = std::move(outputs);
   return program;
 }

@@ -76,7 +76,7 @@ struct Prover {
   }
 
   // The byte range that the strides reach from `first`, including the last element.
-  Status check_reach(std::size_t j) const {
+  Status check_byte_range_of_source(std::size_t j) const {
     const ProgramJob& job = program.jobs[j];
     const ProgramSource& source = program.source(job.source);
     ExtentsView sizes = program.sizes(job), strides = program.source_strides(job);
@@ -96,7 +96,7 @@ struct Prover {
   }
 
   // Every hop must be a supported cast that changes the dtype.
-  Status check_hops(std::size_t j) const {
+  Status check_cast_chain(std::size_t j) const {
     const ProgramJob& job = program.jobs[j];
     bool scaled = job.op == ElementOp::kScale;
     if (scaled && job.from != Dtype::kFloat32 &&
@@ -120,7 +120,7 @@ struct Prover {
     return {};
   }
 
-  Status check_factor(std::size_t j) const {
+  Status check_scale_factor(std::size_t j) const {
     const ProgramJob& job = program.jobs[j];
     if (job.op != ElementOp::kScale) {
       if (job.factor == SourceId::kNone) return {};
@@ -145,7 +145,7 @@ struct Prover {
     if (job.to != out.dtype || !known(job.from))
       return refuse("job", j, "makes elements of another dtype than its output's");
     bool has_source = job.source != SourceId::kNone;
-    SHW_CHECK(check_factor(j));
+    SHW_CHECK(check_scale_factor(j));
     bool changes = job.op == ElementOp::kCast || job.op == ElementOp::kScale;
     if (!changes && job.via != CastChain{}) return refuse("job", j, "has hops and does not cast");
     switch (job.op) {
@@ -158,7 +158,7 @@ struct Prover {
         break;
       case ElementOp::kCast:
       case ElementOp::kScale:
-        SHW_CHECK(check_hops(j));
+        SHW_CHECK(check_cast_chain(j));
         break;
       default:
         return refuse("job", j, "does something unknown");
@@ -167,7 +167,7 @@ struct Prover {
       return refuse("job", j, "has no source");
     if (job.op != ElementOp::kScale && (job.constant[0] != 0 || job.constant[1] != 0))
       return refuse("job", j, "has a source and a constant");
-    return check_reach(j);
+    return check_byte_range_of_source(j);
   }
 
   Status check_job(std::size_t j) const {
@@ -216,7 +216,7 @@ struct Prover {
   }
 
   // The common case: one job fills the whole output.
-  bool is_filled_by_one(std::size_t o, std::size_t j) const {
+  bool is_filled_by_one_job(std::size_t o, std::size_t j) const {
     auto is_of = [&](std::size_t job) {
       return job < program.jobs.size() && static_cast<std::size_t>(program.jobs[job].output) == o;
     };
@@ -230,7 +230,7 @@ struct Prover {
     for (std::size_t o = first; o < last; ++o) {
       boxes.clear();
       std::size_t begin = j;
-      if (is_filled_by_one(o, j)) {
+      if (is_filled_by_one_job(o, j)) {
         ++j;
         continue;
       }

@@ -170,7 +170,7 @@ bool covers(const AcceptedFinding& accepted, const Finding& finding) {
   });
 }
 
-std::optional<AcceptedFinding> accepted_from(const Json& finding) {
+std::optional<AcceptedFinding> accepted_finding_from_json(const Json& finding) {
   bool readable = finding.is_object() && finding.contains("rule") && finding["rule"].is_string() &&
                   finding.contains("severity") && finding["severity"].is_string() &&
                   finding.contains("subjects") && is_list_of_text(finding["subjects"]) &&
@@ -195,7 +195,7 @@ std::optional<AcceptedFinding> accepted_from(const Json& finding) {
 }
 
 // True if the same checks ran at the same depth or deeper.
-bool covers_as_much(const CheckReport& report, const Baseline& baseline) {
+bool is_at_least_as_thorough(const CheckReport& report, const Baseline& baseline) {
   if (report.depth < baseline.depth) return false;
   return std::all_of(report.unjudged.begin(), report.unjudged.end(),
                      [&](const Unjudged& one) { return baseline.needs.contains(one.needs); });
@@ -247,7 +247,7 @@ Result<Baseline> baseline_from_json(std::string_view text, const std::string& so
   Baseline baseline;
   baseline.depth = depth_in(json);
   for (const Json& finding : json["findings"]) {
-    auto accepted = accepted_from(finding);
+    auto accepted = accepted_finding_from_json(finding);
     if (!accepted) return refuse();
     accept(baseline, finding["rule"].get<std::string>(), std::move(*accepted));
   }
@@ -267,14 +267,14 @@ bool is_known(const Baseline& baseline, const Finding& finding) {
                      [&](std::size_t at) { return covers(of_rule->second[at], finding); });
 }
 
-std::size_t known_count(const Baseline& baseline, const std::vector<Finding>& findings) {
+std::size_t count_known_findings(const Baseline& baseline, const std::vector<Finding>& findings) {
   return static_cast<std::size_t>(
       std::count_if(findings.begin(), findings.end(),
                     [&](const Finding& finding) { return is_known(baseline, finding); }));
 }
 
 std::vector<std::string> fixed_since(const Baseline& baseline, const CheckReport& report) {
-  if (!covers_as_much(report, baseline)) return {};
+  if (!is_at_least_as_thorough(report, baseline)) return {};
   std::map<std::string, std::set<std::string>> left;
   for (const auto& [rule, findings] : baseline.accepted) {
     for (const AcceptedFinding& accepted : findings)

@@ -41,7 +41,7 @@ Result<Baseline> baseline_from_json(std::string_view text, const std::string& so
 // other, lost elements of the same tensor are not known. Counts of intact or read elements may
 // grow.
 bool is_known(const Baseline& baseline, const Finding& finding);
-std::size_t known_count(const Baseline& baseline, const std::vector<Finding>& findings);
+std::size_t count_known_findings(const Baseline& baseline, const std::vector<Finding>& findings);
 
 // Findings of the baseline that the report no longer has, as "rule: subject". Empty if the check
 // read less than the baseline's.

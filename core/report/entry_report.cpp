@@ -78,12 +78,12 @@ std::string entry_to_json(const Checkpoint& checkpoint, std::size_t object) {
   if (!value) {
     json["entry"] = nullptr;
     json["why"] = why_not(value.error());
-    return dumped(json);
+    return pretty_json_line(json);
   }
   EntryLines lines;
   lines.add_value(0, "", *value);
   json["entry"] = lines.text;
-  return dumped(json);
+  return pretty_json_line(json);
 }
 
 }  // namespace shw

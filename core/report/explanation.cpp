@@ -28,7 +28,7 @@ bool names_shapes(const ErrorMessage& message) {
   return message.kind->id == kShapes;
 }
 
-std::string as_words(std::string_view id) {
+std::string id_to_words(std::string_view id) {
   std::string words(id);
   std::replace_if(
       words.begin(), words.end(), [](char c) { return c == '-' || c == '_'; }, ' ');
@@ -39,9 +39,9 @@ std::string message_text(const ErrorMessage& message) {
   std::string out = names_shapes(message)
                         ? "saved " + to_text(ExtentsView(message.saved)) + "   current " +
                               to_text(ExtentsView(message.current))
-                        : as_words(message.kind->id);
+                        : id_to_words(message.kind->id);
   for (const auto& [key, number] : message.numbers)
-    out += fmt::format("   {} {}", as_words(key), number);
+    out += fmt::format("   {} {}", id_to_words(key), number);
   if (!message.name.empty()) out += "   " + printable(message.name);
   if (!message.found.empty())
     out += fmt::format("   expected {}   found {}", printable(message.expected),
@@ -101,18 +101,19 @@ void append_findings(std::string& out, const CheckpointLookup& lookup, const Tex
            "\n";
   }
   if (shown != lookup.findings.size())
-    out += fmt::format("  \u2026 and {} more: shardwright check\n", lookup.findings.size() - shown);
+    out += fmt::format("  \u2026 and {} more: {}\n", lookup.findings.size() - shown,
+                       lookup.check_command);
   out += "\nThe message alone says\n";
 }
 
 std::string check_result_text(const CheckpointLookup& lookup) {
   if (!lookup.checked)
-    return "It was not checked, because it has many chunks: `shardwright check` does it.";
-  if (!lookup.findings.empty()) return "";
+    return "It was not checked, because it has many chunks: `" + lookup.check_command +
+           "` does it.";
   if (lookup.is_undecided)
-    return fmt::format(
-        "A check ({}) could not look at everything; `shardwright check` says at what.",
-        name(*lookup.checked));
+    return fmt::format("A check ({}) could not look at everything; `{}` says at what.",
+                       name(*lookup.checked), lookup.check_command);
+  if (!lookup.findings.empty()) return "";
   return fmt::format("A check has no finding (depth {}).", name(*lookup.checked));
 }
 
@@ -200,7 +201,8 @@ Json json_of_message(const ErrorMessage& message) {
   return json;
 }
 
-// The rest of 1 after each share is truncated to hundredths.
+// Confidence that no hypothesis applies: 1 minus the listed confidences, each truncated to
+// hundredths.
 double none_of_these(const Explanation& explanation) {
   double sum = 0;
   for (const Hypothesis& one : explanation.hypotheses) sum += hundredths(one.confidence);
@@ -254,15 +256,18 @@ std::string lead_of(const Explanation& explanation) {
 
 std::string explanation_to_text(const Explanation& explanation, const TextOptions& options,
                                 const CheckpointLookup* lookup) {
-  if (explanation.hypotheses.empty())
-    return parsed_message_text(explanation) + "\n" +
+  std::string out;
+  if (lookup != nullptr) append_findings(out, *lookup, options);
+  if (explanation.hypotheses.empty()) {
+    out += parsed_message_text(explanation) + "\n" +
            wrapped(
                "The two shapes are equal: this message is not what stopped the load. Paste the "
                "lines after it.",
                0, options.width) +
            "\n";
-  std::string out;
-  if (lookup != nullptr) append_findings(out, *lookup, options);
+    if (lookup != nullptr) append_lookup(out, *lookup, options);
+    return out;
+  }
   out += inked(options, "1", wrapped(lead_of(explanation), 0, options.width)) + "\n";
   out += parsed_message_text(explanation) + "\n";
   std::size_t first = likeliest(explanation);
@@ -297,7 +302,7 @@ std::string explanation_to_json(const Explanation& explanation, const Checkpoint
                  {"cut", explanation.parsed.cut},
                  {"world", std::move(world)}}}};
   if (lookup != nullptr) json["lookup"] = json_of_lookup(*lookup);
-  return dumped(json);
+  return pretty_json_line(json);
 }
 
 std::string forecast_to_text(const SplitForecast& forecast, std::span<const std::int64_t> rows,
@@ -308,7 +313,7 @@ std::string forecast_to_text(const SplitForecast& forecast, std::span<const std:
                     plural(static_cast<std::uint64_t>(tensor_parallel), "tensor-parallel rank") +
                     "\n" + inked(options, "1", to_text(forecast)) + "\n\n";
   std::string_view advice =
-      forecast.is_loss()
+      forecast.loses_rows_silently()
           ? "This is for a saver that splits plain optimizer states by their own length "
             "(Megatron-LM #4423). Save with the fix, or with states that are DTensors."
       : forecast.outcome == SplitForecast::Outcome::kHarmless
@@ -322,17 +327,17 @@ std::string forecast_to_text(const SplitForecast& forecast, std::span<const std:
 std::string forecast_to_json(const SplitForecast& forecast, std::span<const std::int64_t> rows,
                              std::int64_t tensor_parallel) {
   using Outcome = SplitForecast::Outcome;
-  bool stops = forecast.outcome != Outcome::kHarmless && forecast.outcome != Outcome::kSilent;
+  bool stops = forecast.outcome != Outcome::kHarmless && forecast.outcome != Outcome::kSilentLoss;
   Json json = {{"schema", kJsonSchema},
                {"rule", kGluSplitLocal.id},
                {"rows", json_of(ExtentsView(rows))},
                {"tensor_parallel", tensor_parallel},
                {"outcome", name(forecast.outcome)},
-               {"loses", forecast.is_loss()},
+               {"loses", forecast.loses_rows_silently()},
                {"ratio", stops ? Json() : Json(forecast.ratio)},
                {"rank", stops ? Json(forecast.rank) : Json()},
                {"text", to_text(forecast)}};
-  return dumped(json);
+  return pretty_json_line(json);
 }
 
 }  // namespace shw

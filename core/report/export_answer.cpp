@@ -19,7 +19,7 @@ constexpr std::size_t kNamesShown = 3, kNotesShown = 8;
 std::string left_out_lines(const Exported& exported, const TextStyle& style) {
   std::map<std::string, std::vector<std::string>> by_reason;
   bool any_to_copy = false, any_in_part = false;
-  for (const LeftOut& left : exported.left_out) {
+  for (const UnexportedTensor& left : exported.left_out) {
     by_reason[left.why].push_back(printable(left.fqn));
     any_to_copy = any_to_copy || left.can_be_copied;
     any_in_part = any_in_part || left.is_in_part;
@@ -40,7 +40,7 @@ std::string left_out_lines(const Exported& exported, const TextStyle& style) {
 
 std::string exported_to_json(const Exported& exported, Hdf5Paths paths) {
   Json left = Json::array(), reasons = Json::array(), partial = Json::array();
-  for (const LeftOut& one : exported.left_out) {
+  for (const UnexportedTensor& one : exported.left_out) {
     left.push_back(one.fqn);
     if (one.is_in_part) partial.push_back(one.fqn);
     Json reason = {{"fqn", one.fqn}, {"why", one.why}, {"damaged", one.is_damaged}};
@@ -54,7 +54,7 @@ std::string exported_to_json(const Exported& exported, Hdf5Paths paths) {
                  {"reasons", std::move(reasons)}, {"notes", exported.notes},
                  {"bytes", exported.bytes},       {"paths", relative ? "relative" : "absolute"}};
   if (relative) answer["hint"] = std::string(kRelativeHint);
-  return dumped(answer);
+  return pretty_json_line(answer);
 }
 
 std::string exported_to_text(const Exported& exported, Hdf5Paths paths, const TextStyle& style) {

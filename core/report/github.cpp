@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-std::string annotated(std::string_view text, bool is_property) {
+std::string escape_annotation(std::string_view text, bool is_property) {
   std::string out;
   for (char c : text) {
     if (c == '%')
@@ -31,9 +31,9 @@ std::string annotated(std::string_view text, bool is_property) {
 
 std::string annotation(std::string_view command, const std::string& path, const std::string& title,
                        const std::string& message) {
-  return "::" + std::string(command) + " file=" + annotated(printable(path), true) +
-         ",title=" + annotated(printable(title), true) +
-         "::" + annotated(printable(message), false) + "\n";
+  return "::" + std::string(command) + " file=" + escape_annotation(printable(path), true) +
+         ",title=" + escape_annotation(printable(title), true) +
+         "::" + escape_annotation(printable(message), false) + "\n";
 }
 
 std::string_view command_of(const Finding& finding, const CheckContext& context) {

@@ -49,7 +49,7 @@ std::string hashes_to_json(const HashedTensors& hashed) {
               {"tensors", std::move(told)},
               {"total", hash_json(total_hash(hashed))}};
   if (!hashed.unread.empty()) out["unread"] = hashed.unread;
-  return dumped(out);
+  return pretty_json_line(out);
 }
 
 std::string hashes_to_text(const HashedTensors& hashed) {

@@ -112,9 +112,9 @@ std::string tiles_section(const ReportInput& input, TensorId tensor) {
 std::string finding_section(const ReportInput& input, const Finding& finding, bool with_picture) {
   std::string html = "<section class=\"finding " + std::string(word_of(finding.severity)) +
                      "\"><h3><span class=\"rule\">" + escaped(finding.rule) + "</span>" +
-                     subjects_counted(input.checkpoint, finding) + known_words(input, finding) +
-                     "</h3>\n<p class=\"cause\">" + escaped(clipped(finding.cause)) + "</p>\n" +
-                     subjects(finding.subjects);
+                     subjects_counted(input.checkpoint, finding) +
+                     known_before_text(input, finding) + "</h3>\n<p class=\"cause\">" +
+                     escaped(clipped(finding.cause)) + "</p>\n" + subjects(finding.subjects);
   auto tensor = first_tensor_subject(input.checkpoint, finding);
   if (tensor && with_picture && finding.severity != Severity::kInfo)
     html += tiles_section(input, *tensor);

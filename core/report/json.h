@@ -41,7 +41,7 @@ using Evidence = std::vector<std::pair<std::string, EvidenceValue>>;
 Json json_of(const Evidence& evidence);  // in json_check.cpp
 
 // Names from files may be invalid UTF-8, which is replaced.
-inline std::string dumped(const Json& json) {
+inline std::string pretty_json_line(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -84,7 +84,7 @@ Json json_of(const Evidence& evidence) {
 }
 
 std::string finding_to_json(const Finding& finding) {
-  return dumped(finding_json(finding));
+  return pretty_json_line(finding_json(finding));
 }
 
 std::string check_to_json(const CheckReport& report) {
@@ -110,7 +110,7 @@ std::string check_to_json(const CheckReport& report, const CheckContext& context
                          {"damaged_elements", gone.damaged_elements},
                          {"damaged_tensors", gone.damaged_tensors}};
   if (context.checkpoint != nullptr) {
-    const AffectedCounts counts = affected_by(*context.checkpoint, report.findings);
+    const AffectedCounts counts = count_affected_by_findings(*context.checkpoint, report.findings);
     if (counts.causes != 0)
       out["affected"] = {
           {"causes", counts.causes}, {"tensors", counts.tensors}, {"files", counts.files}};
@@ -125,7 +125,7 @@ std::string check_to_json(const CheckReport& report, const CheckContext& context
                              {"verdict", name(policy.verdict)},
                              {"why", policy.why},
                              {"subjects", policy.subjects}});
-  return dumped(out);
+  return pretty_json_line(out);
 }
 
 const char* error_code(ErrorKind kind) {
@@ -159,7 +159,7 @@ Json error_json(const Error& error) {
 }
 
 std::string error_to_json(const Error& error) {
-  return dumped({{"schema", kJsonSchema}, {"error", error_json(error)}});
+  return pretty_json_line({{"schema", kJsonSchema}, {"error", error_json(error)}});
 }
 
 }  // namespace shw

@@ -71,7 +71,7 @@ Json filled_json(const FilledTensor& filled) {
   for (const Box& box : filled.boxes) boxes.push_back(json_of(box));
   Json out = {{"lost", filled.lost}, {"lost_boxes", std::move(boxes)}};
   out["filled_with"] = replacement_text(filled);
-  if (!filled.all_boxes) out["more_boxes"] = true;
+  if (!filled.has_all_boxes) out["more_boxes"] = true;
   return out;
 }
 
@@ -141,7 +141,7 @@ std::string info_to_json(const Checkpoint& checkpoint) {
   if (std::uint64_t gone = missing_chunk_count(checkpoint); gone != 0) out["gone"] = gone;
   if (!index_only_tensors(checkpoint).empty())
     out["named_only"] = index_only_tensors(checkpoint).size();
-  return dumped(out);
+  return pretty_json_line(out);
 }
 
 std::string list_to_json(const Checkpoint& checkpoint, std::span<const std::uint32_t> tensors,
@@ -177,7 +177,7 @@ std::string list_to_json(const Checkpoint& checkpoint, std::span<const std::uint
        all ? index_only_tensors(checkpoint) : std::span<const UnclaimedStorageRecord>{})
     out["named_only"].push_back(
         {{"fqn", tensor.fqn}, {"file", checkpoint.file(tensor.item.file).path}});
-  return dumped(out);
+  return pretty_json_line(out);
 }
 
 std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,
@@ -199,9 +199,9 @@ std::string tensor_to_json(const Checkpoint& checkpoint, TensorId tensor,
   FilledReport filled = filled_report_of(checkpoint);
   if (const FilledTensor* loss = filled.find(checkpoint.fqn(tensor)))
     out["filled"] = filled_json(*loss);
-  if (values == nullptr) return dumped(out);
+  if (values == nullptr) return pretty_json_line(out);
   out["uncovered"] = values->uncovered;
-  std::string text = dumped(out);
+  std::string text = pretty_json_line(out);
   text.resize(text.rfind('\n', text.size() - 2));  // before the closing brace
   return text + ",\n  \"values\": " + values_text(*values, limit) + "\n}\n";
 }

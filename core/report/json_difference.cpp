@@ -129,7 +129,7 @@ std::string difference_to_json(const CheckpointDifference& difference, const Com
                         {"rtol", difference.tolerance->relative}};
     out["within"] = difference.within;
   }
-  return dumped(out);
+  return pretty_json_line(out);
 }
 
 }  // namespace shw

@@ -49,7 +49,9 @@ static Json way_back_json(const RoundTripResult& back) {
           {"differ", back.differ},
           {"padding", back.padding},
           {"without", back.without},
-          {"left_out", back.left_out}};
+          {"left_out", back.left_out},
+          {"left_out_why", back.left_out_why},
+          {"as_settings", back.as_settings}};
 }
 
 static Json sent_json(const UploadResult& sent) {
@@ -77,15 +79,15 @@ std::string repair_to_json(const RepairResult& result, std::span<const Finding> 
   out["stages"] = stages_json(progress);
   if (result.way_back) out["way_back"] = way_back_json(*result.way_back);
   if (result.sent) out["uploaded"] = sent_json(*result.sent);
-  return dumped(out);
+  return pretty_json_line(out);
 }
 
 std::string upload_to_json(const UploadResult& sent) {
-  return dumped({{"schema", kJsonSchema}, {"uploaded", sent_json(sent)}});
+  return pretty_json_line({{"schema", kJsonSchema}, {"uploaded", sent_json(sent)}});
 }
 
 std::string finished_to_json(const RepairResult& result) {
-  return dumped(result_json(result));
+  return pretty_json_line(result_json(result));
 }
 
 std::string verify_to_json(const VerifyReport& report) {
@@ -97,7 +99,7 @@ std::string verify_to_json(const VerifyReport& report) {
               {"lost", report.lost},
               {"out_of_range", report.out_of_range},
               {"damaged", report.damaged}};
-  if (!report.against) return dumped(out);
+  if (!report.against) return pretty_json_line(out);
   Json differences = Json::array();
   for (const Difference& one : report.against->differences) {
     differences.push_back({{"tensor", one.tensor},
@@ -110,7 +112,7 @@ std::string verify_to_json(const VerifyReport& report) {
                     {"compared", report.against->compared},
                     {"tiles_that_differ", report.against->tiles_that_differ},
                     {"differences", std::move(differences)}};
-  return dumped(out);
+  return pretty_json_line(out);
 }
 
 }  // namespace shw

@@ -78,7 +78,7 @@ std::string statistics_to_json(std::span<const TensorStatistics> tensors, const 
   Json out = {{"schema", kJsonSchema}, {"tensors", std::move(told)}};
   if (device != nullptr) out["device"] = device_json(*device);
   if (!unread.empty()) out["unread"] = unread;
-  return dumped(out);
+  return pretty_json_line(out);
 }
 
 }  // namespace shw

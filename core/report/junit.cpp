@@ -68,7 +68,8 @@ void add_undecided(const Finding& finding, TestCase& out) {
   out.body += finding_body(finding);
 }
 
-TestCase case_of(const Rule& rule, const CheckReport& report, const CheckContext& context) {
+TestCase junit_case_of_rule(const Rule& rule, const CheckReport& report,
+                            const CheckContext& context) {
   TestCase out;
   out.name = std::string(rule.id);
   out.title = std::string(rule.title);
@@ -95,7 +96,7 @@ TestCase case_of(const Rule& rule, const CheckReport& report, const CheckContext
   return out;
 }
 
-TestCase case_of(const PolicyAnswer& policy) {
+TestCase junit_case_of_rule(const PolicyAnswer& policy) {
   TestCase out;
   out.name = "require/" + policy.require;
   out.title = "Required: " + policy.require;
@@ -127,7 +128,7 @@ std::string element_of(const TestCase& test, const std::string& suite) {
   return out + "    </testcase>\n";
 }
 
-std::string suites_of(const std::vector<TestCase>& tests, const CheckContext& context) {
+std::string junit_xml_of_cases(const std::vector<TestCase>& tests, const CheckContext& context) {
   std::size_t failed = 0, errors = 0, skipped = 0;
   std::string body;
   for (const TestCase& test : tests) {
@@ -148,9 +149,9 @@ std::string suites_of(const std::vector<TestCase>& tests, const CheckContext& co
 
 std::string report_junit(const CheckReport& report, const CheckContext& context) {
   std::vector<TestCase> tests;
-  for (const Rule& rule : all_rules()) tests.push_back(case_of(rule, report, context));
-  for (const PolicyAnswer& policy : context.policies) tests.push_back(case_of(policy));
-  return suites_of(tests, context);
+  for (const Rule& rule : all_rules()) tests.push_back(junit_case_of_rule(rule, report, context));
+  for (const PolicyAnswer& policy : context.policies) tests.push_back(junit_case_of_rule(policy));
+  return junit_xml_of_cases(tests, context);
 }
 
 std::string failed_junit(const std::string& error, const CheckContext& context) {
@@ -161,7 +162,7 @@ std::string failed_junit(const std::string& error, const CheckContext& context) 
   test.type = "failed";
   test.summary = error.substr(0, error.find('\n'));
   test.body = error + "\n";
-  return suites_of({test}, context);
+  return junit_xml_of_cases({test}, context);
 }
 
 }  // namespace shw

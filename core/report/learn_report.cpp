@@ -57,7 +57,7 @@ std::string learned_notes_text(const LearnedMap& learned) {
         "names decided.\n",
         rows);
   if (const std::string rows = learned_some_rows(learned, &ExplainedRow::is_cast); !rows.empty())
-    out += fmt::format("Cast: {}. The dtypes of the two sides differ, and the map casts.\n", rows);
+    out += fmt::format("Cast: {}. The dtypes of A and B differ, and the map casts to B's.\n", rows);
   if (const std::string rows = learned_some_rows(learned, &ExplainedRow::leaves_padding);
       !rows.empty())
     out += fmt::format(
@@ -69,7 +69,7 @@ std::string learned_notes_text(const LearnedMap& learned) {
 
 // " --to dcp", if names alone do not determine the direction.
 std::string to_option(const LearnedMap& learned) {
-  if (!learned.needs_way) return {};
+  if (!learned.needs_direction) return {};
   return " --to " + (learned.way == MapDirection::kForward ? learned.map.to : learned.map.from);
 }
 
@@ -111,7 +111,7 @@ std::string learned_to_json(const LearnedMap& learned, const LearnedPaths& paths
               {"unused", learned.unused}};
   if (!learned.rows.empty()) out["map"] = Json::parse(map_to_json(learned.map), nullptr, false);
   if (!paths.out.empty()) out["output"] = paths.out;
-  return dumped(out);
+  return pretty_json_line(out);
 }
 
 std::string learned_to_text(const LearnedMap& learned, const LearnedPaths& paths) {

@@ -50,8 +50,8 @@ class Axis {
     return folded_ > 0 && from >= fold_from_ && to <= fold_to_;
   }
   std::size_t folded() const { return folded_; }
-  std::int64_t fold_from() const { return fold_from_; }
-  std::int64_t fold_to() const { return fold_to_; }
+  std::int64_t hidden_begin() const { return fold_from_; }
+  std::int64_t hidden_end() const { return fold_to_; }
 
  private:
   std::map<std::int64_t, int> at_;
@@ -208,12 +208,12 @@ TextPicture draw_slice(const TileSlice& slice, const MapScale& sheet) {
   canvas.box(0, 0, down.length() - 1, across.length() - 1);
   auto fold = [&](const Axis& axis) { return fmt::format("{} more", axis.folded()); };
   if (down.folded() > 0) {
-    int top = *down.at(down.fold_from()), bottom = *down.at(down.fold_to());
+    int top = *down.at(down.hidden_begin()), bottom = *down.at(down.hidden_end());
     canvas.box(top, 0, bottom, across.length() - 1);
     canvas.label(top, 0, bottom, across.length() - 1, {fold(down), ".."});
   }
   if (across.folded() > 0) {
-    int left = *across.at(across.fold_from()), right = *across.at(across.fold_to());
+    int left = *across.at(across.hidden_begin()), right = *across.at(across.hidden_end());
     canvas.box(0, left, down.length() - 1, right);
     canvas.label(0, left, down.length() - 1, right, {fold(across), "..", "."});
   }
@@ -328,8 +328,8 @@ nlohmann::ordered_json to_json(const TiledTensor& tiling) {
 
 }  // namespace
 
-std::string map_to_json(const std::string& fqn, const TiledTensor& saved,
-                        const TiledTensor* expected, const FilledTensor* filled) {
+std::string tensor_map_to_json(const std::string& fqn, const TiledTensor& saved,
+                               const TiledTensor* expected, const FilledTensor* filled) {
   nlohmann::ordered_json json{{"schema", kJsonSchema}, {"fqn", fqn}, {"saved", to_json(saved)}};
   json["expected"] = expected != nullptr ? to_json(*expected) : nlohmann::ordered_json(nullptr);
   if (filled != nullptr) {

@@ -18,7 +18,7 @@ std::string map_to_text(const std::string& fqn, const TiledTensor& saved,
 // {"schema", "fqn", "view": {...}, "saved": {"shape", "tiles": [{"offsets", "sizes", "writer"}]},
 // "expected": the same or null}
 // `filled`: elements filled by an earlier repair; may be null.
-std::string map_to_json(const std::string& fqn, const TiledTensor& saved,
-                        const TiledTensor* expected, const FilledTensor* filled = nullptr);
+std::string tensor_map_to_json(const std::string& fqn, const TiledTensor& saved,
+                               const TiledTensor* expected, const FilledTensor* filled = nullptr);
 
 }  // namespace shw

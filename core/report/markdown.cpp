@@ -32,7 +32,8 @@ std::string finding_paragraph(const ReportInput& input, const Finding& finding, 
   std::string counted = subjects_counted(input.checkpoint, finding);
   std::string text = "### " + std::string(word_of(finding.severity)) + ": " +
                      code_span(finding.rule) + (counted.empty() ? "" : ", " + counted) +
-                     known_words(input, finding) + "\n\n" + prose(clipped(finding.cause)) + "\n\n";
+                     known_before_text(input, finding) + "\n\n" + prose(clipped(finding.cause)) +
+                     "\n\n";
   text += subjects_list(finding.subjects);
   auto tensor = first_tensor_subject(input.checkpoint, finding);
   if (tensor && with_picture && finding.severity != Severity::kInfo) {

@@ -45,10 +45,10 @@ std::string section(const std::string& title, const std::string& counted, const 
 std::string markdown_certificate(const ReportInput& input) {
   if (input.certificate == nullptr) return "";
   const Certificate& certificate = *input.certificate;
-  std::string text = "## How it was made\n\n**" + seal_words(certificate).first +
+  std::string text = "## How it was made\n\n**" + seal_verdict(certificate).first +
                      "**: `certificate.json` says: made of " + name_cell(certificate.source) +
                      " by Shardwright " + prose(clipped(certificate.version)) + "; " +
-                     fates_line(certificate) + ". `verify` proves it.\n\n";
+                     tensor_fates_text(certificate) + ". `verify` proves it.\n\n";
   const auto lines = certificate_lines(certificate);
   if (lines.empty()) return text;
   std::string list;
@@ -63,7 +63,7 @@ std::string markdown_certificate(const ReportInput& input) {
 std::string markdown_mesh(const ReportInput& input) {
   std::string text = "## Ranks and mesh\n\n" + prose(ranks_line(input.checkpoint)) + ".\n\n";
   if (input.spec == nullptr) return text;
-  const auto meshes = meshes_of(*input.spec);
+  const auto meshes = count_tensors_per_mesh(*input.spec);
   if (meshes.empty()) return text + "The spec names no mesh.\n\n";
   std::string table = table_head({"mesh of the spec", "placements", "tensors"}, 2);
   std::size_t shown = 0;
@@ -90,7 +90,7 @@ std::string markdown_files(const ReportInput& input) {
                      file.kind == EntryKind::kFile ? human_bytes(file.size) : ""});
   }
   const auto grave = static_cast<std::size_t>(std::count_if(
-      lines.begin(), lines.end(), [](const FileLine& line) { return line.is_grave; }));
+      lines.begin(), lines.end(), [](const FileLine& line) { return line.has_unreadable_data; }));
   return section(
       "Files",
       plural(lines.size(), "file") +

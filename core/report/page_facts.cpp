@@ -65,7 +65,8 @@ std::string ranks_line(const Checkpoint& checkpoint) {
                             least->first, human_bytes(most->second.bytes), most->first);
 }
 
-std::map<std::pair<std::string, std::string>, std::size_t> meshes_of(const Spec& spec) {
+std::map<std::pair<std::string, std::string>, std::size_t> count_tensors_per_mesh(
+    const Spec& spec) {
   std::map<std::pair<std::string, std::string>, std::size_t> counts;
   for (const auto& [fqn, entry] : spec.entries) {
     if (entry.mesh) ++counts[{to_text(*entry.mesh), to_text(entry.placements)}];
@@ -82,11 +83,11 @@ std::vector<FileLine> file_lines(const Checkpoint& checkpoint) {
         {FileId{i}, tiles[i], state_of(file, checkpoint.format().traits), has_file_problem(file)});
   }
   std::stable_partition(lines.begin(), lines.end(),
-                        [](const FileLine& line) { return line.is_grave; });
+                        [](const FileLine& line) { return line.has_unreadable_data; });
   return lines;
 }
 
-std::string fates_line(const Certificate& certificate) {
+std::string tensor_fates_text(const Certificate& certificate) {
   std::size_t lost = 0, moved = 0, cast = 0;
   std::uint64_t elements = 0;
   for (const TensorCertificate& tensor : certificate.tensors) {
@@ -103,7 +104,7 @@ std::string fates_line(const Certificate& certificate) {
   return text;
 }
 
-std::pair<std::string, bool> seal_words(const Certificate& certificate) {
+std::pair<std::string, bool> seal_verdict(const Certificate& certificate) {
   if (certificate.seal == Certificate::Seal::kBroken)
     return {"changed after it was written", false};
   const auto is_lost = [](const TensorCertificate& tensor) { return tensor.lost != 0; };

@@ -28,7 +28,8 @@ std::string_view word_of(Severity severity) {
 }
 
 std::string verdict_sentence(const ReportInput& input) {
-  const AffectedCounts affected = affected_by(input.checkpoint, input.check.findings);
+  const AffectedCounts affected =
+      count_affected_by_findings(input.checkpoint, input.check.findings);
   if (affected.causes == 0) {
     std::vector<std::string> hints = rules_with_hints(input.check.unjudged);
     std::string depth = " (depth " + std::string(name(input.check.depth)) + ")";
@@ -41,7 +42,7 @@ std::string verdict_sentence(const ReportInput& input) {
          (gone.empty() ? "" : ". " + gone);
 }
 
-std::string known_words(const ReportInput& input, const Finding& finding) {
+std::string known_before_text(const ReportInput& input, const Finding& finding) {
   const Baseline* baseline = input.asked != nullptr ? input.asked->baseline : nullptr;
   return baseline != nullptr && is_known(*baseline, finding) ? ", known before" : "";
 }

@@ -28,7 +28,7 @@ std::string subjects_counted(const Checkpoint& checkpoint, const Finding& findin
 std::string label_of(std::string_view key);  // "tile count" for "tile_count"
 std::string evidence_text(const EvidenceValue& value);
 // ", known before" if in the baseline.
-std::string known_words(const ReportInput& input, const Finding& finding);
+std::string known_before_text(const ReportInput& input, const Finding& finding);
 // One line for the baseline and one per policy; empty if none are given.
 std::string requested_text(const ReportInput& input);
 // Replacement of lost elements of a planned tensor: "zeros", "the cast of ...", "... of

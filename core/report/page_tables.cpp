@@ -64,7 +64,7 @@ std::string statistics_row(const TensorStatistics& tensor) {
 }
 
 std::string seal_badge(const Certificate& certificate) {
-  auto [words, is_good] = seal_words(certificate);
+  auto [words, is_good] = seal_verdict(certificate);
   return std::string("<span class=\"badge ") + (is_good ? "good" : "bad") + "\">" + words +
          "</span>";
 }
@@ -75,7 +75,7 @@ std::string mesh_section(const ReportInput& input) {
   std::string html =
       "<h2>Ranks and mesh</h2>\n<p>" + escaped(ranks_line(input.checkpoint)) + ".</p>\n";
   if (input.spec == nullptr) return html;
-  auto counts = meshes_of(*input.spec);
+  auto counts = count_tensors_per_mesh(*input.spec);
   if (counts.empty()) return html + quiet_line("The spec names no mesh.");
   std::string rows =
       "<tr><th>mesh of the spec</th><th>placements</th><th class=\"n\">tensors</th></tr>\n";
@@ -105,7 +105,7 @@ std::string files_section(const ReportInput& input) {
             number_cell(file.rank ? std::to_string(*file.rank) : "") +
             number_cell(human_count(line.tiles)) +
             number_cell(file.kind == EntryKind::kFile ? human_bytes(file.size) : "") +
-            "<td class=\"" + (line.is_grave ? "bad" : "quiet") + "\">" + line.state +
+            "<td class=\"" + (line.has_unreadable_data ? "bad" : "quiet") + "\">" + line.state +
             "</td></tr>\n";
   }
   std::string html = "<h2>Files</h2>\n" + wide_table(rows);
@@ -137,7 +137,7 @@ std::string certificate_section(const ReportInput& input) {
   std::string html = "<h2>How it was made</h2>\n<p>" + seal_badge(certificate) +
                      "<code>certificate.json</code> says: made of <code>" +
                      escaped(clipped(certificate.source)) + "</code> by Shardwright " +
-                     escaped(clipped(certificate.version)) + "; " + fates_line(certificate) +
+                     escaped(clipped(certificate.version)) + "; " + tensor_fates_text(certificate) +
                      ". <code>verify</code> proves it.</p>\n";
   const auto lines = certificate_lines(certificate);
   std::string rows;

@@ -65,7 +65,7 @@ std::optional<double> number_in(const Json& json, const char* key) {
   return found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }
 
-void read_first(const Json& json, ValueDifference& values) {
+void read_first_difference(const Json& json, ValueDifference& values) {
   const auto found = json.find("first");
   if (found == json.end() || !found->is_object() || !found->contains("index") ||
       !(*found)["index"].is_array() || !found->contains("a") || !found->contains("b"))
@@ -93,7 +93,7 @@ void for_each_member(ValueDifference& values, MemberReader& visit) {
   maybe.optional("max_abs", values.elements.max_whole);
   maybe.failed = nullptr;
   maybe.optional("max_ulp", values.elements.max_ulp);
-  read_first(visit.json, values);
+  read_first_difference(visit.json, values);
 }
 
 void for_each_member(TensorDifference& tensor, MemberReader& visit) {

@@ -92,7 +92,8 @@ std::string line_of(const RunRow& row, const std::array<std::size_t, kColumns>& 
 std::string run_to_json(const RunReport& run) {
   Json steps = Json::array();
   for (const RunStepReport& step : run.steps) steps.push_back(step_json(step));
-  return dumped({{"schema", kJsonSchema}, {"steps", std::move(steps)}, {"summary", run.summary}});
+  return pretty_json_line(
+      {{"schema", kJsonSchema}, {"steps", std::move(steps)}, {"summary", run.summary}});
 }
 
 std::string run_to_text(const RunReport& run, const TextStyle& style) {

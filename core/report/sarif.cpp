@@ -149,7 +149,7 @@ Json invocation_of(const CheckReport& report, const CheckContext& context) {
 }
 
 std::string sarif_of(Json run) {
-  return dumped(
+  return pretty_json_line(
       {{"$schema", kSarifSchema}, {"version", "2.1.0"}, {"runs", Json::array({std::move(run)})}});
 }
 

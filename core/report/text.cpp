@@ -88,7 +88,7 @@ std::string shape_of(const Finding& finding, const std::string& key, std::size_t
 }
 
 std::string noun_of(const Checkpoint& checkpoint, const Finding& finding) {
-  if (rule_of(finding).subjects == SubjectKind::kTensorsNotHere || finding.subjects.empty())
+  if (rule_of(finding).subjects == SubjectKind::kAbsentTensors || finding.subjects.empty())
     return "tensor";
   const std::string& first = finding.subjects.front();
   if (checkpoint.find(first)) return "tensor";
@@ -206,7 +206,8 @@ void append_remedy(std::string& out, const Finding& finding, bool is_whole, std:
           ? "Nothing in this checkpoint proves a repair; --against a sound copy would. This step "
             "does it without proof, into a new folder, and changes no element:"
       : is_converted ? "Convert it into a folder that every loader finds. No element changes."
-      // Its lesson is about checksums; the cause says what else it can be.
+      // `explain bad-record` is only about checksums, so it is not recommended for records without
+      // an offset.
       : finding.rule == kBadRecord.id && find_evidence<std::int64_t>(finding, "offset") == nullptr
           ? "No safe remedy in the files here."
           : "No safe remedy. `shardwright explain " + finding.rule + "` says what can be done.";
@@ -267,7 +268,7 @@ std::map<int, std::string_view> coverage_reservations(const CheckReport& report)
     if (find_evidence<std::string>(finding, "unread_file") != nullptr)
       found.emplace(8, "files cannot be read");
     const CoverageWords& words = rule_of(finding).coverage;
-    bool counts = words.at_any_severity || finding.severity == Severity::kError;
+    bool counts = words.applies_at_any_severity || finding.severity == Severity::kError;
     if (words.text.empty() || !counts) continue;
     if (words.instead) return {{words.place, words.text}};
     found.emplace(words.place, words.text);
@@ -294,7 +295,9 @@ std::string closing(const Checkpoint& checkpoint, const CheckReport& report,
                     const TextOptions& options, const Style& style) {
   std::string depth = " (depth " + std::string(name(report.depth)) + ")";
   std::vector<std::string> hints = rules_with_hints(report.unjudged);
-  std::string causes = affected_counts_text(affected_by(checkpoint, report.findings)), out;
+  std::string causes =
+                  affected_counts_text(count_affected_by_findings(checkpoint, report.findings)),
+              out;
   if (!causes.empty()) {
     out = style(kBold, causes) + depth;
     const std::string gone = unreadable_text(unreadable_in(checkpoint, report.findings));
@@ -354,7 +357,7 @@ bool is_note(const CheckReport& report, const Finding& finding) {
 std::string check_to_text(const Checkpoint& checkpoint, const CheckReport& report,
                           const TextOptions& requested) {
   TextOptions options = requested;
-  options.then = conversion_after_repair(checkpoint.format());
+  options.then = conversion_after_repair(checkpoint);
   options.can_fill = index_only_tensors(checkpoint).empty();
   Style style{options.colour};
   std::string out = headline(checkpoint) + " \u00b7 " + coverage(report) + "\n\n";

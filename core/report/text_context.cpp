@@ -25,7 +25,7 @@ std::string context_to_text(const CheckReport& report, const CheckContext& conte
   std::string out;
   if (context.baseline != nullptr) {
     out += printable(context.baseline_file) + " knows " +
-           human_count(known_count(*context.baseline, report.findings)) + " of " +
+           human_count(count_known_findings(*context.baseline, report.findings)) + " of " +
            plural(report.findings.size(), "finding");
     std::vector<std::string> gone = fixed_since(*context.baseline, report);
     if (!gone.empty()) out += "; gone since: " + printable(short_list_text(gone));

@@ -63,8 +63,6 @@ std::string other_ranks_to_text(const RepairResult& result) {
 }
 
 std::string result_loss_text(const RepairResult& result) {
-  if (result.rounded != 0 && result.casts_are_exact)
-    return plural(result.rounded, "tensor") + " cast to a wider dtype, every value is the same";
   if (result.rounded != 0)
     return plural(result.rounded, "tensor") + " rounded to the dtype, nothing else is lost";
   if (!result.lossless) return "what is not kept is in the certificate";

@@ -64,7 +64,7 @@ std::string line_of(const StatisticsLayout& layout, const std::string& name,
 }
 
 // Names the omitted columns; empty if there are none.
-std::string left_out_of(const StatisticsLayout& layout) {
+std::string omitted_columns_text(const StatisticsLayout& layout) {
   std::vector<std::string> titles;
   for (std::size_t c = 0; c < kStatisticsColumns; ++c) {
     if (!layout.shown[c]) titles.emplace_back(kStatisticsTitles[c]);
@@ -112,7 +112,7 @@ std::string statistics_to_text(std::span<const TensorStatistics> tensors, const 
   for (const std::string& file : unread)
     text += inked(style, Ink::kRed, printable(file) + ": what it holds is not known") + "\n";
   text += inked(style, Ink::kQuiet, sum_of(tensors, style)) + "\n";
-  const std::string left_out = left_out_of(layout);
+  const std::string left_out = omitted_columns_text(layout);
   if (!left_out.empty()) text += inked(style, Ink::kQuiet, wrapped(left_out, 0, width)) + "\n";
   return text;
 }

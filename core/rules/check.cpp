@@ -32,7 +32,7 @@ constexpr std::uint64_t kRemoteHeadersUpTo = 64;
 // less.
 constexpr std::uint64_t kMostOwnEntries = std::uint64_t{64} << 20;
 
-std::size_t order_of_rule(std::string_view rule) {
+std::size_t index_of_rule(std::string_view rule) {
   auto rules = all_rules();
   auto found =
       std::find_if(rules.begin(), rules.end(), [&](const Rule& other) { return other.id == rule; });
@@ -74,7 +74,7 @@ std::string deeper_check_text(Depth depth) {
 void sort_findings(std::vector<Finding>& findings) {
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     if (a.severity != b.severity) return a.severity > b.severity;
-    return order_of_rule(a.rule) < order_of_rule(b.rule);
+    return index_of_rule(a.rule) < index_of_rule(b.rule);
   });
 }
 
@@ -118,7 +118,7 @@ Result<std::set<TensorId>> untrusted_in_reference(const Checkpoint& checkpoint,
   std::set<std::string_view> named, hinted;
   for (const Finding& finding : report.findings) {
     const Rule& rule = rule_of(finding);
-    if (!rule.doubts_shapes) continue;
+    if (!rule.makes_shapes_doubtful) continue;
     auto& to = finding.severity > Severity::kInfo ? named : hinted;
     if (finding.severity > Severity::kInfo || !rule.hint.what.empty())
       to.insert(finding.subjects.begin(), finding.subjects.end());
@@ -142,9 +142,9 @@ bool is_named(const Spec& spec, const Checkpoint& checkpoint, TensorId tensor) {
 
 // A spec may cover a part of the model: for other tensors of the checkpoint the reference's shapes
 // are expected. Tensors that only the reference has are not expected.
-std::shared_ptr<const Spec> with_stored_names(const Checkpoint& checkpoint,
-                                              const std::shared_ptr<const Spec>& spec, Spec held,
-                                              Progress* progress) {
+std::shared_ptr<const Spec> spec_with_reference_shapes(const Checkpoint& checkpoint,
+                                                       const std::shared_ptr<const Spec>& spec,
+                                                       Spec held, Progress* progress) {
   std::shared_ptr<Spec> more;
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     if (is_named(*spec, checkpoint, tensor)) continue;
@@ -188,7 +188,7 @@ Result<Expectation> expectation_of(const Checkpoint& checkpoint, const CheckOpti
   if (out.spec != nullptr) {
     std::erase_if(out.doubted,
                   [&](TensorId tensor) { return is_named(*out.spec, checkpoint, tensor); });
-    out.spec = with_stored_names(checkpoint, out.spec, std::move(held), progress);
+    out.spec = spec_with_reference_shapes(checkpoint, out.spec, std::move(held), progress);
   } else {
     out.spec = std::make_shared<const Spec>(std::move(held));
   }

@@ -40,8 +40,8 @@ bool names_two_shapes(const Finding& finding) {
 bool may_stop(const Finding& finding) {
   if (finding.consequence != Consequence::kHazard) return false;
   const RunOutcome outcome = rule_of(finding).outcome;
-  return outcome == RunOutcome::kStops ||
-         (outcome == RunOutcome::kStopsByShape && names_two_shapes(finding));
+  return outcome == RunOutcome::kLoadFails ||
+         (outcome == RunOutcome::kLoadFailsByShape && names_two_shapes(finding));
 }
 
 }  // namespace
@@ -70,10 +70,11 @@ Consequence consequence_of(const Finding& finding, const Checkpoint& checkpoint)
   if (outcome == RunOutcome::kRunsForeignCode || finding.severity == Severity::kWarning)
     return Consequence::kHazard;
   if (has_element_loss(finding)) return Consequence::kDataLost;
-  // Wrong chunks without a record stop a load, whatever the repair.
-  if (finding.diagnoses.empty() || outcome == RunOutcome::kStops) {
-    bool stops = outcome == RunOutcome::kStops ||
-                 (outcome == RunOutcome::kStopsByShape && names_two_shapes(finding));
+  // Findings without a repair, and rules of outcome kLoadFails: the load fails whatever the repair
+  // changes.
+  if (finding.diagnoses.empty() || outcome == RunOutcome::kLoadFails) {
+    bool stops = outcome == RunOutcome::kLoadFails ||
+                 (outcome == RunOutcome::kLoadFailsByShape && names_two_shapes(finding));
     return stops ? Consequence::kWillNotLoad : Consequence::kSilentlyWrong;
   }
   bool refused =
@@ -116,7 +117,7 @@ std::string title_of(Consequence consequence) {
     case Consequence::kDataLost:
       return "Elements are lost";
   }
-  return "What was said does not fit";
+  return "Something does not match";
 }
 
 }  // namespace shw

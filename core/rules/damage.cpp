@@ -19,7 +19,7 @@ void sort_unique(std::vector<Id>& ids) {
 }
 
 template <class Id>
-void add_once(std::vector<Id>& ids, Id id) {
+void append_unless_last(std::vector<Id>& ids, Id id) {
   if (ids.empty() || ids.back() != id) ids.push_back(id);
 }
 
@@ -28,7 +28,8 @@ bool is_above_info(const Finding& finding) {
 }
 
 template <class Id>
-void raise_marks(const std::vector<Id>& ids, Severity severity, std::vector<std::uint8_t>& marks) {
+void raise_severity_marks(const std::vector<Id>& ids, Severity severity,
+                          std::vector<std::uint8_t>& marks) {
   const auto mark = static_cast<std::uint8_t>(static_cast<int>(severity) + 1);
   for (Id id : ids) marks[index_of(id)] = std::max(marks[index_of(id)], mark);
 }
@@ -47,7 +48,7 @@ std::set<std::string_view> absent_tensors(const Checkpoint& checkpoint,
     named.insert(tensor.fqn);
   for (const Finding& finding : findings) {
     if (!is_above_info(finding)) continue;
-    const bool not_here = rule_of(finding).subjects == SubjectKind::kTensorsNotHere;
+    const bool not_here = rule_of(finding).subjects == SubjectKind::kAbsentTensors;
     for (const std::string& subject : finding.subjects) {
       if ((not_here || named.contains(subject)) && !checkpoint.find(subject))
         absent.insert(subject);
@@ -74,10 +75,10 @@ void FindingPlaces::index_contents() {
     for (ChunkId chunk : checkpoint_.chunks(tensor)) {
       auto item = checkpoint_.item(chunk);
       if (!item || item->file == FileId::kNone) continue;
-      add_once(in_file_[index_of(item->file)], tensor);
+      append_unless_last(in_file_[index_of(item->file)], tensor);
       if (!has_files || is_reachable(checkpoint_, *item)) continue;
-      add_once(unreadable_in_[index_of(item->file)], tensor);
-      add_once(unreadable_files_[index_of(tensor)], item->file);
+      append_unless_last(unreadable_in_[index_of(item->file)], tensor);
+      append_unless_last(unreadable_files_[index_of(tensor)], item->file);
     }
   }
 }
@@ -121,13 +122,14 @@ DamageMarks damage_marks(const Checkpoint& checkpoint, const std::vector<Finding
   marks.files.resize(checkpoint.file_count());
   FindingPlaces places(checkpoint);
   for (const Finding& finding : findings) {
-    raise_marks(places.tensors(finding), finding.severity, marks.tensors);
-    raise_marks(places.files(finding), finding.severity, marks.files);
+    raise_severity_marks(places.tensors(finding), finding.severity, marks.tensors);
+    raise_severity_marks(places.files(finding), finding.severity, marks.files);
   }
   return marks;
 }
 
-AffectedCounts affected_by(const Checkpoint& checkpoint, const std::vector<Finding>& findings) {
+AffectedCounts count_affected_by_findings(const Checkpoint& checkpoint,
+                                          const std::vector<Finding>& findings) {
   AffectedCounts counts;
   std::set<std::string_view> objects;
   const std::set<std::string_view> known_objects = names_of_objects(checkpoint);
@@ -161,7 +163,7 @@ std::string affected_counts_text(const AffectedCounts& counts) {
 std::string check_headline(const Checkpoint& checkpoint, const CheckReport& report,
                            const AffectedCounts& counts) {
   if (counts.causes != 0) return title_of(report.findings) + ": " + affected_counts_text(counts);
-  if (report.verdict == Verdict::kUndecided) return "Cannot tell: not everything could be checked";
+  if (report.verdict == Verdict::kUndecided) return "Undecided: not everything could be checked";
   if (auto hints = rules_with_hints(report.unjudged); !hints.empty())
     return "No finding, but a hint: " + short_list_text(hints);
   return "No finding: " + plural(checkpoint.tensor_count(), "tensor");
@@ -173,7 +175,7 @@ Unreadable unreadable_in(const Checkpoint& checkpoint, const std::vector<Finding
   std::vector<Finding> counted;
   FindingPlaces places(checkpoint);
   for (const Finding& finding : findings) {
-    if (!is_above_info(finding) || !counts_unreadable(finding)) continue;
+    if (!is_above_info(finding) || !has_unreadable_counts(finding)) continue;
     const auto more = places.tensors(finding);
     tensors.insert(tensors.end(), more.begin(), more.end());
     counted.push_back(finding);

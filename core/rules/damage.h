@@ -49,7 +49,8 @@ DamageMarks damage_marks(const Checkpoint& checkpoint, const std::vector<Finding
 struct AffectedCounts {
   std::size_t causes = 0, tensors = 0, files = 0, objects = 0;
 };
-AffectedCounts affected_by(const Checkpoint& checkpoint, const std::vector<Finding>& findings);
+AffectedCounts count_affected_by_findings(const Checkpoint& checkpoint,
+                                          const std::vector<Finding>& findings);
 // "2 causes, 110 tensors, 1 file"; empty if nothing is above info.
 std::string affected_counts_text(const AffectedCounts& counts);
 

@@ -12,7 +12,7 @@ namespace {
 bool is_cause(const Finding& finding) {
   ExplainedSymptoms cause_of = rule_of(finding).cause_of;
   if (finding.severity != Severity::kError || cause_of == ExplainedSymptoms::kNothing) return false;
-  return cause_of != ExplainedSymptoms::kTilesAfterRepair || finding.remedy.has_value();
+  return cause_of != ExplainedSymptoms::kTilesIfRepaired || finding.remedy.has_value();
 }
 
 using Causes = std::unordered_map<std::string_view, const Finding*>;  // by subject

@@ -33,7 +33,7 @@ std::optional<PolicyAnswer> undecided_by_unread_files(const Checkpoint& checkpoi
                                                       std::string_view require) {
   if (checkpoint.directory() == nullptr)
     return policy_answer(require, PolicyVerdict::kUndecided,
-                         "the folder with the data files is not there to be checked");
+                         "the folder with the data files is missing, so they were not checked");
   if (unopened(checkpoint).empty()) return std::nullopt;
   return policy_answer(require, PolicyVerdict::kUndecided, "file or record",
                        " that could not be read: their contents are unknown",
@@ -53,19 +53,19 @@ PolicyAnswer evaluate_coverage(const Checkpoint& checkpoint, const Progress* pro
     broken.push_back(unclaimed.fqn);
   if (!broken.empty())
     return policy_answer(kName, PolicyVerdict::kBroken, "tensor",
-                         " with elements in no tile, in several, or in a file that is gone",
+                         " with elements in no chunk, in several, or in a missing file",
                          std::move(broken));
   if (auto open = undecided_by_unread_files(checkpoint, kName)) return std::move(*open);
   if (checkpoint.tensor_count() == 0)
     return policy_answer(kName, PolicyVerdict::kUndecided, "there are no tensors");
   return policy_answer(kName, PolicyVerdict::kMet,
                        "every element of " + plural(checkpoint.tensor_count(), "tensor") +
-                           " is in one tile whose bytes are there");
+                           " is in one chunk whose bytes are there");
 }
 
 // Entries that are more than plain data were not examined: tensors in tuples, RNG states,
 // unsupported kinds.
-std::vector<std::string> opaque_objects(const Checkpoint& checkpoint, const Progress* progress) {
+std::vector<std::string> non_plain_entries(const Checkpoint& checkpoint, const Progress* progress) {
   const auto objects = checkpoint.objects();
   std::vector<std::string> opaque;
   for (std::size_t i = 0; i < objects.size() && !is_cancelled(progress); ++i) {
@@ -96,13 +96,14 @@ Result<PolicyAnswer> evaluate_finite(const Checkpoint& checkpoint, bool data, Pr
   }
   for (const UnclaimedStorageRecord& unclaimed : index_only_tensors(checkpoint))
     open.push_back(unclaimed.fqn);
-  std::vector<std::string> opaque = opaque_objects(checkpoint, progress);
+  std::vector<std::string> opaque = non_plain_entries(checkpoint, progress);
   if (!broken.empty())
     return policy_answer(kName, PolicyVerdict::kBroken, "tensor", " with NaN or infinities",
                          std::move(broken));
   if (!open.empty())
     return policy_answer(kName, PolicyVerdict::kUndecided, "tensor",
-                         " that cannot be read whole or holds no plain numbers", std::move(open));
+                         " that cannot be fully read or is not stored as plain numbers",
+                         std::move(open));
   if (!opaque.empty())
     return policy_answer(kName, PolicyVerdict::kUndecided, "object",
                          " in whose contents there may be tensors", std::move(opaque));
@@ -148,7 +149,7 @@ StatesByParameter states_by_parameter(const Checkpoint& checkpoint, const Progre
 // Kinds of states with the number of parameters that have them. More than half:
 // the optimizer keeps it for all. Fewer: another optimizer's, or the rest of a
 // loss.
-std::map<std::string, std::size_t> kind_counts(const StatesByParameter& seen) {
+std::map<std::string, std::size_t> parameters_per_state_kind(const StatesByParameter& seen) {
   std::map<std::string, std::size_t> counts;
   for (const auto& [key, kinds] : seen.kinds) {
     for (const std::string& kind : kinds) ++counts[kind];
@@ -160,8 +161,8 @@ struct Lacking {
   std::vector<std::string> broken, open;
 };
 
-void add_lacking_kinds(const StatesByParameter& seen, Lacking& out) {
-  const auto counts = kind_counts(seen);
+void add_parameters_lacking_states(const StatesByParameter& seen, Lacking& out) {
+  const auto counts = parameters_per_state_kind(seen);
   for (const auto& [key, kinds] : seen.kinds) {
     bool lacks = false, lacks_common = false;
     for (const auto& [kind, count] : counts) {
@@ -199,11 +200,11 @@ PolicyAnswer evaluate_optimizer(const Checkpoint& checkpoint, const Progress* pr
     return policy_answer(kName, PolicyVerdict::kBroken, "there are no optimizer states");
   }
   Lacking lacking;
-  add_lacking_kinds(seen, lacking);
+  add_parameters_lacking_states(seen, lacking);
   add_stateless(checkpoint, seen, lacking);
   if (!seen.gone.empty())
     return policy_answer(kName, PolicyVerdict::kBroken, "state",
-                         " with elements in no tile, in several, or in a file that is gone",
+                         " with elements in no chunk, in several, or in a missing file",
                          std::move(seen.gone));
   // Missing states may be in unreadable files.
   if (unread) return std::move(*unread);
@@ -213,8 +214,8 @@ PolicyAnswer evaluate_optimizer(const Checkpoint& checkpoint, const Progress* pr
                          std::move(lacking.broken));
   if (!lacking.open.empty())
     return policy_answer(kName, PolicyVerdict::kUndecided, "tensor",
-                         " without states that others have: the checkpoint does not say which are "
-                         "trained, and by which optimizer",
+                         " without optimizer states that others have: the checkpoint does not say "
+                         "which parameters are trained, and by which optimizer",
                          std::move(lacking.open));
   return policy_answer(
       kName, PolicyVerdict::kMet,

@@ -28,17 +28,17 @@ struct RuleExplanation {
 
 // The outcome of a load if severity, remedy and diagnoses of a finding do not tell.
 enum class RunOutcome : std::uint8_t {
-  kReadsWrong,       // loads without a message
-  kStops,            // refused by torch's planner, its pickle or the file system
-  kStopsByShape,     // as kStops if the evidence names two shapes
-  kLosesElements,    // some keep their values from before the load
-  kIsFilled,         // some were lost earlier; independent of severity
-  kRunsForeignCode,  // runs foreign code or reads foreign files; may load too
-  kNone,             // wrong options, not a wrong checkpoint
+  kLoadsWrongValues,  // loads without a message
+  kLoadFails,         // refused by torch's planner, its pickle or the file system
+  kLoadFailsByShape,  // as kLoadFails if the evidence names two shapes
+  kLosesElements,     // some keep their values from before the load
+  kIsFilled,          // some were lost earlier; independent of severity
+  kRunsForeignCode,   // runs foreign code or reads foreign files; may load too
+  kNone,              // wrong options, not a wrong checkpoint
 };
 
 // Symptoms on the same tensors that become infos after an error of this rule.
-enum class ExplainedSymptoms : std::uint8_t { kNothing, kTiles, kTilesAfterRepair, kTilesAndItems };
+enum class ExplainedSymptoms : std::uint8_t { kNothing, kTiles, kTilesIfRepaired, kTilesAndItems };
 enum class SymptomIn : std::uint8_t { kNothing, kTiles, kItems };
 
 // Repairs that are unsafe after a finding above info.
@@ -49,7 +49,7 @@ enum class Blocking : std::uint8_t {
   kWholeFile  // all tensors in a metadata file among the subjects
 };
 
-// Means that repair a finding besides its own diagnoses.
+// What repairs a finding that has no diagnoses of its own.
 enum class RepairedBy : std::uint8_t {
   kNothing,
   kTiles,         // concerns boxes only: repaired once the planned chunks are exact
@@ -59,7 +59,7 @@ enum class RepairedBy : std::uint8_t {
   kNewMetadata
 };
 
-enum class SubjectKind : std::uint8_t { kAnything, kTensorsNotHere, kFilesAndTheirTensors };
+enum class SubjectKind : std::uint8_t { kAnything, kAbsentTensors, kFilesAndTheirTensors };
 
 // Text next to the number of subjects; without it the consequence is used.
 struct RuleWords {
@@ -72,15 +72,15 @@ struct RuleWords {
 // Text for the line about coverage; empty: not affected.
 struct CoverageWords {
   std::string_view text = {};
-  int place = 0;                 // sort order within the line
-  bool at_any_severity = false;  // otherwise only for errors
-  bool instead = false;          // replaces all other statements about coverage
+  int place = 0;                         // sort order within the line
+  bool applies_at_any_severity = false;  // otherwise only for errors
+  bool instead = false;                  // replaces all other statements about coverage
 };
 
 // Text for an info that is a suspicion, and what would decide it.
 struct RuleHint {
   std::string_view what = {}, needs = {};
-  bool open_with_spec = false, open_at_data = false;
+  bool remains_open_with_spec = false, remains_open_at_data = false;
 };
 
 struct Rule {
@@ -92,19 +92,19 @@ struct Rule {
   RuleWords words = {};
   CoverageWords coverage = {};
   RuleHint hint = {};
-  RunOutcome outcome = RunOutcome::kReadsWrong;
+  RunOutcome outcome = RunOutcome::kLoadsWrongValues;
   ExplainedSymptoms cause_of = ExplainedSymptoms::kNothing;
   SymptomIn symptom_in = SymptomIn::kNothing;
   Blocking blocks = Blocking::kNothing;
   RepairedBy repaired_by = RepairedBy::kNothing;
   SubjectKind subjects = SubjectKind::kAnything;
-  bool leaves_undecided = false;    // something could not be examined
-  bool damages_bytes = false;       // bytes differ from those written
-  bool boxes_overlap = false;       // boxes in the evidence are claimed twice; otherwise unclaimed
-  bool parts_ranks = false;         // the repair splits one rank's rows
-  bool survives_rewriting = false;  // names and shapes stay wrong in other chunks and formats
-  bool doubts_shapes = false;       // shapes of the subjects may not be the model's
-  RuleFunction run = nullptr;       // null: reported on opening or by another rule
+  bool leaves_undecided = false;     // something could not be examined
+  bool damages_bytes = false;        // bytes differ from those written
+  bool boxes_overlap = false;        // boxes in the evidence are claimed twice; otherwise unclaimed
+  bool splits_rows_of_rank = false;  // the repair splits one rank's rows
+  bool survives_rewriting = false;   // names and shapes stay wrong in other chunks and formats
+  bool makes_shapes_doubtful = false;       // shapes of the subjects may not be the model's
+  RuleFunction run = nullptr;               // null: reported on opening or by another rule
   SharedRuleFunction run_shared = nullptr;  // alternative to `run`
 };
 

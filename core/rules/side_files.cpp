@@ -55,7 +55,7 @@ std::vector<SideFile> side_files_of(const Checkpoint& checkpoint) {
   return files;
 }
 
-enum class FirstBytesKind { kZipArchive, kNotPickle, kOtherwise };
+enum class FirstBytesKind { kZipArchive, kNotPickle, kOtherKind };
 
 // True for the first two bytes of a pickle: protocol 2 and later begin with their number, older
 // ones with a mark, an empty container or a class.
@@ -70,9 +70,9 @@ bool begins_as_pickle(char first, char second) {
 // pickle begins with zeros, like a page, or like a pointer of git-lfs.
 FirstBytesKind first_bytes_kind_of(const Directory& directory, const std::string& path) {
   auto source = directory.open(path);
-  if (!source || (*source)->size() < 2) return FirstBytesKind::kOtherwise;
+  if (!source || (*source)->size() < 2) return FirstBytesKind::kOtherKind;
   const auto bytes = read_bytes(**source, 0, 2);
-  if (!bytes) return FirstBytesKind::kOtherwise;
+  if (!bytes) return FirstBytesKind::kOtherKind;
   const std::pair<char, char> begin(static_cast<char>((*bytes)[0]), static_cast<char>((*bytes)[1]));
   if (begin == std::pair('P', 'K')) return FirstBytesKind::kZipArchive;
   const bool is_none = begin == std::pair('\0', '\0') || begin == std::pair('<', '!') ||
@@ -81,11 +81,11 @@ FirstBytesKind first_bytes_kind_of(const Directory& directory, const std::string
   const bool is_of_torch =
       path.ends_with(".pt") || path.ends_with(".pth") || path.ends_with(".bin");
   const bool is_other = is_of_torch && !begins_as_pickle(begin.first, begin.second);
-  return is_none || is_other ? FirstBytesKind::kNotPickle : FirstBytesKind::kOtherwise;
+  return is_none || is_other ? FirstBytesKind::kNotPickle : FirstBytesKind::kOtherKind;
 }
 
 // True if an item ends beyond the end of its file: the file was cut off.
-bool lies_beyond_its_file(const Checkpoint& checkpoint) {
+bool has_item_beyond_its_file(const Checkpoint& checkpoint) {
   for (ChunkId chunk : checkpoint.chunks()) {
     const auto place = checkpoint.item(chunk);
     if (!place || place->file == FileId::kNone || place->offset < 0 || place->length < 0) continue;
@@ -110,8 +110,8 @@ Finding damaged_side_file(const SideFile& file, const Error& error) {
                                      "other files and do not need it.",
                                      file.path, error.message))
           : side_finding(file.path, Severity::kError,
-                         fmt::format("{} next to the weights cannot be loaded: {}. The weights do "
-                                     "not need it; a run that goes on from this folder does.",
+                         fmt::format("{} next to the weights cannot be loaded: {}. The weights "
+                                     "load without it, but training cannot resume without it.",
                                      file.path, error.message));
   if (error.place.offset)
     finding.evidence = {{"offset", static_cast<std::int64_t>(*error.place.offset)}};
@@ -122,9 +122,8 @@ Finding unread_side_file(const SideFile& file, const Error& error) {
   Finding finding{.rule = std::string(kNotLookedAt.id), .subjects = {file.path}};
   finding.severity = Severity::kInfo;
   finding.cause = fmt::format(
-      "{} next to the weights was not read: {}. Whether it is whole is not "
-      "known.",
-      file.path, error.message);
+      "{} next to the weights was not read: {}. It is not known whether it is complete.", file.path,
+      error.message);
   return finding;
 }
 
@@ -167,11 +166,11 @@ std::optional<Finding> optimizer_of_other_model_finding(const Checkpoint& checkp
     return std::nullopt;
   return side_finding(
       optimizer.path, Severity::kWarning,
-      fmt::format(
-          "The states in {} are of another model: none of its {} matrices (the first is {}) "
-          "has the shape of one of the {} tensors here. The file was copied from another "
-          "run, or the weights were.",
-          optimizer.path, matrices.size(), to_text(matrices.front()), checkpoint.tensor_count()));
+      fmt::format("The states in {} belong to another model: none of its {} matrices (the first is "
+                  "{}) has the shape of any of the {} tensors here. Either the file or the weights "
+                  "were copied from another run.",
+                  optimizer.path, matrices.size(), to_text(matrices.front()),
+                  checkpoint.tensor_count()));
 }
 
 // The step in trainer_state.json of transformers' Trainer; 0 without that file.
@@ -203,12 +202,12 @@ std::int64_t step_of_folder(std::string_view name) {
 std::optional<Finding> trainer_of_other_step_finding(const Directory& directory) {
   const std::int64_t named = step_of_folder(directory.name()), said = step_of_trainer(directory);
   if (named == 0 || said == 0 || named == said) return std::nullopt;
-  Finding finding = side_finding(
-      "trainer_state.json", Severity::kWarning,
-      fmt::format("trainer_state.json says step {}, and the folder is named for step {}. The file "
-                  "is of another step, or the folder has a new name. A run that goes on from here "
-                  "takes its step and its place in the data from the file.",
-                  said, named));
+  Finding finding =
+      side_finding("trainer_state.json", Severity::kWarning,
+                   fmt::format("trainer_state.json says step {}, and the folder is named for step "
+                               "{}. The file comes from another step, or the folder was renamed. A "
+                               "resumed run takes its step and its data position from the file.",
+                               said, named));
   finding.evidence = {{"step", said}, {"named", named}};
   return finding;
 }
@@ -243,24 +242,24 @@ std::optional<Finding> without_states(const SideFile& file, const Checkpoint& op
   if (lacking.empty()) return std::nullopt;
   const bool none = lacking.size() == listed;
   if (none && opened.tensor_count() > 0) return std::nullopt;
-  std::string why = "That is right only where they never had a gradient, as frozen ones.";
+  std::string why = "This is right only if they never had a gradient (frozen parameters).";
   if (none) {
     why = step > 0 ? fmt::format("trainer_state.json says step {}.", step)
-                   : "A save before the first step looks the same.";
+                   : "A checkpoint saved before the first step looks the same.";
   }
   // AdamW(model.parameters()) lists frozen parameters too, for example if only a head is trained.
   // Trainer lists only trained ones.
   const bool may_be_frozen = step == 0 && 2 * lacking.size() >= listed;
   const bool is_told = none ? step > 0 : lacking.size() * kShare >= listed && !may_be_frozen;
-  Finding finding = side_finding(
-      file.path, is_told ? Severity::kWarning : Severity::kInfo,
-      fmt::format("The groups in {} list {}, and it holds no state of {}: a run that goes on "
-                  "starts their moments from zero. {}",
-                  file.path, plural(listed, "parameter"),
-                  none ? std::string("any")
-                       : fmt::format("{} of them ({})", human_count(lacking.size()),
-                                     short_list_text(lacking)),
-                  why));
+  Finding finding =
+      side_finding(file.path, is_told ? Severity::kWarning : Severity::kInfo,
+                   fmt::format("The groups in {} list {}, and it holds no state of {}: a resumed "
+                               "run starts their moments from zero. {}",
+                               file.path, plural(listed, "parameter"),
+                               none ? std::string("any")
+                                    : fmt::format("{} of them ({})", human_count(lacking.size()),
+                                                  short_list_text(lacking)),
+                               why));
   finding.evidence = {{"parameters", capped(lacking)}, {"count", count_of(lacking.size())}};
   return finding;
 }
@@ -275,10 +274,10 @@ std::optional<Finding> half_saved_trainer_finding(const Checkpoint& checkpoint) 
   };
   if (!is_there("trainer_state.json")) {
     if (!is_there("optimizer.pt") || !is_there("scheduler.pt")) return std::nullopt;
-    return side_finding("trainer_state.json", Severity::kInfo,
-                        "trainer_state.json is not there, and optimizer.pt and scheduler.pt are: "
-                        "transformers' Trainer reads the step from it, and a run that goes on from "
-                        "here stops.");
+    return side_finding(
+        "trainer_state.json", Severity::kInfo,
+        "trainer_state.json is missing, though optimizer.pt and scheduler.pt are there: "
+        "transformers' Trainer reads the step from it, so resuming from here fails.");
   }
   // FSDP and DeepSpeed store an optimizer in a folder.
   const bool in_folder =
@@ -292,12 +291,12 @@ std::optional<Finding> half_saved_trainer_finding(const Checkpoint& checkpoint) 
   const bool has_scheduler = is_there("scheduler.pt");
   if (has_optimizer == has_scheduler || (in_folder && !has_scheduler)) return std::nullopt;
   constexpr const char* kBoth =
-      "transformers' Trainer loads both or none, without an error: a run that goes on from here "
-      "starts its optimizer and its learning rate from scratch.";
+      "transformers' Trainer loads both or neither, without an error: a resumed run starts its "
+      "optimizer and learning rate from scratch.";
   return side_finding("scheduler.pt", Severity::kInfo,
                       fmt::format("scheduler.pt is {}. {}",
-                                  has_optimizer ? "not there, and the optimizer's states are"
-                                                : "there, and no states of an optimizer are",
+                                  has_optimizer ? "missing, though the optimizer's states are there"
+                                                : "there, but no optimizer states are",
                                   kBoth));
 }
 
@@ -324,13 +323,12 @@ std::optional<Finding> optimizer_of_other_step_finding(const SideFile& file,
                                                        const Checkpoint& opened,
                                                        std::int64_t step) {
   const auto taken = step == 0 ? std::nullopt : steps_of_optimizer(opened);
-  if (!taken || (*taken <= step && *taken * 10 >= step * 9)) return std::nullopt;
+  if (!taken || (*taken <= step && *taken >= step - step / 10)) return std::nullopt;
   Finding finding = side_finding(
       file.path, Severity::kInfo,
-      fmt::format(
-          "The states in {} have taken {}, and trainer_state.json says step {}: they are of "
-          "another save, or were started anew.",
-          file.path, plural(static_cast<std::uint64_t>(*taken), "step"), step));
+      fmt::format("The states in {} have taken {}, and trainer_state.json says step {}: they come "
+                  "from another save, or were reset.",
+                  file.path, plural(static_cast<std::uint64_t>(*taken), "step"), step));
   finding.evidence = {{"step", step}};
   return finding;
 }
@@ -381,8 +379,7 @@ class SideFileChecks {
       return {};
     }
     if (!opened && is_no_pickle && opened.error().kind == ErrorKind::kUnsupported)
-      opened.error() = {ErrorKind::kDamaged,
-                        "its first bytes are not those of a file of torch.save or pickle"};
+      opened.error() = {ErrorKind::kDamaged, "it does not begin like a torch.save or pickle file"};
     if (!opened && (is_no_pickle || (opened.error().kind == ErrorKind::kDamaged && has_an_end)))
       out_.findings.push_back(damaged_side_file(file, opened.error()));
     else if (file.is_optimizer && (!opened || depth_ != Depth::kData))
@@ -391,7 +388,7 @@ class SideFileChecks {
     if (!opened) return {};
     if (file.is_optimizer) return check_optimizer(file, **opened);
     if (file.is_model) {
-      if (lies_beyond_its_file(**opened))
+      if (has_item_beyond_its_file(**opened))
         out_.findings.push_back(damaged_side_file(
             file, {ErrorKind::kDamaged, "it ends before the tensors that its header names"}));
       return {};
@@ -473,22 +470,23 @@ Result<SideFiles> check_side_files(const Checkpoint& checkpoint, Depth depth,
 const Rule kSideFile = {
     .id = "side-file",
     .depth = Depth::kHeaders,
-    .title = "A file next to the weights is damaged, or not theirs",
+    .title = "A file next to the weights is damaged, or from another save",
     .teaches =
-        "A trainer keeps its optimizer's states (optimizer.pt, optimizer.bin), its scheduler and "
-        "its random states in files of their own next to the weights. Loading the model does not "
-        "need them. A run that goes on from the folder stops at a damaged one, or goes on with "
-        "states that are not those of its weights. Each file is opened by itself, and --data reads "
-        "what is in it.",
-    .lesson = {.drawing = R"(
+        "A trainer keeps optimizer states (optimizer.pt, optimizer.bin), scheduler and random "
+        "states in separate files next to the weights. Loading the model does not need them. A "
+        "resumed run fails at a damaged file, or continues with states that do not belong to its "
+        "weights. Each file is opened, and --data reads its contents.",
+    .lesson =
+        {.drawing = R"(
   checkpoint-400/model.safetensors   whole
   checkpoint-400/optimizer.pt        half of it: the disk was full
   checkpoint-400/scheduler.pt        whole
 )",
-               .remedy = "Take the file from another copy of the same step, or go on from an "
-                         "earlier step. For the weights alone, `shardwright convert "
-                         "--weights-only` leaves it out."},
-    .words = {.text = "a run cannot go on from it", .as_warning = "a run goes on wrongly from it"},
+         .remedy =
+             "Take the file from another copy of the same step, or resume from an earlier step. If "
+             "only the weights are needed, `shardwright convert --weights-only` leaves it out."},
+    .words = {.text = "training cannot resume from it",
+              .as_warning = "training resumes with wrong states"},
     .outcome = RunOutcome::kNone,
     .survives_rewriting = true,  // does not change tensors of the result
 };

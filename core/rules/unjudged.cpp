@@ -17,6 +17,7 @@
 #include "core/facts/storage/own_index.h"
 #include "core/formats/common/trainer_names.h"
 #include "core/rules/rules.h"
+#include "core/rules/undecoded.h"
 
 namespace shw {
 namespace {
@@ -48,7 +49,7 @@ bool needs_placements(const CheckInput& input) {
 class RanksOfMesh {
  public:
   explicit RanksOfMesh(const CheckInput& input) : input_(input) {}
-  bool are_known(const Mesh& mesh) {
+  bool is_rank_order_known(const Mesh& mesh) {
     if (asked_ == nullptr || *asked_ != mesh) {  // thousands of tensors share a mesh
       asked_ = std::make_unique<const Mesh>(mesh);
       known_ = RankMap(input_, mesh).rank_of_writer(0).has_value();
@@ -78,7 +79,8 @@ Expected expected_of(const CheckInput& input) {
     else if (input.spec->find(fqn) == nullptr)
       ++out.unnamed;
     else if (!input.checkpoint.shape(tensor).empty() &&  // scalars have no layout
-             (layout == nullptr || !split_axis_order(*layout) || !ranks.are_known(*layout->mesh)))
+             (layout == nullptr || !split_axis_order(*layout) ||
+              !ranks.is_rank_order_known(*layout->mesh)))
       ++out.without_layout;
   }
   return out;
@@ -90,10 +92,8 @@ void add_layout(const CheckInput& input, std::size_t tensors, List& out) {
   std::string what = all ? "placements" : "placements of " + plural(tensors, "tensor");
   if (input.mesh != nullptr)
     out.push_back({std::move(what), kLayout});
-  else if (!input.misordered.empty())
-    out.push_back({std::move(what),
-                   "--mesh, its axes in the order in which the ranks that saved "
-                   "were counted"});
+  else if (!input.meshes_in_other_rank_order.empty())
+    out.push_back({std::move(what), "--mesh, with its axes in the rank order of the save"});
   else
     out.push_back({std::move(what), std::string("--mesh, or ") + kLayout});
 }
@@ -103,12 +103,12 @@ void add_layout(const CheckInput& input, std::size_t tensors, List& out) {
 void add_rank_order_question(const CheckInput& input, List& out) {
   if (input.proved_mesh == nullptr) return;
   out.push_back({"the order of the ranks, taken from where tensors are",
-                 "--mesh, its axes in the order in which the ranks that saved were counted"});
+                 "--mesh, with its axes in the rank order of the save"});
 }
 
 void add_row_order(const CheckInput& input, List& out) {
   if (input.reference == nullptr) {
-    out.push_back({"row order inside the tiles", "--against"});
+    out.push_back({"row order inside the chunks", "--against"});
   } else if (input.depth < Depth::kData) {
     bool some = input.depth == Depth::kHeaders;
     out.push_back(
@@ -138,8 +138,8 @@ void add_expectation_questions(const CheckInput& input, List& out) {
          by_reference ? "a reference or a spec that has them" : "a spec that names them"});
   if (!input.untrusted_in_reference.empty())
     out.push_back({"shapes of " + plural(input.untrusted_in_reference.size(), "tensor") +
-                       " of which the reference is in doubt itself",
-                   "a reference that is sound, or --spec"});
+                       " for which the reference itself has findings",
+                   "a reference without findings, or --spec"});
   if (by_reference && !has_states(c, input) && has_states(*input.reference, input))
     out.push_back({"optimizer states: there are none", "a spec that names them"});
   if (c.tensor_count() != 0) add_row_order(input, out);
@@ -188,8 +188,8 @@ void add_chunks_of_other_ranks(const CheckInput& input, const std::vector<Findin
     otherwise += is_written_by_other_rank(input, tensor, *entry, of_mesh->second) ? 1 : 0;
   }
   if (otherwise != 0)
-    out.push_back({"where the tiles of " + plural(otherwise, "tensor") +
-                       " belong, which other ranks wrote than the spec has there",
+    out.push_back({"positions of the chunks of " + plural(otherwise, "tensor") +
+                       ", which other ranks wrote than the spec expects",
                    "--against a copy of the same step"});
 }
 
@@ -205,10 +205,10 @@ void add_bytes(const CheckInput& input, List& out) {
   const Codec* codec = c.format().codec;
   bool raw = codec != nullptr && codec->is_without_header;
   if (input.depth == Depth::kMetadata && !raw)
-    out.push_back({"what each item says of itself", "--depth headers"});
+    out.push_back({"the shape and dtype in each item's header", "--depth headers"});
   if (input.depth < Depth::kData)
     out.push_back({raw ? "values" : "values and checksums", "--data"});
-  // Without an item checksum the file may have one.
+  // Counts items without a checksum of their own whose file has none either.
   auto is_checked = [&](const Result<DataCheck>& check) {
     return check && check->crc != DataCheck::Crc::kAbsent;
   };
@@ -221,10 +221,10 @@ void add_bytes(const CheckInput& input, List& out) {
     without += !has_file || !is_checked(input.file_data[index_of(item->file)]);
   }
   if (without != 0)
-    out.push_back(
-        {.what = "whether the bytes of " + plural(without, "item") + " are those that were written",
-         .needs = "checksums, which these items do not have",
-         .is_unproved_bytes = true});
+    out.push_back({.what = "whether the bytes of " + plural(without, "item") +
+                           " are unchanged since the save",
+                   .needs = "checksums, which these items do not have",
+                   .is_unproved_bytes = true});
   if (!c.objects().empty())
     out.push_back({"contents of " + plural(c.objects().size(), "object") + " next to the tensors",
                    "the program that wrote them"});
@@ -241,7 +241,8 @@ bool is_part_of_rank(std::string_view fqn) {
   return end != fqn.npos && end != 0 && fqn[end] == '.';
 }
 
-// Adds parts of single ranks: complete coverage says nothing about their whole.
+// Adds tensors that are one rank's part of a larger tensor: their chunks can be complete while the
+// other ranks' parts are missing.
 void add_rank_parts(const CheckInput& input, List& out) {
   std::size_t parts = 0;
   for (TensorId tensor : each_tensor(input))
@@ -284,7 +285,7 @@ void add_values(const OptimizerValues& looks, List& out) {
       100 - 100 * static_cast<double>(looks.looked_at) / static_cast<double>(looks.elements);
   const int percent = std::clamp(static_cast<int>(std::ceil(left)), 1, looks.looked_at ? 99 : 100);
   out.push_back(
-      {"whether moments and masters fit in " + std::to_string(percent) + " % of their elements",
+      {"whether moments and masters match in " + std::to_string(percent) + " % of their elements",
        "--against a copy of the same step"});
 }
 
@@ -299,7 +300,7 @@ void add_mixed_saves_question(const CheckInput& input, List& out) {
   const bool is_copy = input.reference != nullptr && input.depth == Depth::kData &&
                        input.equal_to_reference.size() == c.tensor_count();
   if (in_use < 2 || input.integrity != nullptr || is_copy) return;
-  out.push_back({"whether all data files are of one save",
+  out.push_back({"whether all data files come from one save",
                  std::string(kIntegrityFile) + ", or --against a copy of the same step"});
 }
 
@@ -309,7 +310,7 @@ void add_config(const Facts& facts, List& out) {
   const ConfigFit& fit = *facts.config_fit;
   const std::string what = "whether the weights are those of config.json";
   if (fit.unusable)
-    out.push_back({what, "a config.json that can be read: " + fit.unusable->message});
+    out.push_back({what, "a readable config.json: " + fit.unusable->message});
   else if (!fit.unknown_model.empty() && facts.spec == nullptr)
     out.push_back({what, "--spec or --against: what it says of a \"" + fit.unknown_model +
                              "\" of this class and these names is not known in full"});
@@ -327,24 +328,25 @@ void add_integrity(const CheckInput& input, List& out) {
   const std::string list = kIntegrityFile;
   if (integrity.unusable) {
     out.push_back({"whether files are those that " + list + " names",
-                   "a list that can be read: " + integrity.unusable->message});
+                   "a readable list: " + integrity.unusable->message});
     return;
   }
-  if (integrity.not_hashed != 0)
-    out.push_back({"whether " + plural(integrity.not_hashed, "file") + " are those that " + list +
-                       " was made of",
+  if (integrity.unhashed_file_count != 0)
+    out.push_back({"whether " + plural(integrity.unhashed_file_count, "file") + " are those that " +
+                       list + " was made of",
                    "--data"});
   if (!integrity.unread.empty())
     out.push_back({"whether " + short_list_text(integrity.unread) + " is as in " + list,
-                   "a disk that gives all of its bytes"});
+                   "a disk that can be read without errors"});
   if (!integrity.unlisted.empty())
-    out.push_back({"whether " + short_list_text(integrity.unlisted) + " is as it was written",
-                   "a hash, which " + list + " does not have"});
+    out.push_back(
+        {"whether " + short_list_text(integrity.unlisted) + " is unchanged since the save",
+         "a hash, which " + list + " does not have"});
 }
 
 bool may_contain_state(std::string_view path) {
   constexpr auto kEndings = std::to_array<std::string_view>(
-      {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".h5", ".gguf", ".npz"});
+      {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".h5", ".gguf", ".npz", ".onnx"});
   return std::any_of(kEndings.begin(), kEndings.end(),
                      [&](std::string_view ending) { return path.ends_with(ending); });
 }
@@ -391,9 +393,9 @@ void add_hints_of_findings(const CheckInput& input, const std::vector<Finding>& 
         std::any_of(finding.evidence.begin(), finding.evidence.end(), explained))
       continue;
     const RuleHint& hint = rule_of(finding).hint;
-    bool settled =
-        (input.spec != nullptr && input.untrusted_in_reference.empty() && !hint.open_with_spec) ||
-        (input.depth == Depth::kData && !hint.open_at_data);
+    bool settled = (input.spec != nullptr && input.untrusted_in_reference.empty() &&
+                    !hint.remains_open_with_spec) ||
+                   (input.depth == Depth::kData && !hint.remains_open_at_data);
     if (!hint.what.empty() && !settled)
       out.push_back({std::string(hint.what), std::string(hint.needs), finding.rule});
   }
@@ -404,16 +406,15 @@ void add_questions_of_findings(const std::vector<Finding>& findings, List& out) 
   for (const Finding& finding : findings) {
     if (finding.severity != Severity::kInfo) continue;
     if (finding.rule == kNotLookedAt.id)
-      out.push_back({"what could not be read of " + short_list_text(finding.subjects),
+      out.push_back({"the unreadable part of " + short_list_text(finding.subjects),
                      "what the finding not-looked-at says"});
     if (finding.rule == kDiffersFromReference.id) {
       const bool is_unread =
           !finding.evidence.empty() && finding.evidence.front().first == kNotCompared;
-      out.push_back(
-          {"row order of " + plural(finding.subjects.size(), "tensor") +
-               (is_unread ? " that could not be compared with the reference"
-                          : " with other values than the reference"),
-           is_unread ? "a reference that can be read" : "--against a copy of the same step"});
+      out.push_back({"row order of " + plural(finding.subjects.size(), "tensor") +
+                         (is_unread ? " that could not be compared with the reference"
+                                    : " whose values differ from the reference"),
+                     is_unread ? "a readable reference" : "--against a copy of the same step"});
     }
     if (finding.rule == kUnsafePickle.id && finding.evidence.empty())
       out.push_back({"what " + short_list_text(finding.subjects) + " would import",
@@ -436,6 +437,8 @@ std::vector<Unjudged> unjudged_of(const Facts& facts, const std::vector<Finding>
   add_integrity(facts, out);
   add_adjacent_files(facts, out);
   add_config(facts, out);
+  for (std::string& what : undecoded_weights_texts(facts))
+    out.push_back({std::move(what), "the program that quantised them"});
   add_questions_of_findings(findings, out);
   return out;
 }

@@ -20,8 +20,8 @@ void add_evidence(const Finding& finding, std::string_view key, std::int64_t& to
     to = checked_add(to, *count).value_or(std::numeric_limits<std::int64_t>::max());
 }
 
-std::string counted_words(std::int64_t elements, std::int64_t tensors, const std::string& what,
-                          const std::string& whats) {
+std::string damaged_elements_text(std::int64_t elements, std::int64_t tensors,
+                                  const std::string& what, const std::string& whats) {
   const std::string of_tensors = plural(static_cast<std::uint64_t>(tensors), "tensor");
   if (elements == 0) return of_tensors + (tensors == 1 ? what : whats);
   return plural(static_cast<std::uint64_t>(elements), "element") + " of " + of_tensors +
@@ -30,7 +30,7 @@ std::string counted_words(std::int64_t elements, std::int64_t tensors, const std
 
 }  // namespace
 
-bool counts_unreadable(const Finding& finding) {
+bool has_unreadable_counts(const Finding& finding) {
   std::int64_t tensors = 0;
   add_evidence(finding, kTensors, tensors);
   return tensors != 0;
@@ -51,12 +51,12 @@ Unreadable unreadable_in(const std::vector<Finding>& findings) {
 std::string unreadable_text(const Unreadable& unreadable) {
   std::string text;
   if (unreadable.tensors != 0)
-    text = counted_words(unreadable.elements, unreadable.tensors, " cannot be read",
-                         " cannot be read");
+    text = damaged_elements_text(unreadable.elements, unreadable.tensors, " cannot be read",
+                                 " cannot be read");
   if (unreadable.damaged_tensors != 0)
-    text += (text.empty() ? "" : ", ") + counted_words(unreadable.damaged_elements,
-                                                       unreadable.damaged_tensors, " is damaged",
-                                                       " are damaged");
+    text += (text.empty() ? "" : ", ") + damaged_elements_text(unreadable.damaged_elements,
+                                                               unreadable.damaged_tensors,
+                                                               " is damaged", " are damaged");
   return text;
 }
 
@@ -71,7 +71,7 @@ void UnreadableCount::write(Finding& finding) const {
   write_unreadable(elements_, tensors_, finding);
 }
 
-void UnreadableCount::write_damaged(Finding& finding) const {
+void UnreadableCount::add_damage_evidence(Finding& finding) const {
   if (tensors_ == 0) return;
   finding.evidence.emplace_back(std::string(kDamagedElements), elements_);
   finding.evidence.emplace_back(std::string(kDamagedTensors), tensors_);
@@ -86,7 +86,7 @@ void write_unreadable(std::int64_t elements, std::int64_t tensors, Finding& find
 bool can_abandon_missing_files(const Finding& finding) {
   std::int64_t files = 0;
   add_evidence(finding, "file_count", files);
-  return counts_unreadable(finding) && files != 0 && !finding.remedy;
+  return has_unreadable_counts(finding) && files != 0 && !finding.remedy;
 }
 
 std::string lost_data_text(const std::vector<Finding>& findings, const Unreadable& unreadable) {
@@ -100,7 +100,7 @@ std::string lost_data_text(const std::vector<Finding>& findings, const Unreadabl
   std::string text = unreadable_text(unreadable);
   if (!text.empty()) text += ". ";
   if (losing != 0)
-    text += "Something is lost; see the remedy.";
+    text += "Some data is lost; see the remedy.";
   else if (without == above_info && above_info != 0)
     text += "There is no safe remedy in this checkpoint.";
   else if (without == 0 && text.empty())

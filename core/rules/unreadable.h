@@ -19,7 +19,7 @@ struct Unreadable {
 };
 
 // True if the finding counts elements that cannot be read.
-bool counts_unreadable(const Finding& finding);
+bool has_unreadable_counts(const Finding& finding);
 
 // Uses findings above info. A tensor in two findings counts twice; see damage.h.
 Unreadable unreadable_in(const std::vector<Finding>& findings);
@@ -34,7 +34,7 @@ class UnreadableCount {
   // Adds the evidence keys for unreadable elements and tensors
   void write(Finding& finding) const;
   // Adds the evidence keys for damaged elements and tensors
-  void write_damaged(Finding& finding) const;
+  void add_damage_evidence(Finding& finding) const;
 
  private:
   std::int64_t elements_ = 0, tensors_ = 0;

@@ -35,10 +35,10 @@ struct MeshCommand {
   std::string text;  // "dp=4,tp=2"; empty: inferred
 };
 struct PlanCommand {
-  std::string fill = {};      // "zero", "cast", "from:CHECKPOINT"; empty: as advised
-  bool only_if_none = false;  // keeps a plan that was made meanwhile
-  std::string then = {};      // a step after the repair, as --then takes it; empty: none
-  bool over_there = false;    // on the machine of the checkpoint, which reads every byte again
+  std::string fill = {};             // "zero", "cast", "from:CHECKPOINT"; empty: as advised
+  bool keeps_existing_plan = false;  // keeps a plan that was made meanwhile
+  std::string then = {};             // a step after the repair, as --then takes it; empty: none
+  bool on_remote_host = false;  // on the machine of the checkpoint, which reads every byte again
 };
 struct RepairCommand {
   ApplyOptions options;

@@ -25,7 +25,8 @@ std::shared_ptr<const T> shared(T&& value) {
   return std::make_shared<const T>(std::move(value));
 }
 
-std::optional<TensorId> first_tensor(const Checkpoint& checkpoint, const Finding& finding) {
+std::optional<TensorId> first_tensor_among_subjects(const Checkpoint& checkpoint,
+                                                    const Finding& finding) {
   for (const std::string& subject : finding.subjects) {
     if (auto tensor = checkpoint.find(subject)) return tensor;
   }
@@ -169,7 +170,7 @@ Result<Change> run_check(const Snapshot& before, const Command& command, Progres
     if (s.finding) return;
     if (report->findings.empty() || report->findings.front().severity == Severity::kInfo) return;
     s.finding = 0;
-    if (!s.tensor) s.tensor = first_tensor(*s.checkpoint, report->findings.front());
+    if (!s.tensor) s.tensor = first_tensor_among_subjects(*s.checkpoint, report->findings.front());
   };
 }
 
@@ -196,9 +197,10 @@ Result<Change> run_mesh(const Snapshot&, const Command& command, Progress*) {
 
 namespace {
 
-Result<Plan> plan_over_there(const Snapshot& before, const std::string& fill, Progress* progress) {
+Result<Plan> plan_on_remote_host(const Snapshot& before, const std::string& fill,
+                                 Progress* progress) {
   if (!before.runs_over_ssh)
-    return fail(ErrorKind::kUsage, "the plan cannot be made over there", {},
+    return fail(ErrorKind::kUsage, "the plan cannot be made on that machine", {},
                 before.why_not_over_ssh);
   VerbOptions options = before.options;
   options.fill = fill;
@@ -211,7 +213,7 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
   if (before.report == nullptr)
     return fail(ErrorKind::kUsage, "check it first: a plan is made from findings");
   const auto& wanted = as<PlanCommand>(command);
-  if (wanted.only_if_none && before.plan != nullptr) return Change([](Snapshot&) {});
+  if (wanted.keeps_existing_plan && before.plan != nullptr) return Change([](Snapshot&) {});
   VerbOptions options;
   options.fill = wanted.fill;
   SHW_CHECK(verbs::resolve_newest_steps(options, progress));
@@ -224,14 +226,14 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
           verbs::plan_dropping_missing_data(verb_inputs(before), fill, progress));
   const bool fills_files = filled.has_value();
   if (!filled) {
-    SHW_TRY(filled, wanted.over_there
-                        ? plan_over_there(before, fill, progress)
+    SHW_TRY(filled, wanted.on_remote_host
+                        ? plan_on_remote_host(before, fill, progress)
                         : verbs::plan(verb_inputs(before), *before.report, fill, progress));
   }
   if (!wanted.then.empty()) {
     options.then = {wanted.then};
     SHW_TRY(const auto remarks, verbs::add_steps(verb_inputs(before), options, *filled, progress));
-    // The step mends the finding that suggests it.
+    // The added step repairs the finding that suggested it, so that finding is no longer undecided.
     std::erase_if(filled->undecided, [&](const Finding& finding) {
       const auto* step = find_evidence<std::string>(finding, "suggested_step");
       return step != nullptr && *step == wanted.then;
@@ -241,18 +243,17 @@ Result<Change> run_plan(const Snapshot& before, const Command& command, Progress
   const PlanEdits* edits = before.edits ? before.edits.get() : before.edits_before.get();
   if (is_plan_executed(before)) edits = nullptr;
   DisabledSteps off(whole->operations.size(), false);
-  if (edits != nullptr && !fills_files) off = same_steps_off(edits->edit(), *whole);
+  if (edits != nullptr && !fills_files) off = steps_off_in_new_plan(edits->edit(), *whole);
   std::string what = !wanted.then.empty() ? "planned, with the step that a finding suggests"
-                     : wanted.over_there && !fills_files ? "planned over there"
-                     : fill.empty()                      ? "planned"
+                     : wanted.on_remote_host && !fills_files ? "planned over there"
+                     : fill.empty()                          ? "planned"
                                     : "planned, what is lost filled with: " + fill;
   // A plan that fills lost files consists of steps, which no finding has proposed.
   SHW_TRY(PlanEdit edit, make_edit(verb_inputs(before), fills_files ? nullptr : before.report.get(),
                                    whole, std::move(off), std::move(what)));
   edit.fill = fill;
   if (!wanted.then.empty())
-    edit.notes = {
-        "Nothing in this checkpoint proves this step: compare the result with a sound one."};
+    edit.notes = {"This checkpoint cannot prove this step: compare the result with a good one."};
   if (fills_files) edit.suffix = ApplyOptions{}.suffix;
   return [made = with_edit(edits, std::move(edit))](Snapshot& s) { set_plan_edits(s, made); };
 }
@@ -287,7 +288,7 @@ Result<Change> select_finding(const Snapshot& before, const Command& command, Pr
   std::size_t index = as<SelectFindingCommand>(command).index;
   if (before.report == nullptr || index >= before.report->findings.size())
     return Change([](Snapshot&) {});
-  auto tensor = first_tensor(*before.checkpoint, before.report->findings[index]);
+  auto tensor = first_tensor_among_subjects(*before.checkpoint, before.report->findings[index]);
   return [index, tensor](Snapshot& s) {
     s.finding = index;
     if (!tensor) return;

@@ -31,7 +31,7 @@ std::string consume_last(std::string_view& text, std::string_view keyword) {
 }
 
 // Removes "KEY WORD " from the front of `rest` and returns the word.
-std::optional<std::string_view> consume_first(std::string_view& rest, std::string_view key) {
+std::optional<std::string_view> consume_key_and_word(std::string_view& rest, std::string_view key) {
   if (!rest.starts_with(key) || rest.size() <= key.size() || rest[key.size()] != ' ')
     return std::nullopt;
   rest.remove_prefix(key.size() + 1);
@@ -94,15 +94,15 @@ std::string print_mesh(const Command& command) {
 std::optional<Command> parse_plan(std::string_view rest) {
   PlanCommand plan;
   constexpr std::string_view kThere = "over-there";
-  plan.over_there = rest == kThere || rest.starts_with(std::string(kThere) + " ");
-  if (plan.over_there) rest.remove_prefix(std::min(kThere.size() + 1, rest.size()));
+  plan.on_remote_host = rest == kThere || rest.starts_with(std::string(kThere) + " ");
+  if (plan.on_remote_host) rest.remove_prefix(std::min(kThere.size() + 1, rest.size()));
   if (rest.empty()) return plan;
   if (rest.size() == 5) return std::nullopt;
   if (rest.starts_with("fill ")) {
     plan.fill = rest.substr(5);
     return plan;
   }
-  if (!plan.over_there && rest.starts_with("then "))
+  if (!plan.on_remote_host && rest.starts_with("then "))
     return PlanCommand{{}, false, std::string(rest.substr(5))};
   return std::nullopt;
 }
@@ -110,18 +110,18 @@ std::string print_plan(const Command& command) {
   const auto& c = as<PlanCommand>(command);
   if (!c.then.empty()) return "then " + c.then;
   const std::string fill = c.fill.empty() ? "" : "fill " + c.fill;
-  if (!c.over_there) return fill;
+  if (!c.on_remote_host) return fill;
   return fill.empty() ? "over-there" : "over-there " + fill;
 }
 
 // "plan HASH device cuda:1 out PATH": options first, because a path may contain anything.
 std::optional<Command> parse_repair(std::string_view rest) {
   RepairCommand repair;
-  if (const auto plan = consume_first(rest, "plan")) {
+  if (const auto plan = consume_key_and_word(rest, "plan")) {
     if (plan->empty()) return std::nullopt;
     repair.plan = *plan;
   }
-  if (const auto device = consume_first(rest, "device")) {
+  if (const auto device = consume_key_and_word(rest, "device")) {
     if (!parse_device(*device, repair.options.device)) return std::nullopt;
   }
   repair.options.in_place = rest == "in-place";

@@ -22,7 +22,8 @@ bool has_file(const Checkpoint& checkpoint, const std::string& path) {
 }
 
 // For a finding about a file: the first item outside of it.
-std::optional<ChunkId> cut_off_in(const Checkpoint& checkpoint, const Finding& finding) {
+std::optional<ChunkId> first_item_beyond_file(const Checkpoint& checkpoint,
+                                              const Finding& finding) {
   if (finding.subjects.empty() || checkpoint.find(finding.subjects[0])) return std::nullopt;
   for (std::uint32_t c = 0; c < checkpoint.chunk_count(); ++c) {
     auto item = checkpoint.item(ChunkId{c});
@@ -43,7 +44,7 @@ Result<verbs::BytesWindow> read_shown_bytes(const Snapshot& before, const BytesC
     const auto& findings = before.report->findings;
     const Finding& finding = findings[std::min(before.finding.value_or(0), findings.size() - 1)];
     if (auto place = byte_place_of(before, finding)) return go(place->file, place->at, {});
-    if (auto cut = cut_off_in(checkpoint, finding))
+    if (auto cut = first_item_beyond_file(checkpoint, finding))
       return verbs::bytes_of(checkpoint, *cut, progress);
   }
   if (wanted.go == Go::kTile || wanted.go == Go::kFinding) {

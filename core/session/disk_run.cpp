@@ -73,7 +73,7 @@ Result<Change> run_run_numbers(const Snapshot& before, const Command&, Progress*
   return Change([numbers](Snapshot& s) { s.run_numbers = numbers; });
 }
 
-Result<Change> run_disk(const Snapshot& before, const Command&, Progress*) {
+Result<Change> run_disk_check(const Snapshot& before, const Command&, Progress*) {
   if (before.checkpoint == nullptr || before.disk == nullptr) return unchanged_error();
   std::string changes = verbs::changes_since(*before.checkpoint, *before.disk);
   std::shared_ptr<const verbs::StoppedRuns> stopped = before.stopped;

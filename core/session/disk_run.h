@@ -26,6 +26,6 @@ std::shared_ptr<const verbs::RunSteps> list_opened_run(const Snapshot& before,
 // Reads one step per call. Cancellation is not an error: results so far stay.
 Result<Change> run_run_numbers(const Snapshot& before, const Command& command, Progress* progress);
 
-Result<Change> run_disk(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_disk_check(const Snapshot& before, const Command& command, Progress* progress);
 
 }  // namespace shw

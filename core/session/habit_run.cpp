@@ -90,7 +90,7 @@ std::vector<PageView> views_of_open_checkpoint(const Snapshot& snapshot) {
 
 Result<Change> run_report(const Snapshot& before, const Command& command, Progress*) {
   if (before.report == nullptr)
-    return fail(ErrorKind::kUsage, "check it first: a report tells what a check has found");
+    return fail(ErrorKind::kUsage, "check it first: a report shows the findings of a check");
   const std::vector<PageView> views = views_of_open_checkpoint(before);
   verbs::UiReport wanted{verb_inputs(before),
                          before.options,
@@ -117,7 +117,7 @@ std::string print_place(const Command& command) {
   return std::string(verbs::name(c.file)) + (c.path.empty() ? "" : " " + c.path);
 }
 
-Result<Change> run_place(const Snapshot& before, const Command& command, Progress*) {
+Result<Change> run_inspect_new_file(const Snapshot& before, const Command& command, Progress*) {
   if (before.checkpoint == nullptr) return fail(ErrorKind::kUsage, "nothing is open");
   const auto& c = as<PlaceCommand>(command);
   std::optional<TensorId> tensor = before.tensor;

@@ -34,6 +34,7 @@ Result<Change> run_demo(const Snapshot& before, const Command& command, Progress
 
 std::optional<Command> parse_place(std::string_view rest);
 std::string print_place(const Command& command);
-Result<Change> run_place(const Snapshot& before, const Command& command, Progress* progress);
+Result<Change> run_inspect_new_file(const Snapshot& before, const Command& command,
+                                    Progress* progress);
 
 }  // namespace shw

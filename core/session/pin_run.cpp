@@ -14,7 +14,7 @@ namespace {
 
 using Pins = std::vector<verbs::Pin>;
 
-Change set_pins(Pins pins) {
+Change change_setting_pins(Pins pins) {
   return [made = std::make_shared<const Pins>(std::move(pins))](Snapshot& s) { s.pins = made; };
 }
 
@@ -49,7 +49,7 @@ Result<Change> run_pin(const Snapshot& before, const Command& command, Progress*
     return fail(ErrorKind::kUsage, "no more than 1,000 places are pinned");
   else
     pins.push_back(std::move(pin));
-  return set_pins(std::move(pins));
+  return change_setting_pins(std::move(pins));
 }
 
 std::optional<Command> parse_unpin(std::string_view rest) {
@@ -67,7 +67,7 @@ Result<Change> run_unpin(const Snapshot& before, const Command& command, Progres
     return fail(ErrorKind::kUsage, "there is no such pin");
   Pins pins = *before.pins;
   pins.erase(pins.begin() + static_cast<std::ptrdiff_t>(pin));
-  return set_pins(std::move(pins));
+  return change_setting_pins(std::move(pins));
 }
 
 }  // namespace shw

@@ -75,7 +75,7 @@ std::shared_ptr<const PlanEdits> with_file(const PlanEdits& edits, const std::st
   return saved;
 }
 
-DisabledSteps same_steps_off(const PlanEdit& before, const Plan& plan) {
+DisabledSteps steps_off_in_new_plan(const PlanEdit& before, const Plan& plan) {
   using StepKey = std::tuple<OperationKind, std::string, std::vector<std::string>>;
   std::set<StepKey> off;
   for (std::size_t i = 0; i < before.off.size(); ++i) {

@@ -57,6 +57,6 @@ std::shared_ptr<const PlanEdits> with_edit(const PlanEdits* before, PlanEdit edi
 std::shared_ptr<const PlanEdits> with_file(const PlanEdits& edits, const std::string& file);
 
 // Steps of `plan` that equal steps switched off in `before`.
-DisabledSteps same_steps_off(const PlanEdit& before, const Plan& plan);
+DisabledSteps steps_off_in_new_plan(const PlanEdit& before, const Plan& plan);
 
 }  // namespace shw

@@ -18,13 +18,13 @@ namespace {
 Status check_editable(const Snapshot& snapshot) {
   if (snapshot.edits == nullptr) return no_plan_error();
   if (!is_plan_executed(snapshot)) return {};
-  return fail(ErrorKind::kUsage, "the plan is carried out: check again to make another");
+  return fail(ErrorKind::kUsage, "the plan was executed: check again to make a new one");
 }
 
 }  // namespace
 
 tl::unexpected<Error> no_plan_error() {
-  return fail(ErrorKind::kUsage, "no repair is planned: check, and plan what was found");
+  return fail(ErrorKind::kUsage, "no repair is planned: check the checkpoint, then plan a repair");
 }
 
 std::string suffix_of(const Snapshot& snapshot) {
@@ -60,11 +60,10 @@ Result<Change> run_step(const Snapshot& before, const Command& command, Progress
 
 namespace {
 
-Result<Change> undo_or_redo(const Snapshot& before, bool back) {
+Result<Change> undo_or_redo_plan_edit(const Snapshot& before, bool back) {
   SHW_CHECK(check_editable(before));
   if (back ? !before.edits->can_undo() : !before.edits->can_redo())
-    return fail(ErrorKind::kUsage,
-                back ? "nothing is left to take back" : "nothing was taken back");
+    return fail(ErrorKind::kUsage, back ? "there is nothing to undo" : "nothing was taken back");
   auto edits = std::make_shared<PlanEdits>(*before.edits);
   edits->now = back ? edits->now - 1 : edits->now + 1;
   return [edits = std::shared_ptr<const PlanEdits>(edits)](Snapshot& s) {
@@ -88,10 +87,10 @@ Result<Change> adopt_plan(const Snapshot& before, Plan plan, std::string what,
 }  // namespace
 
 Result<Change> run_plan_undo(const Snapshot& before, const Command&, Progress*) {
-  return undo_or_redo(before, true);
+  return undo_or_redo_plan_edit(before, true);
 }
 Result<Change> run_plan_redo(const Snapshot& before, const Command&, Progress*) {
-  return undo_or_redo(before, false);
+  return undo_or_redo_plan_edit(before, false);
 }
 
 Result<Change> run_edit_plan(const Snapshot& before, const Command& command, Progress*) {
@@ -126,7 +125,7 @@ Result<Change> run_write_as(const Snapshot& before, const Command& command, Prog
     s.executed = nullptr;
     s.verified = nullptr;
     s.after = nullptr;
-    s.still_wrong = nullptr;
+    s.result_findings = nullptr;
     s.certificate = nullptr;
     s.target = nullptr;
   };
@@ -155,10 +154,10 @@ Result<Change> run_dry_run(const Snapshot& before, const Command&, Progress* pro
   return [made, plan = before.plan](Snapshot& s) {
     if (s.plan != plan) return;
     s.outlook = made;
-    if (s.target == nullptr || s.target->needs_of != plan) return;
+    if (s.target == nullptr || s.target->plan_of_needs != plan) return;
     auto target = std::make_shared<verbs::RepairTarget>(*s.target);
     target->needs = made->bytes_written;
-    target->needs_at_most = false;
+    target->is_needs_upper_bound = false;
     s.target = target;
   };
 }
@@ -204,7 +203,7 @@ BytesToWrite bytes_to_write(const Snapshot& snapshot, const std::string& out) {
 }
 
 // True if an unfinished folder of this output was not searched for yet.
-bool has_unknown_partial(const Snapshot& snapshot, const std::string& output) {
+bool has_unlisted_partial_folder(const Snapshot& snapshot, const std::string& output) {
   if (partial_folders(posix_store(), output).empty()) return false;
   if (snapshot.stopped == nullptr) return true;
   const auto& runs = snapshot.stopped->runs;
@@ -221,18 +220,19 @@ Result<Change> run_target(const Snapshot& before, const Command& command, Progre
       posix_store(), verb_inputs(before), as<TargetCommand>(command).path, suffix_of(before));
   if (before.plan != nullptr && !is_plan_executed(before)) {
     // Counting them lowers the whole plan, and a path is inspected at each typed character.
-    const bool is_counted = before.target != nullptr && before.target->needs_of == before.plan;
+    const bool is_counted = before.target != nullptr && before.target->plan_of_needs == before.plan;
     if (is_counted || !found.refused) {
       const BytesToWrite counted =
-          is_counted ? BytesToWrite{before.target->needs, before.target->needs_at_most}
+          is_counted ? BytesToWrite{before.target->needs, before.target->is_needs_upper_bound}
                      : bytes_to_write(before, found.path);
       found.needs = counted.bytes;
-      found.needs_at_most = counted.at_most;
-      found.needs_of = before.plan;
+      found.is_needs_upper_bound = counted.at_most;
+      found.plan_of_needs = before.plan;
     }
   }
   std::shared_ptr<const verbs::StoppedRuns> stopped = before.stopped;
-  if (has_unknown_partial(before, found.path)) stopped = search_stopped_runs(before, found.path);
+  if (has_unlisted_partial_folder(before, found.path))
+    stopped = search_stopped_runs(before, found.path);
   auto target = std::make_shared<const verbs::RepairTarget>(std::move(found));
   return [target, stopped](Snapshot& s) {
     s.target = target;

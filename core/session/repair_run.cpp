@@ -15,7 +15,8 @@ namespace shw {
 namespace {
 
 // Opens and checks the result like the source.
-Result<Change> open_result(const Snapshot& before, RepairResult made, Progress* progress) {
+Result<Change> open_and_check_result(const Snapshot& before, RepairResult made,
+                                     Progress* progress) {
   SHW_TRY(auto after, open_checkpoint(made.output, progress));
   std::optional<Depth> depth;
   if (before.report != nullptr) depth = before.report->depth;
@@ -50,7 +51,7 @@ Result<Change> open_result(const Snapshot& before, RepairResult made, Progress* 
     s.repaired = repaired;
     s.certificate = list;
     s.after = after;
-    s.still_wrong = left;
+    s.result_findings = left;
     s.verified = nullptr;
     s.target = nullptr;
     s.can_undo = in_place;
@@ -66,15 +67,15 @@ Result<Change> run_repair(const Snapshot& before, const Command& command, Progre
     return fail(ErrorKind::kUsage, "the plan has changed since it was shown: nothing was written",
                 {}, "review the new plan, then apply it");
   if (before.plan->transforms())
-    SHW_CHECK(verbs::refuse_broken(verbs::unrepaired_reasons_in(*before.plan),
-                                   before.options.checkpoint));
+    SHW_CHECK(verbs::refuse_damaged_checkpoint(verbs::unrepaired_reasons_in(*before.plan),
+                                               before.options.checkpoint));
   ApplyOptions options = as<RepairCommand>(command).options;
   options.checkpoint = before.options.checkpoint;
   options.out = verbs::expanded_path(options.out);
   options.suffix = suffix_of(before);
   options.device.gpus = before.gpus;
   SHW_TRY(RepairResult made, verbs::repair(verb_inputs(before), *before.plan, options, progress));
-  return open_result(before, std::move(made), progress);
+  return open_and_check_result(before, std::move(made), progress);
 }
 
 namespace {
@@ -97,7 +98,7 @@ std::optional<verbs::StoppedRun> find_stopped_run(const Snapshot& snapshot,
 }
 
 // The snapshot with the plan that the run carries out; without a plan if that is unknown.
-Result<Snapshot> with_plan_of(const Snapshot& snapshot, const verbs::StoppedRun* run) {
+Result<Snapshot> snapshot_with_plan_of_run(const Snapshot& snapshot, const verbs::StoppedRun* run) {
   Snapshot planned = snapshot;
   planned.plan = nullptr;
   planned.edits = nullptr;
@@ -118,13 +119,13 @@ Result<Change> run_resume(const Snapshot& before, const Command& command, Progre
   if (run && !run->is_of_open && !run->checkpoint.empty())
     return fail(ErrorKind::kUsage, "is made of another checkpoint: " + run->checkpoint, {folder},
                 "open that one, and resume there");
-  SHW_TRY(const Snapshot planned, with_plan_of(before, run ? &*run : nullptr));
+  SHW_TRY(const Snapshot planned, snapshot_with_plan_of_run(before, run ? &*run : nullptr));
   verbs::ResumeLimits limits;
   limits.device.gpus = before.gpus;
   SHW_TRY(verbs::ResumeResult resumed, verbs::resume(posix_store(), folder, limits, progress));
   // The open checkpoint was read before its files were repaired.
   if (run && run->in_place) return open_and_check_again(before, before.options.depth, progress);
-  return open_result(planned, std::move(resumed.result), progress);
+  return open_and_check_result(planned, std::move(resumed.result), progress);
 }
 
 Result<Change> run_roll_back(const Snapshot& before, const Command& command, Progress* progress) {

@@ -19,11 +19,11 @@ namespace shw {
 
 // What stopping a job leaves.
 enum class StopEffect : std::uint8_t {
-  kNothingWritten,  // it only reads
-  kDiscarded,       // its unfinished file is removed
-  kUnchanged,       // a repair in place: the checkpoint as it was
-  kResumable,       // what is finished stays, and can be resumed or discarded
-  kFinished         // it is not stopped halfway
+  kNothingWritten,   // it only reads
+  kOutputDiscarded,  // its unfinished file is removed
+  kUnchanged,        // a repair in place: the checkpoint as it was
+  kResumable,        // what is finished stays, and can be resumed or discarded
+  kFinished          // it is not stopped halfway
 };
 
 struct JobState {
@@ -32,11 +32,11 @@ struct JobState {
   Phase phase = Phase::kIdle;
   std::uint64_t done = 0, total = 0;  // of the phase
   bool in_bytes = false;
-  double seconds = 0;        // since the job began
-  bool stopping = false;     // cancellation was requested
-  bool paused = false;       // paused; times stand still
-  double phase_seconds = 0;  // since the phase was first seen
-  bool past_proof = false;   // the result is proved and is now being checked
+  double seconds = 0;          // since the job began
+  bool stopping = false;       // cancellation was requested
+  bool paused = false;         // paused; times stand still
+  double phase_seconds = 0;    // since the phase was first seen
+  bool is_proof_done = false;  // the result is proved and is now being checked
   // Share of the stages in the threads' time.
   struct StageShare {
     std::uint64_t bytes = 0;
@@ -48,16 +48,16 @@ struct JobState {
   std::uint64_t looked = 0, to_look = 0;
   std::string_view verb = {};  // of its command
   bool changes_open = false;   // writes the files of the open checkpoint
-  StopEffect on_stop = StopEffect::kNothingWritten;
+  StopEffect stop_effect = StopEffect::kNothingWritten;
   std::uint64_t bytes_in_all = 0;  // read or written since the job began; only grows
   double part = 0;                 // of the whole job, as far as it is known; only grows
 };
 
 // A verdict as recent places keep it: "clean", "warnings", "findings" or "undecided", and a line.
-struct RememberedVerdict {
+struct RecentVerdict {
   std::string verdict, summary;
 };
-using VerdictToRemember = std::function<RememberedVerdict(const Snapshot&)>;
+using MakeRecentVerdict = std::function<RecentVerdict(const Snapshot&)>;
 
 class Session {
  public:
@@ -74,7 +74,7 @@ class Session {
   // Keeps opened checkpoints and their last verdict in a file: read now, written after each command
   // that changes the verdict. `verdict`: as it is shown; empty: that of the check. Called on any
   // thread.
-  void set_recent_places_file(std::string file, VerdictToRemember verdict = nullptr);
+  void set_recent_places_file(std::string file, MakeRecentVerdict verdict = nullptr);
   // Sets the GPU detection; without it repairs use the CPU.
   void set_gpu_detection(std::function<Gpus()> gpus);
   // Waits until all commands are done or paused, for the command line, tests and

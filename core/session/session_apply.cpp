@@ -76,7 +76,7 @@ Session::Session() : state_(std::make_unique<State>()) {
   if (is_complete) return;
   state->publish_error("",
                        {ErrorKind::kIo,
-                        "the system lets no more threads start",
+                        "the system refuses to start more threads",
                         {},
                         "raise the limit on processes (`ulimit -u`, or that of the container)"});
 }
@@ -119,7 +119,7 @@ void Session::apply(std::vector<Command> commands) {
   state_->queue(std::move(jobs));
 }
 
-void Session::set_recent_places_file(std::string file, VerdictToRemember verdict) {
+void Session::set_recent_places_file(std::string file, MakeRecentVerdict verdict) {
   auto recent = std::make_shared<const verbs::RecentPlaces>(verbs::read_recent(file));
   {
     std::lock_guard lock(state_->mutex);

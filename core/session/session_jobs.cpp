@@ -63,11 +63,12 @@ StopEffect stop_effect_of(const Command& command) {
                           std::holds_alternative<SaveViewCommand>(command) ||
                           std::holds_alternative<SavePlanCommand>(command) ||
                           std::holds_alternative<DemoCommand>(command);
-  return makes_file ? StopEffect::kDiscarded : StopEffect::kNothingWritten;
+  return makes_file ? StopEffect::kOutputDiscarded : StopEffect::kNothingWritten;
 }
 
 // True if it does not depend on the result of the running job.
-bool can_overtake(const Command& command, const Command& running, const Snapshot& snapshot) {
+bool can_run_before_running_job(const Command& command, const Command& running,
+                                const Snapshot& snapshot) {
   bool waits_for_result = std::holds_alternative<VerifyCommand>(command) ||
                           std::holds_alternative<DryRunCommand>(command);
   bool leaves_files = std::holds_alternative<PlanCommand>(running) ||
@@ -132,7 +133,7 @@ void RunningJob::cancel() {
 JobState RunningJob::state() {
   JobState job;
   job.verb = row_of(command).verb;
-  job.on_stop = stop_effect_of(command);
+  job.stop_effect = stop_effect_of(command);
   job.changes_open = changes_open;
   job.title = title;
   job.seconds = std::chrono::duration<double>(now() - begin).count();
@@ -146,7 +147,7 @@ JobState RunningJob::state() {
     phase_begin = now();
   }
   seen_proof = seen_proof || job.phase == Phase::kVerifying;
-  job.past_proof = seen_proof && job.phase != Phase::kVerifying;
+  job.is_proof_done = seen_proof && job.phase != Phase::kVerifying;
   job.phase_seconds = std::chrono::duration<double>(now() - phase_begin).count();
   for (std::size_t i = 0; i < kStages; ++i)
     job.stages[i] = {progress->stages[i].bytes,
@@ -322,7 +323,8 @@ void Session::State::queue(std::deque<Command> commands) {
     std::lock_guard lock(mutex);
     const std::uint64_t group = ++last_group;
     for (Command& command : commands) {
-      bool is_free = jobs.empty() && job && can_overtake(command, job->command, *snapshot);
+      bool is_free =
+          jobs.empty() && job && can_run_before_running_job(command, job->command, *snapshot);
       if (is_free && is_concurrent(command, *snapshot))
         begin_concurrent(std::move(command));
       else
@@ -352,8 +354,8 @@ void Session::State::run_jobs() {
       }
       job.emplace(std::move(command));
       job_group = group;
-      if (next_is_held) job->pause();
-      next_is_held = false;
+      if (starts_next_paused) job->pause();
+      starts_next_paused = false;
       progress = job->progress;
       job->changes_open = changes_what_is_open(job->command, *snapshot);
       if (job->changes_open) {
@@ -367,7 +369,7 @@ void Session::State::run_jobs() {
     {
       std::lock_guard lock(mutex);
       if (!done) drop_group(job_group);
-      next_is_held = progress->paused && !jobs.empty();  // ended before it could pause
+      starts_next_paused = progress->paused && !jobs.empty();  // ended before it could pause
       job.reset();
     }
     publish([](Snapshot&) {});
@@ -387,7 +389,7 @@ void Session::State::cancel(const std::string& verb) {
   }
   for (std::size_t kind = 0; kind < looks.size(); ++kind) {
     if (!verb.empty() && command_table()[kind].verb != verb) continue;
-    if (look_kind == kind) look_progress->cancel();
+    if (read_job_kind == kind) look_progress->cancel();
     looks[kind].reset();  // a continued look may be between two steps
   }
 }
@@ -406,7 +408,7 @@ void Session::State::each_job(const std::string& verb, void (RunningJob::*what)(
 namespace {
 
 // Errors, warnings or hints, clean, or undecided.
-RememberedVerdict verdict_of_check(const Snapshot& snapshot) {
+RecentVerdict verdict_of_check(const Snapshot& snapshot) {
   const CheckReport& report = *snapshot.report;
   const bool is_error =
       std::any_of(report.findings.begin(), report.findings.end(),
@@ -414,11 +416,12 @@ RememberedVerdict verdict_of_check(const Snapshot& snapshot) {
   const bool is_clean =
       report.verdict == Verdict::kClean && rules_with_hints(report.unjudged).empty();
   const Checkpoint& checkpoint = *snapshot.checkpoint;
-  return {report.verdict == Verdict::kUndecided ? "undecided"
-          : is_error                            ? "findings"
-          : is_clean                            ? "clean"
-                                                : "warnings",
-          check_headline(checkpoint, report, affected_by(checkpoint, report.findings))};
+  return {
+      report.verdict == Verdict::kUndecided ? "undecided"
+      : is_error                            ? "findings"
+      : is_clean                            ? "clean"
+                                            : "warnings",
+      check_headline(checkpoint, report, count_affected_by_findings(checkpoint, report.findings))};
 }
 
 }  // namespace
@@ -435,7 +438,7 @@ void Session::State::remember() {
   verbs::RecentPlace place{
       posix_store().resolved(verb_options.checkpoint).value_or(verb_options.checkpoint),
       absolute(verb_options.spec), absolute(verb_options.against), verb_options.mesh};
-  RememberedVerdict shown =
+  RecentVerdict shown =
       verdict_to_remember ? verdict_to_remember(*snapshot_now) : verdict_of_check(*snapshot_now);
   place.verdict = std::move(shown.verdict);
   place.summary = std::move(shown.summary);

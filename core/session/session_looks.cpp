@@ -21,7 +21,7 @@ void Session::State::request_inspection(const Command& command) {
   {
     std::lock_guard lock(mutex);
     looks[command.index()] = command;
-    if (look_running && look_kind == command.index()) look_progress->cancel();
+    if (look_running && read_job_kind == command.index()) look_progress->cancel();
   }
   changed.notify_all();
 }
@@ -80,14 +80,14 @@ void Session::State::run_inspections() {
       changed.wait(lock, [&] { return stopping || inspection_wanted(); });
       if (stopping) return;
       // In turn: reading tiles, which goes on for minutes, must not keep the others waiting.
-      const auto begin = looks.begin() + static_cast<std::ptrdiff_t>(look_kind) + 1;
+      const auto begin = looks.begin() + static_cast<std::ptrdiff_t>(read_job_kind) + 1;
       const auto is_wanted = [](const auto& look) { return look.has_value(); };
       auto wanted = std::find_if(begin, looks.end(), is_wanted);
       if (wanted == looks.end()) wanted = std::find_if(looks.begin(), begin, is_wanted);
       command = std::move(**wanted);
       wanted->reset();
       look_running = true;
-      look_kind = command.index();
+      read_job_kind = command.index();
       look_progress = std::make_shared<Progress>();
       progress = look_progress;
       before = snapshot;

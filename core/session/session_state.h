@@ -67,13 +67,13 @@ struct Session::State {
   std::uint64_t last_group = 0;      // of commands
   std::optional<RunningJob> job;     // on the thread of long jobs
   std::uint64_t job_group = 0;       // of `job`
-  bool next_is_held = false;         // the last job ended while paused: the next one starts paused
+  bool starts_next_paused = false;   // the last job ended while paused: the next one starts paused
   std::list<RunningJob> concurrent;  // a thread each
   std::vector<std::thread> ended;    // threads of ended concurrent jobs, not yet joined
 
   History history;
   std::string recent_file;  // empty: not kept
-  VerdictToRemember verdict_to_remember;
+  MakeRecentVerdict verdict_to_remember;
 
   std::string filter;
   SortCommand sort;
@@ -81,7 +81,7 @@ struct Session::State {
   std::shared_ptr<Progress> list_progress = std::make_shared<Progress>();
 
   std::array<std::optional<Command>, std::variant_size_v<Command>> looks;  // latest of each kind
-  std::size_t look_kind = 0;
+  std::size_t read_job_kind = 0;
   bool look_running = false;
   std::shared_ptr<Progress> look_progress = std::make_shared<Progress>();
 

@@ -96,7 +96,7 @@ struct Snapshot {
   std::shared_ptr<const verbs::CertificateList> certificate;  // of `repaired`
   std::shared_ptr<const Checkpoint> after;                    // the opened result
   // Findings above info in the result, at the depth of the report; null: not applied.
-  std::shared_ptr<const std::vector<Finding>> still_wrong;
+  std::shared_ptr<const std::vector<Finding>> result_findings;
   std::shared_ptr<const VerifyReport> verified;
   std::shared_ptr<const std::vector<std::uint32_t>>
       order;  // filtered and sorted tensors; null: all, as recorded

@@ -17,7 +17,7 @@
 #include "core/base/checked.h"
 #include "core/base/destroy_in_background.h"
 #include "core/base/json.h"
-#include "core/io/source.h"
+#include "core/io/read_whole.h"
 #include "core/spec/spec_key_names.h"
 
 namespace shw {
@@ -207,8 +207,8 @@ Result<Spec> parse_spec(std::string_view json, const std::string& source,
     return fail(ErrorKind::kDamaged, "a spec is one JSON object, from tensor name to entry",
                 Place{source, 0});
   if (const auto& [fqn, field] = reader.field_twice; !field.empty())
-    return reader.refuse(fqn, "its \"" + field + "\" is there twice");
-  if (!reader.twice.empty()) return reader.refuse(reader.twice, "this tensor is there twice");
+    return reader.refuse(fqn, "its \"" + field + "\" occurs twice");
+  if (!reader.twice.empty()) return reader.refuse(reader.twice, "this tensor occurs twice");
   Spec spec;
   spec.source = source;
   for (const auto& [fqn, value] : document.items()) {
@@ -236,11 +236,8 @@ std::vector<Mesh> named_meshes(const Spec* spec) {
 }
 
 Result<Spec> load_spec(const std::string& path, const Progress* progress) {
-  SHW_TRY(auto file, open_file(path, path));
-  if (file->size() > kMaxFile)
-    return fail(ErrorKind::kDamaged, "larger than 1 GiB, which no spec is", Place{path});
-  SHW_TRY(Bytes bytes, read_bytes(*file, 0, file->size()));
-  return parse_spec({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path, progress);
+  SHW_TRY(const std::string text, read_whole_text(path, kMaxFile));
+  return parse_spec(text, path, progress);
 }
 
 }  // namespace shw

@@ -4,7 +4,7 @@
 
 namespace shw {
 
-std::int64_t blocks_together(ExtentsView order) {
+std::int64_t mergeable_block_count(ExtentsView order) {
   auto together = static_cast<std::int64_t>(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (i == 0 || order[i] != order[i - 1] + 1)
@@ -13,7 +13,7 @@ std::int64_t blocks_together(ExtentsView order) {
   return together;
 }
 
-std::vector<std::int64_t> coarse_order(ExtentsView order, std::int64_t together) {
+std::vector<std::int64_t> order_of_merged_blocks(ExtentsView order, std::int64_t together) {
   std::vector<std::int64_t> out;
   for (std::size_t i = 0; i < order.size(); i += static_cast<std::size_t>(together))
     out.push_back(order[i] / together);

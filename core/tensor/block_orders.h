@@ -32,9 +32,9 @@ std::vector<std::int64_t> inverse_of(const Order& order) {
 
 // The greatest n for which the order moves whole groups of n adjacent blocks, aligned to n before
 // and after.
-std::int64_t blocks_together(ExtentsView order);
+std::int64_t mergeable_block_count(ExtentsView order);
 // The order expressed in groups of `together` blocks.
-std::vector<std::int64_t> coarse_order(ExtentsView order, std::int64_t together);
+std::vector<std::int64_t> order_of_merged_blocks(ExtentsView order, std::int64_t together);
 
 // True if block (i, j) of a grid with `rows` rows is at (j, i).
 bool is_grid_transpose(ExtentsView order, std::int64_t rows);

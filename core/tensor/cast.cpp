@@ -12,6 +12,7 @@
 #include "core/tensor/convert.h"
 #include "core/tensor/cpu_clones.h"
 #include "core/tensor/float_steps.h"
+#include "core/tensor/number_form.h"
 
 namespace shw {
 namespace {
@@ -105,7 +106,7 @@ struct CastFunctions {
 };
 
 template <NarrowFloat form, class Code>
-CastFunctions access_to(void (*widen)(const std::byte*, float*, std::int64_t)) {
+CastFunctions narrow_cast_functions(void (*widen)(const std::byte*, float*, std::int64_t)) {
   return {widen, narrow_to<form, Code>, mark_out_of_range_floats<form>,
           from_narrow<form>(largest_code<form>()), form.specials == NarrowSpecials::kIeee};
 }
@@ -117,17 +118,21 @@ CastFunctions access(Dtype dtype) {
     case Dtype::kFloat32:
       return {widen_float32, to_float32};
     case Dtype::kFloat16:
-      return access_to<kFloat16Form, std::uint16_t>(widen_16<kFloat16Form>);
+      return narrow_cast_functions<kFloat16Form, std::uint16_t>(widen_16<kFloat16Form>);
     case Dtype::kBfloat16:
-      return access_to<kBfloat16Form, std::uint16_t>(widen_16<kBfloat16Form>);
+      return narrow_cast_functions<kBfloat16Form, std::uint16_t>(widen_16<kBfloat16Form>);
     case Dtype::kFloat8E4m3fn:
-      return access_to<kE4m3fnForm, std::uint8_t>(widen_by_table<kE4m3fnForm, std::uint8_t>);
+      return narrow_cast_functions<kE4m3fnForm, std::uint8_t>(
+          widen_by_table<kE4m3fnForm, std::uint8_t>);
     case Dtype::kFloat8E5m2:
-      return access_to<kE5m2Form, std::uint8_t>(widen_by_table<kE5m2Form, std::uint8_t>);
+      return narrow_cast_functions<kE5m2Form, std::uint8_t>(
+          widen_by_table<kE5m2Form, std::uint8_t>);
     case Dtype::kFloat8E4m3fnuz:
-      return access_to<kE4m3fnuzForm, std::uint8_t>(widen_by_table<kE4m3fnuzForm, std::uint8_t>);
+      return narrow_cast_functions<kE4m3fnuzForm, std::uint8_t>(
+          widen_by_table<kE4m3fnuzForm, std::uint8_t>);
     case Dtype::kFloat8E5m2fnuz:
-      return access_to<kE5m2fnuzForm, std::uint8_t>(widen_by_table<kE5m2fnuzForm, std::uint8_t>);
+      return narrow_cast_functions<kE5m2fnuzForm, std::uint8_t>(
+          widen_by_table<kE5m2fnuzForm, std::uint8_t>);
     default:
       return {};
   }
@@ -157,6 +162,18 @@ bool can_represent(Dtype to, Dtype from) {
   const CastFunctions one = access(from), other = access(to);
   return from != Dtype::kFloat64 && one.largest <= other.largest &&
          (other.has_infinity || !one.has_infinity);
+}
+
+bool keeps_every_value(Dtype to, Dtype from) {
+  if (from == to) return true;
+  const auto source = float_form(from), target = float_form(to);
+  if (!source || !target || !can_represent(to, from)) return false;
+  // The fnuz forms have no -0.
+  const bool keeps_sign = target->specials != NarrowSpecials::kFnuz ||
+                          source->specials == NarrowSpecials::kFnuz ||
+                          source->specials == NarrowSpecials::kE8m0;
+  return keeps_sign && target->mantissa_bits >= source->mantissa_bits &&
+         unit_exponent(*target) <= unit_exponent(*source);
 }
 
 std::string out_of_range_text(Dtype to) {

@@ -21,8 +21,10 @@ bool is_plain_float(Dtype dtype);
 void cast_row(Dtype from, const std::byte* source, std::int64_t source_stride, Dtype to,
               std::byte* target, std::int64_t target_stride, std::int64_t count,
               std::uint8_t* out_of_range = nullptr);
-// True if `to` can represent every value of `from`. Requires can_cast().
+// True if no value of `from` is out of the range of `to`; it may be rounded. Requires can_cast().
 bool can_represent(Dtype to, Dtype from);
+// True if a cast to `to` and back gives every value of `from` again. Requires can_cast().
+bool keeps_every_value(Dtype to, Dtype from);
 // "what is beyond 448 becomes 448", for dtypes that cannot represent all values of another.
 std::string out_of_range_text(Dtype to);
 // Casts contiguous elements. kUnsupported unless both dtypes are floating point or equal.

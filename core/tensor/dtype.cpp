@@ -65,7 +65,7 @@ constexpr Alias kAliases[] = {
     {"chalf", D::kComplex32}, {"cfloat", D::kComplex64}, {"cdouble", D::kComplex128}};
 
 template <class Field>
-std::optional<Dtype> find_by(Field field, std::string_view text) {
+std::optional<Dtype> find_dtype_by_field(Field field, std::string_view text) {
   if (text.empty()) return std::nullopt;
   for (std::size_t i = 1; i < kTable.size(); ++i) {
     if (kTable[i].*field == text) return kTable[i].dtype;
@@ -84,7 +84,7 @@ std::optional<Dtype> dtype_from_torch(std::string_view text) {
   constexpr std::string_view kPrefix = "torch.";
   if (text.starts_with(kPrefix)) text.remove_prefix(kPrefix.size());
   if (text == "unknown") return std::nullopt;
-  if (auto found = find_by(&DtypeInfo::name, text)) return found;
+  if (auto found = find_dtype_by_field(&DtypeInfo::name, text)) return found;
   for (const Alias& alias : kAliases) {
     if (alias.name == text) return alias.dtype;
   }
@@ -92,10 +92,10 @@ std::optional<Dtype> dtype_from_torch(std::string_view text) {
 }
 
 std::optional<Dtype> dtype_from_safetensors(std::string_view text) {
-  return find_by(&DtypeInfo::safetensors, text);
+  return find_dtype_by_field(&DtypeInfo::safetensors, text);
 }
 std::optional<Dtype> dtype_from_storage_class(std::string_view text) {
-  return find_by(&DtypeInfo::storage_class, text);
+  return find_dtype_by_field(&DtypeInfo::storage_class, text);
 }
 
 std::optional<Dtype> dtype_from_user_text(std::string_view text) {

@@ -254,7 +254,7 @@ ElementProducts products_of_lanes(const Lanes& lanes) {
   return {sum_of(lanes.ab), sum_of(lanes.aa), sum_of(lanes.bb)};
 }
 
-bool fits_a_double(Dtype dtype) {
+bool is_exact_in_double(Dtype dtype) {
   return to_numbers(dtype) != nullptr && dtype != Dtype::kInt64 && dtype != Dtype::kUint64;
 }
 
@@ -332,7 +332,7 @@ ElementDifference difference_of(Dtype a_dtype, const std::byte* a, Dtype b_dtype
 }
 
 bool can_compare(Dtype a, Dtype b) {
-  return fits_a_double(a) && fits_a_double(b);
+  return is_exact_in_double(a) && is_exact_in_double(b);
 }
 
 ElementProducts products_of(Dtype a_dtype, const std::byte* a, Dtype b_dtype, const std::byte* b,

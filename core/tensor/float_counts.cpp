@@ -17,6 +17,9 @@ struct Borders {
   static constexpr Bits kMagnitude = std::numeric_limits<Bits>::max();
   static constexpr Bits kNormal = static_cast<Bits>(Bits{1} << mantissa_bits);  // the least
   static constexpr Bits kInfinity = static_cast<Bits>(kMagnitude - (kNormal - 1));
+  static constexpr int kBias = (1 << (static_cast<int>(sizeof(Bits)) * 8 - 2 - mantissa_bits)) - 1;
+  static constexpr auto kHuge =  // the least
+      static_cast<Bits>(static_cast<Bits>(kBias + huge_power(kBias)) * kNormal);
 };
 
 template <class Bits>
@@ -26,15 +29,15 @@ template <class Bits>
   return static_cast<Bits>(bits & std::numeric_limits<Bits>::max());
 }
 
-// True if all elements are normal, as nearly all weights are; one comparison per element. Values
-// below the least normal number wrap around to large ones.
+// True if all elements are normal and below the huge ones, as nearly all weights are; one
+// comparison per element. Values below the least normal number wrap around to large ones.
 template <class Bits, int mantissa_bits>
-[[gnu::always_inline]] inline bool are_normal(const std::byte* at, std::size_t size) {
+[[gnu::always_inline]] inline bool are_ordinary(const std::byte* at, std::size_t size) {
   using Of = Borders<Bits, mantissa_bits>;
   using Wrapping = std::make_unsigned_t<Bits>;
   constexpr Bits kLowest = std::numeric_limits<Bits>::min();
   constexpr auto kShift = static_cast<Wrapping>(Wrapping(kLowest) - Wrapping(Of::kNormal));
-  constexpr auto kGreatest = static_cast<Bits>(kLowest + (Of::kInfinity - 1 - Of::kNormal));
+  constexpr auto kGreatest = static_cast<Bits>(kLowest + (Of::kHuge - 1 - Of::kNormal));
   Bits others = 0;
   for (std::size_t i = 0; i < size; ++i) {
     const auto shifted =
@@ -50,24 +53,26 @@ template <class Bits, int mantissa_bits>
 [[gnu::always_inline]] inline FloatCounts count(BytesView bytes) {
   constexpr std::size_t kAtOnce = 4096 / sizeof(Bits);
   using Of = Borders<Bits, mantissa_bits>;
-  constexpr Bits kNormal = Of::kNormal, kInfinity = Of::kInfinity;
+  constexpr Bits kNormal = Of::kNormal, kHuge = Of::kHuge, kInfinity = Of::kInfinity;
   FloatCounts out;
   const std::size_t size = bytes.size() / sizeof(Bits);
   out.count = static_cast<std::int64_t>(size);
   for (std::size_t begin = 0; begin < size; begin += kAtOnce) {
-    Bits nan = 0, infinite = 0, small = 0, zero = 0;
+    Bits nan = 0, infinite = 0, large = 0, small = 0, zero = 0;
     const std::byte* at = bytes.data() + begin * sizeof(Bits);
     const std::size_t here = std::min(kAtOnce, size - begin);
-    if (are_normal<Bits, mantissa_bits>(at, here)) continue;
+    if (are_ordinary<Bits, mantissa_bits>(at, here)) continue;
     for (std::size_t i = 0; i < here; ++i) {
       const Bits bits = bits_at<Bits>(at, i);
       nan = static_cast<Bits>(nan + (bits > kInfinity));
       infinite = static_cast<Bits>(infinite + (bits == kInfinity));
+      large = static_cast<Bits>(large + (bits >= kHuge));
       small = static_cast<Bits>(small + (bits < kNormal));
       zero = static_cast<Bits>(zero + (bits == 0));
     }
     out.nan += nan;
     out.infinite += infinite;
+    out.huge += large - infinite - nan;
     out.denormal += small - zero;
     out.zero += zero;
   }

@@ -12,6 +12,7 @@ namespace shw {
 
 struct FloatCounts {
   std::int64_t count = 0, nan = 0, infinite = 0, denormal = 0, zero = 0;
+  std::int64_t huge = 0;  // finite, and at least 2^huge_power in magnitude
 
   FloatCounts& operator+=(const FloatCounts& other) {
     count += other.count;
@@ -19,10 +20,17 @@ struct FloatCounts {
     infinite += other.infinite;
     denormal += other.denormal;
     zero += other.zero;
+    huge += other.huge;
     return *this;
   }
   friend bool operator==(const FloatCounts&, const FloatCounts&) = default;
 };
+
+// No weight is as large as 2^33 (8.6e9), or in float16, whose exponent bias is 15, as 2^13 (8192):
+// one inverted exponent bit makes such numbers.
+constexpr int huge_power(int exponent_bias) {
+  return exponent_bias < 33 ? 13 : 33;
+}
 
 // True for little-endian float64, float32, float16 and bfloat16.
 bool can_be_counted(Dtype dtype);

@@ -69,7 +69,7 @@ SHW_HOST_DEVICE constexpr void make_target_strides_positive(PairDims& pair) {
   }
 }
 
-SHW_HOST_DEVICE constexpr bool goes_before(const PairDim& a, const PairDim& b) {
+SHW_HOST_DEVICE constexpr bool is_more_outer_dim(const PairDim& a, const PairDim& b) {
   if (a.target != b.target) return a.target > b.target;
   return magnitude(a.source) > magnitude(b.source);
 }
@@ -92,7 +92,8 @@ SHW_HOST_DEVICE constexpr void canonicalise(PairDims& pair) {
   for (int d = 1; d < kept; ++d) {
     PairDim moved = pair.dims[d];
     int at = d;
-    for (; at > 0 && goes_before(moved, pair.dims[at - 1]); --at) pair.dims[at] = pair.dims[at - 1];
+    for (; at > 0 && is_more_outer_dim(moved, pair.dims[at - 1]); --at)
+      pair.dims[at] = pair.dims[at - 1];
     pair.dims[at] = moved;
   }
   int last = 0;

@@ -22,7 +22,7 @@ std::uint64_t sign_bit(Dtype dtype) {
 }
 
 // Inverse of order_key().
-std::uint64_t bits_of_key(Dtype dtype, std::uint64_t key) {
+std::uint64_t bits_of_order_key(Dtype dtype, std::uint64_t key) {
   if (auto form = float_form(dtype)) {
     if (form->specials == NarrowSpecials::kE8m0) return key;
     std::uint64_t sign = sign_bit(dtype);
@@ -31,8 +31,8 @@ std::uint64_t bits_of_key(Dtype dtype, std::uint64_t key) {
   return is_signed(dtype) ? key ^ sign_bit(dtype) : key;
 }
 
-std::string text_of_key(Dtype dtype, std::uint64_t key) {
-  std::uint64_t bits = bits_of_key(dtype, key);
+std::string order_key_text(Dtype dtype, std::uint64_t key) {
+  std::uint64_t bits = bits_of_order_key(dtype, key);
   std::array<std::byte, 8> bytes{};
   std::memcpy(bytes.data(), &bits, sizeof bits);
   return element_text(dtype, BytesView(bytes).first(size_of(dtype)), 0);
@@ -198,7 +198,7 @@ void add_elements(StatisticsSums& sums, std::uint64_t bits, std::uint64_t count)
 }
 
 std::pair<std::string, std::string> range_text(const StatisticsSums& sums) {
-  return {text_of_key(sums.dtype, sums.least), text_of_key(sums.dtype, sums.greatest)};
+  return {order_key_text(sums.dtype, sums.least), order_key_text(sums.dtype, sums.greatest)};
 }
 
 Statistics statistics_of(const StatisticsSums& sums) {

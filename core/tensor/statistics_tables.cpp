@@ -73,7 +73,7 @@ void add_denormal_powers(BytesView bytes, StatisticsSums& sums) {
 
 // Counts special values of a block and its minimum and maximum, which the table lacks.
 template <class Bits, int mantissa_bits>
-void add_around(BytesView bytes, Range range, StatisticsSums& sums) {
+void add_special_counts_and_range(BytesView bytes, Range range, StatisticsSums& sums) {
   constexpr Bits kSign = Bits{1} << (sizeof(Bits) * 8 - 1);
   FloatCounter counter(sums.dtype);
   counter.add(bytes);
@@ -211,7 +211,7 @@ void Float32Table::add(BytesView bytes, StatisticsSums& sums) {
   // Squares have 48 bits: an entry holds 2^16 of them.
   constexpr std::size_t kMost = std::size_t{1} << 16;
   std::uint64_t zeros = sums.zero;
-  add_around<std::uint32_t, 23>(bytes, range_of_float32(bytes), sums);
+  add_special_counts_and_range<std::uint32_t, 23>(bytes, range_of_float32(bytes), sums);
   std::size_t size = bytes.size() / 4;
   if (sums.zero - zeros == size) return;
   if (pending_ + size > kMost) finalize();
@@ -255,7 +255,7 @@ void Float64Table::scatter(BytesView bytes) {
 void Float64Table::add(BytesView bytes, StatisticsSums& sums) {
   constexpr std::size_t kMost = std::size_t{1} << 22;
   std::uint64_t zeros = sums.zero;
-  add_around<std::uint64_t, 52>(bytes, range_of_float64(bytes), sums);
+  add_special_counts_and_range<std::uint64_t, 52>(bytes, range_of_float64(bytes), sums);
   std::size_t size = bytes.size() / 8;
   if (sums.zero - zeros == size) return;
   if (pending_ + size > kMost) move_to(sums);

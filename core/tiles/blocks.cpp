@@ -22,7 +22,7 @@ void extend_block(Extents& block, ExtentsView sizes, ExtentsView order, std::int
 }
 
 // At least one, because an array without elements would divide by zero.
-std::uint64_t steps_along(std::int64_t size, std::int64_t step) {
+std::uint64_t step_count(std::int64_t size, std::int64_t step) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>((size + step - 1) / step, 1));
 }
 
@@ -53,14 +53,14 @@ Extents block_sizes(ExtentsView sizes, std::int64_t most, ExtentsView inner_firs
 std::uint64_t Blocks::count() const {
   if (volume(sizes).value_or(0) == 0) return 0;
   std::uint64_t count = 1;
-  for (std::size_t d = 0; d < sizes.size(); ++d) count *= steps_along(sizes[d], step[d]);
+  for (std::size_t d = 0; d < sizes.size(); ++d) count *= step_count(sizes[d], step[d]);
   return count;
 }
 
 void Blocks::go_to(std::uint64_t index) {
   block.offsets.assign(sizes.size(), 0);
   for (std::size_t d = sizes.size(); d-- > 0;) {
-    std::uint64_t steps = steps_along(sizes[d], step[d]);
+    std::uint64_t steps = step_count(sizes[d], step[d]);
     block.offsets[d] = static_cast<std::int64_t>(index % steps) * step[d];
     index /= steps;
   }

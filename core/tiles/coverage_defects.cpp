@@ -198,7 +198,7 @@ void SpaceBisector::add_rest(const Region& region, std::size_t first, std::size_
 }
 
 // As std::nth_element, but branch-free: its branches are mispredicted at every second number.
-std::int64_t middle_of(std::span<std::int64_t> numbers) {
+std::int64_t branch_free_median(std::span<std::int64_t> numbers) {
   std::size_t first = 0, last = numbers.size();
   const std::size_t middle = last / 2;
   for (int round = 0; last - first > 1 && round < kRounds; ++round) {
@@ -241,7 +241,7 @@ std::optional<Cut> SpaceBisector::choose(const Region& region, std::size_t first
       }
     }
     if (count == 0) continue;
-    Cut cut{d, middle_of({borders_.data(), count}), 0, 0};
+    Cut cut{d, branch_free_median({borders_.data(), count}), 0, 0};
     std::size_t before = 0, after = 0, all = 0;
     for (std::size_t i = first; i < last; i += step, ++all) {
       before += low(arena_[i], d) < cut.at ? 1 : 0;

@@ -54,7 +54,7 @@ struct Corners {
   }
 };
 
-std::vector<std::size_t> cut_dims(std::span<const Box> boxes, ExtentsView shape) {
+std::vector<std::size_t> split_dims_of_boxes(std::span<const Box> boxes, ExtentsView shape) {
   std::vector<std::size_t> cut;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     bool full = std::all_of(boxes.begin(), boxes.end(), [&](const Box& box) {
@@ -174,7 +174,7 @@ bool tiles_exactly(std::span<const Box> boxes, ExtentsView shape) {
   if (is_empty(all)) return kept.empty();
   // A cheap test that also bounds the number of overlaps before corners are computed.
   if (total_volume(kept) != volume(shape)) return false;
-  std::vector<std::size_t> cut = cut_dims(kept, shape);
+  std::vector<std::size_t> cut = split_dims_of_boxes(kept, shape);
   if (is_cut_by_slices(kept, cut, shape)) return true;
   if (cut.size() > kMostCutDims) return are_disjoint(kept);
   Corners corners;

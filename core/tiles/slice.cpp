@@ -33,7 +33,8 @@ std::vector<std::size_t> cuts_of(const TiledTensor& tiling) {
 }
 
 // Dimensions by priority for display.
-std::vector<std::size_t> ranked_dims(const TiledTensor& saved, const TiledTensor* expected) {
+std::vector<std::size_t> dims_by_display_priority(const TiledTensor& saved,
+                                                  const TiledTensor* expected) {
   std::vector<std::size_t> cuts = cuts_of(saved);
   bool comparable = expected != nullptr && expected->shape.size() == saved.shape.size();
   std::vector<std::size_t> dims(saved.shape.size());
@@ -51,7 +52,7 @@ std::vector<std::size_t> ranked_dims(const TiledTensor& saved, const TiledTensor
 
 Slice choose_slice(const TiledTensor& saved, const TiledTensor* expected) {
   Slice slice{-1, -1, Extents(saved.shape.size(), 0)};
-  std::vector<std::size_t> dims = ranked_dims(saved, expected);
+  std::vector<std::size_t> dims = dims_by_display_priority(saved, expected);
   if (dims.size() == 1) slice.row = static_cast<int>(dims[0]);
   if (dims.size() >= 2) {
     slice.row = static_cast<int>(std::min(dims[0], dims[1]));

@@ -28,12 +28,12 @@ Result<std::uint32_t> add_computed_input(TargetState& all, const AddedInput& wan
   ComputedPart part;
   for (const TensorId tensor : of->tensors()) {
     const Dtype dtype = of->dtype(tensor);
-    if (can_add_to(dtype))
+    if (is_addition_supported(dtype))
       part.tensors.push_back(
           added_tensor(of, tensor, wanted.value, wanted.is_float32 ? Dtype::kFloat32 : dtype));
   }
   part.made_of = {of};
-  SHW_TRY(auto made, only_computed(*of->directory(), std::move(part), nullptr));
+  SHW_TRY(auto made, make_computed_only_checkpoint(*of->directory(), std::move(part), nullptr));
   AddedInput added = wanted;
   added.input = static_cast<std::uint32_t>(all.inputs.size());
   all.inputs.push_back(std::move(made));
@@ -44,7 +44,7 @@ Result<std::uint32_t> add_computed_input(TargetState& all, const AddedInput& wan
 bool casts_keep_values(const Part& part) {
   Dtype now = part.saved;
   for (const Dtype to : part.casts) {
-    if (!can_cast(now, to) || !can_represent(to, now)) return false;
+    if (!can_cast(now, to) || !keeps_every_value(to, now)) return false;
     now = to;
   }
   return true;
@@ -80,7 +80,7 @@ Result<bool> add_to_part(TargetState& all, const TargetTensor& tensor, float val
                       std::any_of(all.added.begin(), all.added.end(),
                                   [&](const AddedInput& one) { return one.input == chunk->input; });
   if (chunk == nullptr || part.scaling || is_sum || !casts_keep_values(part) ||
-      !can_add_to(part.saved))
+      !is_addition_supported(part.saved))
     return step_error(tensor.fqn,
                       "was computed, rounded or restored before a number is added to it");
   if (tensor.dtype != part.saved && tensor.dtype != Dtype::kFloat32)
@@ -110,7 +110,7 @@ Result<bool> add_to_part(TargetState& all, const TargetTensor& tensor, float val
 
 Status add_number_to(TargetState& all, std::size_t entry, float value) {
   SHW_TRY(TargetTensor tensor, copy_of_entry(all, entry));
-  if (!can_add_to(tensor.dtype))
+  if (!is_addition_supported(tensor.dtype))
     return step_error(tensor.fqn, fmt::format("is {}, and numbers are added to floating-point "
                                               "tensors of 16 and 32 bits",
                                               name(tensor.dtype)));
@@ -120,7 +120,7 @@ Status add_number_to(TargetState& all, std::size_t entry, float value) {
     is_exact = is_exact && is_part_exact;
   }
   tensor.is_cast = tensor.is_cast || !is_exact;
-  put_entry(all, entry, std::move(tensor));
+  replace_entry_tensor(all, entry, std::move(tensor));
   return {};
 }
 

@@ -20,6 +20,14 @@ struct ValueText {
   std::string operator()(const std::vector<double>& values) const {
     return fmt::format("({})", fmt::join(values, ", "));
   }
+  std::string operator()(const std::vector<std::int64_t>& values) const {
+    return fmt::format("[{}]", fmt::join(values, ", "));
+  }
+  std::string operator()(const std::vector<std::string>& values) const {
+    std::string out;
+    for (const std::string& value : values) out += (out.empty() ? "\"" : ", \"") + value + '"';
+    return "[" + out + "]";
+  }
 };
 
 struct ValueOpcodes {
@@ -32,6 +40,16 @@ struct ValueOpcodes {
     std::string out = "(";
     for (const double value : values) out += pickled_real(value);
     return out + "t";
+  }
+  std::string operator()(const std::vector<std::int64_t>& values) const {
+    std::string out = "](";
+    for (const std::int64_t value : values) out += pickled_int(value);
+    return out + "e";
+  }
+  std::string operator()(const std::vector<std::string>& values) const {
+    std::string out = "](";
+    for (const std::string& value : values) out += pickled_key(value);
+    return out + "e";
   }
 };
 

@@ -134,7 +134,7 @@ Status apply(TargetState& all, const PermuteBlocksStep& step) {
       if (sizes[old] != 0) moves.push_back(std::move(move));
     }
     TargetTensor moved = metadata_copy_of(tensor);
-    append_mapped(tensor, moves, TileMovement::kStay, moved);
+    append_mapped(tensor, moves, TileMovement::kKeepPlace, moved);
     tensor = std::move(moved);
     return {};
   });
@@ -250,7 +250,7 @@ Status apply(TargetState& all, const ConcatStep& step) {
     entries.push_back(entry);
   }
   if (!volume(into.shape)) return step_error(step.into, "would be too large");
-  put_entry(all, entries.front(), std::move(into));
+  replace_entry_tensor(all, entries.front(), std::move(into));
   for (std::size_t i = 1; i < entries.size(); ++i) remove_entry(all, entries[i]);
   return {};
 }
@@ -391,7 +391,7 @@ Status apply(TargetState& all, const RelabelStep& step) {
                  used.contains(static_cast<std::uint32_t>(index_of(from->chunk)));
     if (!stays && !part.is_padding()) all.trimmed += volume(part.box.sizes).value_or(0);
   }
-  put_entry(all, entry, std::move(tensor));
+  replace_entry_tensor(all, entry, std::move(tensor));
   return {};
 }
 

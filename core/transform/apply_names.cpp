@@ -83,7 +83,7 @@ Status apply(TargetState& all, const RenameStep& step) {
     tensor.path = new_path(tensor.path, before, *after);
     tensor.fqn = *after;
     NewTiling tiling = all.tensors[i].tiling;
-    put_entry(all, i, std::move(tensor));
+    replace_entry_tensor(all, i, std::move(tensor));
     all.tensors[i].tiling = std::move(tiling);
   }
   for (std::size_t i : looked.objects) {

@@ -13,7 +13,7 @@ namespace shw {
 namespace {
 
 // True if an entry without a name exists, which torch may save: a search by name cannot find it.
-bool has_nameless(const Checkpoint& source) {
+bool has_unnamed_entry(const Checkpoint& source) {
   const auto objects = source.objects();
   return source.find("") || std::any_of(objects.begin(), objects.end(),
                                         [](const NonTensorEntry& row) { return row.fqn.empty(); });
@@ -44,7 +44,7 @@ bool has_valid_pad_counts(const PadStep& step) {
 }
 
 // Merges `next` into `step` if both pad the same tensors with the same value.
-bool join_pads(PadStep& step, const PadStep& next) {
+bool merge_pad_steps(PadStep& step, const PadStep& next) {
   const bool same_value =
       std::bit_cast<std::uint64_t>(step.value) == std::bit_cast<std::uint64_t>(next.value);
   if (step.tensors != next.tensors || !same_value || step.before.size() != next.before.size() ||
@@ -74,7 +74,7 @@ std::optional<PadRun> merge_pads_from(const std::vector<Step>& steps, std::size_
   PadRun run{*pad};
   while (first + run.count < steps.size()) {
     const auto* next = std::get_if<PadStep>(&steps[first + run.count]);
-    if (next == nullptr || !join_pads(run.step, *next)) break;
+    if (next == nullptr || !merge_pad_steps(run.step, *next)) break;
     ++run.count;
   }
   return run;
@@ -84,7 +84,7 @@ std::optional<PadRun> merge_pads_from(const std::vector<Step>& steps, std::size_
 
 Result<TargetState> apply_steps(TargetState all, const std::vector<Step>& steps,
                                 Progress* progress) {
-  const bool may_be_empty = has_nameless(all.source());
+  const bool may_be_empty = has_unnamed_entry(all.source());
   for (std::size_t i = 0, count = 1; i < steps.size(); i += count) {
     if (is_cancelled(progress)) return cancelled_error();
     all.step = all.steps_before + i + 1;

@@ -51,7 +51,7 @@ Status cast_tensor(TargetTensor& tensor, Dtype to) {
       part.casts.push_back(to);
     }
   }
-  tensor.is_cast = true;
+  tensor.is_cast = tensor.is_cast || !keeps_every_value(to, tensor.dtype);
   tensor.dtype = to;
   return {};
 }
@@ -89,7 +89,7 @@ void add_part_outside_boxes(Part part, const std::vector<Box>& boxes,
       } else if (!intersect(one.box, boxes[i])) {
         next.push_back(std::move(one));
       } else {
-        for (Part& piece : part_without(one, boxes[i])) next.push_back(std::move(piece));
+        for (Part& piece : subtract_box_from_part(one, boxes[i])) next.push_back(std::move(piece));
       }
     }
     std::swap(rest, next);
@@ -98,7 +98,7 @@ void add_part_outside_boxes(Part part, const std::vector<Box>& boxes,
 }
 
 // Removes the boxes from the tensor's parts.
-void clear_boxes(TargetTensor& tensor, const std::vector<Box>& boxes) {
+void remove_boxes_from_parts(TargetTensor& tensor, const std::vector<Box>& boxes) {
   if (boxes.empty()) return;
   if (tensor.shape.empty()) {  // a scalar
     tensor.parts.clear();
@@ -172,7 +172,7 @@ void add_missing_tiles(TargetTensor& tensor) {
     tensor.tiles.push_back({std::move(box), 0});
 }
 
-Status put_constant(TargetTensor& tensor, const std::vector<Box>& boxes, double value) {
+Status append_constant_parts(TargetTensor& tensor, const std::vector<Box>& boxes, double value) {
   SHW_TRY(FromConstant constant, constant_of(tensor.dtype, value));
   for (const Box& box : boxes) {
     if (!is_empty(box)) tensor.parts.push_back({box, constant, {}, {}, tensor.dtype});
@@ -191,7 +191,7 @@ Status fill_from_input(const TargetState& all, std::uint32_t input, const std::s
                                       fqn + ", is " + to_text(from.shape));
   }
   SHW_TRY(std::vector<Box> holes, holes_in(from));
-  if (!holes.empty()) return step_error(fqn, "has holes where it is to fill others");
+  if (!holes.empty()) return step_error(fqn, "has missing elements where it should fill others");
   SHW_CHECK(cast_tensor(from, tensor.dtype));
   for (const Box& box : boxes) {
     for (const Part& part : from.parts) {
@@ -206,10 +206,9 @@ Result<std::uint32_t> input_named(const TargetState& all, const std::string& pat
     const auto& directory = all.inputs[i]->directory();
     if (directory != nullptr && directory->name() == path) return i;
   }
-  return fail(
-      ErrorKind::kUsage, "is not a checkpoint that was opened for this plan", {path},
-      "name it among the \"inputs\" of the plan with the same words; a relative path begins "
-      "at the folder of the plan's file");
+  return fail(ErrorKind::kUsage, "is not a checkpoint that was opened for this plan", {path},
+              "add it to the \"inputs\" of the plan, written the same way; a relative path starts "
+              "at the folder of the plan's file");
 }
 
 }  // namespace
@@ -243,7 +242,7 @@ Status apply(TargetState& all, const FillStep& step) {
     if (step.boxes) {
       SHW_CHECK(check_boxes(tensor, *step.boxes));
       SHW_TRY(boxes, disjoint(tensor, *step.boxes));
-      clear_boxes(tensor, boxes);
+      remove_boxes_from_parts(tensor, boxes);
     } else {
       if (step.gone) remove_lost_parts(all.source(), step, tensor);
       SHW_TRY(boxes, holes_in(tensor));
@@ -251,7 +250,7 @@ Status apply(TargetState& all, const FillStep& step) {
     if (boxes.empty()) return {};
     add_missing_tiles(tensor);
     if (step.from_checkpoint.empty()) {
-      SHW_CHECK(put_constant(tensor, boxes, step.value));
+      SHW_CHECK(append_constant_parts(tensor, boxes, step.value));
       return add_loss(tensor, boxes, step.value == 0 ? "zero" : "constant", "", "");
     }
     SHW_TRY(std::uint32_t input, input_named(all, step.from_checkpoint));
@@ -265,8 +264,8 @@ Status apply(TargetState& all, const MaskStep& step) {
   return change_matching_tensors(all, step.tensors, [&](TargetTensor& tensor) -> Status {
     SHW_CHECK(check_boxes(tensor, step.boxes));
     SHW_TRY(std::vector<Box> boxes, disjoint(tensor, step.boxes));
-    clear_boxes(tensor, boxes);
-    SHW_CHECK(put_constant(tensor, boxes, step.value));
+    remove_boxes_from_parts(tensor, boxes);
+    SHW_CHECK(append_constant_parts(tensor, boxes, step.value));
     return boxes.empty() ? Status{}
                          : add_loss(tensor, boxes, step.value == 0 ? "zero" : "constant", "", "");
   });
@@ -275,8 +274,8 @@ Status apply(TargetState& all, const MaskStep& step) {
 namespace {
 
 // Checks that there is a factor for every block of the tensor.
-Status check_factors(const TargetTensor& tensor, const TargetTensor& factors,
-                     const Extents& block) {
+Status check_scale_factor_shapes(const TargetTensor& tensor, const TargetTensor& factors,
+                                 const Extents& block) {
   bool fits = block.size() == tensor.shape.size() && factors.shape.size() == block.size();
   for (std::size_t d = 0; fits && d < block.size(); ++d) {
     fits = block[d] > 0 &&
@@ -319,7 +318,7 @@ Status dequantise(TargetState& all, const DequantiseStep& step, std::size_t entr
   SHW_TRY(TargetTensor tensor, copy_of_entry(all, entry));
   SHW_TRY(std::size_t at, entry_named(all, tensor.fqn + step.suffix));
   SHW_TRY(TargetTensor factors, copy_of_entry(all, at));
-  SHW_CHECK(check_factors(tensor, factors, step.block));
+  SHW_CHECK(check_scale_factor_shapes(tensor, factors, step.block));
   if (!can_cast(tensor.dtype, Dtype::kFloat32) || !can_cast(Dtype::kFloat32, step.dtype))
     return step_error(tensor.fqn, fmt::format("cannot be dequantised from {} to {}",
                                               name(tensor.dtype), name(step.dtype)));
@@ -336,7 +335,7 @@ Status dequantise(TargetState& all, const DequantiseStep& step, std::size_t entr
   }
   tensor.dtype = step.dtype;
   tensor.is_cast = true;
-  put_entry(all, entry, std::move(tensor));
+  replace_entry_tensor(all, entry, std::move(tensor));
   return {};
 }
 
@@ -377,7 +376,7 @@ Status apply(TargetState& all, const RestoreStep& step) {
                                     name(step.dtype), step.payload.length));
     if (is_empty(box)) return {};
     SHW_CHECK(add_loss(tensor, saved_boxes_in(tensor, box), "side", "", ""));
-    clear_boxes(tensor, {box});
+    remove_boxes_from_parts(tensor, {box});
     add_missing_tiles(tensor);
     std::size_t ndim = box.sizes.size();
     Part part{std::move(box), step.payload, Extents(ndim, 0), identity_order(ndim), step.dtype};

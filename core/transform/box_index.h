@@ -31,7 +31,7 @@ class BoxIndex {
   }
   // Calls visit(index) for boxes that overlap `box` along the dim, until it returns true.
   template <class Visit>
-  bool any_near(const Box& box, Visit&& visit) const {
+  bool visit_until_true_near(const Box& box, Visit&& visit) const {
     const std::int64_t begin = box.offsets[dim_], end = begin + box.sizes[dim_];
     for (std::size_t bits = 0; bits < of_length_.size(); ++bits) {
       const auto& boxes = of_length_[bits];
@@ -49,7 +49,7 @@ class BoxIndex {
   // Collects the indices of boxes that overlap `box` along the dim, in the order of add().
   void near(const Box& box, std::vector<std::uint32_t>& found) const {
     found.clear();
-    any_near(box, [&](std::uint32_t index) {
+    visit_until_true_near(box, [&](std::uint32_t index) {
       found.push_back(index);
       return false;
     });

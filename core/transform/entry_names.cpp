@@ -29,7 +29,7 @@ std::optional<std::size_t> EntryNames::find(NamedKind kind, const std::string& n
 }
 
 void EntryNames::mark_removed(NamedKind kind, std::size_t index, ReplacementRange instead) {
-  (kind == NamedKind::kTensor ? gone_tensors_ : gone_objects_)[index] = instead;
+  (kind == NamedKind::kTensor ? removed_tensors_ : removed_objects_)[index] = instead;
   moved_ = moved_ || instead.count != 0;
 }
 

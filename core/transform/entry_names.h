@@ -31,9 +31,9 @@ class EntryNames {
   bool has_unique_names() const { return twice_ == 0; }
 
   void mark_removed(NamedKind kind, std::size_t index, ReplacementRange instead);
-  bool any_removed(NamedKind kind) const { return !gone(kind).empty(); }
+  bool has_removed(NamedKind kind) const { return !gone(kind).empty(); }
   // True if an entry's position differs from its index.
-  bool any_moved() const { return moved_; }
+  bool has_moved_entries() const { return moved_; }
   // Indices of the entries that still exist, among `count`, in order of their positions.
   std::vector<std::size_t> order(NamedKind kind, std::size_t count) const;
 
@@ -45,12 +45,12 @@ class EntryNames {
   };
   using Gone = std::unordered_map<std::size_t, ReplacementRange>;
   const Gone& gone(NamedKind kind) const {
-    return kind == NamedKind::kTensor ? gone_tensors_ : gone_objects_;
+    return kind == NamedKind::kTensor ? removed_tensors_ : removed_objects_;
   }
 
   std::unordered_multimap<std::string, Place> by_name_;
   std::size_t twice_ = 0;  // entries after the first with an equal name
-  Gone gone_tensors_, gone_objects_;
+  Gone removed_tensors_, removed_objects_;
   bool moved_ = false;
 };
 

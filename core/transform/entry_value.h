@@ -10,9 +10,11 @@
 
 namespace shw {
 
-// None, or a Python value; a list of numbers is a tuple of floats, as torch saves betas.
+// None, or a Python value. Floats are a tuple, as torch saves betas; whole numbers and texts are a
+// list, as it saves the parameters of a group.
 using EntryValue =
-    std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<double>>;
+    std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<double>,
+                 std::vector<std::int64_t>, std::vector<std::string>>;
 
 // "(0.9, 0.95)": as Python shows it.
 std::string to_text(const EntryValue& value);

@@ -57,10 +57,10 @@ std::vector<ChunkId> needed_chunks_in_file_order(const Checkpoint& checkpoint,
 
 class Filling {
  public:
-  Filling(const TargetState& all, const WantedForm& form, LoweredTarget& lowered,
+  Filling(const TargetState& all, const ResultFormat& form, LoweredTarget& lowered,
           Progress* progress)
       : all_(all), form_(form), lowered_(lowered), progress_(progress), parts_(all) {
-    find_groups();
+    group_written_by_tensor();
   }
 
   Status read_headers(const NeededParts& needed) {
@@ -108,7 +108,7 @@ class Filling {
   }
   Box box_of(const WrittenTile& tile) const { return tensor_of(tile).tiles.box(tile.tile); }
 
-  void find_groups() {
+  void group_written_by_tensor() {
     for (std::size_t i = 0; i < made().size(); ++i) {
       if (groups_.empty() || groups_.back().tensor != made()[i].tensor)
         groups_.push_back({made()[i].tensor, i, i});
@@ -231,7 +231,7 @@ class Filling {
   }
 
   const TargetState& all_;
-  const WantedForm& form_;
+  const ResultFormat& form_;
   LoweredTarget& lowered_;
   Progress* progress_;
   PartLowering parts_;
@@ -240,7 +240,7 @@ class Filling {
 
 }  // namespace
 
-Status fill_program(const TargetState& all, const WantedForm& form, const NeededParts& needed,
+Status fill_program(const TargetState& all, const ResultFormat& form, const NeededParts& needed,
                     LoweredTarget& lowered, Progress* progress) {
   Filling filling(all, form, lowered, progress);
   SHW_CHECK(filling.read_headers(needed));

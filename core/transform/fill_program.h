@@ -19,7 +19,7 @@ struct NeededParts {
 };
 
 // Fills in the program and its outputs for all tiles that were laid out.
-Status fill_program(const TargetState& all, const WantedForm& form, const NeededParts& needed,
+Status fill_program(const TargetState& all, const ResultFormat& form, const NeededParts& needed,
                     LoweredTarget& lowered, Progress* progress);
 
 }  // namespace shw

@@ -26,10 +26,10 @@ TargetTensor as_saved(const TargetState& all, TensorId tensor) {
 }  // namespace
 
 Result<TargetTensor> target_for(const TargetState& all, const TargetEntry& entry,
-                                const WantedForm& form) {
+                                const ResultFormat& form) {
   if (form.keeps_files)
     return entry.made == nullptr ? as_saved(all, entry.as_saved) : entry.made->unpacked();
-  if (!form.format->traits.one_piece) return tensor_of(all, entry);
+  if (!form.format->traits.has_one_piece_per_tensor) return tensor_of(all, entry);
   TargetEntry in_one_piece = entry;
   in_one_piece.tiling = WholeTiling{};
   return tensor_of(all, in_one_piece);

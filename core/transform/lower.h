@@ -13,7 +13,7 @@
 namespace shw {
 
 // Format and place of the result.
-struct WantedForm {
+struct ResultFormat {
   const Format* format = nullptr;  // has a writer
   std::uint64_t shard_bytes = 0;   // Outputs::shard_bytes
   std::string out;                 // folder, as written into metadata
@@ -32,12 +32,12 @@ struct LoweredTarget {
 
 // Lowers the target. Every tensor that is rewritten must cover its shape exactly once; the error
 // names the first that does not. A hole is never filled implicitly.
-Result<LoweredTarget> lower_target(const TargetState& all, const WantedForm& form,
+Result<LoweredTarget> lower_target(const TargetState& all, const ResultFormat& form,
                                    Progress* progress = nullptr);
 
 // Layout of `.metadata` if every item stays at its place. kUnsupported, with the first tensor, if
 // bytes would have to move or to be written.
-Result<Outputs> outputs_in_place(const TargetState& all, const WantedForm& form,
+Result<Outputs> outputs_in_place(const TargetState& all, const ResultFormat& form,
                                  Progress* progress = nullptr);
 
 // By FQN: lost elements, with boxes at their new places.
@@ -46,6 +46,6 @@ std::vector<std::pair<std::string, Loss>> losses_after(const TargetState& all);
 // An entry in tiles that the format can store. If files are kept and the entry is unchanged, all
 // its saved tiles, even damaged ones.
 Result<TargetTensor> target_for(const TargetState& all, const TargetEntry& entry,
-                                const WantedForm& form);
+                                const ResultFormat& form);
 
 }  // namespace shw

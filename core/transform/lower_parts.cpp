@@ -193,12 +193,12 @@ void PartLowering::set_sources(ProgramFrame& frame) {
   frame.set_sources(std::move(sources), moved_);
 }
 
-SourceId PartLowering::in_program(SourceId source) const {
+SourceId PartLowering::program_source_of(SourceId source) const {
   bool stays = moved_.empty() || source == SourceId::kNone;
   return stays ? source : moved_[static_cast<std::size_t>(source)];
 }
 
-PartStorage PartLowering::storage_at(const FromChunk& from) const {
+PartStorage PartLowering::storage_of_chunk_part(const FromChunk& from) const {
   const std::uint32_t at = inputs_[from.input].of_chunk[index_of(from.chunk)];
   assert(at != kNoRow);
   const Row& row = rows_[at];
@@ -216,7 +216,7 @@ PartStorage PartLowering::storage_at(const FromChunk& from) const {
   return storage;
 }
 
-Result<PartStorage> PartLowering::storage_in(const FromFile& from, Dtype dtype) const {
+Result<PartStorage> PartLowering::storage_of_file_part(const FromFile& from, Dtype dtype) const {
   const auto& directory = all_.source().directory();
   if (directory == nullptr || !is_safe_relative_path(from.file))
     return fail(ErrorKind::kUsage, "is not a file of the checkpoint", {from.file});
@@ -237,10 +237,10 @@ Result<PartLowering::Held> PartLowering::source_and_storage_of(const Part& part)
   if (const auto* chunk = std::get_if<FromChunk>(&part.from)) {
     const std::uint32_t at = inputs_[chunk->input].of_chunk[index_of(chunk->chunk)];
     assert(at != kNoRow);
-    return Held{SourceId{at}, storage_at(*chunk)};
+    return Held{SourceId{at}, storage_of_chunk_part(*chunk)};
   }
   const FromFile& file = *part.file();
-  SHW_TRY(PartStorage storage, storage_in(file, part.saved));
+  SHW_TRY(PartStorage storage, storage_of_file_part(file, part.saved));
   return Held{files_.at({file.file, file.offset, file.length}), std::move(storage)};
 }
 
@@ -289,8 +289,8 @@ Box factor_box_of(const Part& part) {
 }
 
 // Adds one copy per block, because a block has one factor.
-Status PartLowering::add_scaled(const Part& part, const Box& tile,
-                                std::vector<NewJob>& jobs) const {
+Status PartLowering::add_scaled_jobs(const Part& part, const Box& tile,
+                                     std::vector<NewJob>& jobs) const {
   const Scaling& scaling = *part.scaling;
   std::size_t dims = scaling.block.size();
   const Box factors = factor_box_of(part);
@@ -318,7 +318,7 @@ Status PartLowering::add_scaled(const Part& part, const Box& tile,
 }
 
 Status PartLowering::add_part(const Part& part, const Box& tile, std::vector<NewJob>& jobs) const {
-  if (part.scaling) return add_scaled(part, tile, jobs);
+  if (part.scaling) return add_scaled_jobs(part, tile, jobs);
   SHW_TRY(NewJob job, job_of_part(part, tile));
   jobs.push_back(std::move(job));
   return {};
@@ -341,8 +341,8 @@ Status PartLowering::jobs_of(std::string_view fqn, std::span<const Part> parts, 
   }
   std::erase_if(jobs, [](const NewJob& job) { return is_empty(job.box); });
   for (NewJob& job : jobs) {
-    job.source = in_program(job.source);
-    job.change.factor = in_program(job.change.factor);
+    job.source = program_source_of(job.source);
+    job.change.factor = program_source_of(job.change.factor);
   }
   return {};
 }
@@ -352,9 +352,9 @@ Status PartLowering::check(const Program& program, JobRange jobs, std::string_vi
   for (const Part& part : parts) {
     PartStorage storage;
     if (const auto* chunk = std::get_if<FromChunk>(&part.from)) {
-      storage = storage_at(*chunk);
+      storage = storage_of_chunk_part(*chunk);
     } else if (const FromFile* file = part.file()) {
-      SHW_TRY(storage, storage_in(*file, part.saved));
+      SHW_TRY(storage, storage_of_file_part(*file, part.saved));
     }
     bool is_made = std::holds_alternative<FromConstant>(part.from);
     SHW_CHECK(check_origins(program, jobs, part, tile, is_made ? nullptr : &storage, fqn));

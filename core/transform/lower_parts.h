@@ -64,13 +64,13 @@ class PartLowering {
     return ExtentsView(strides_).subspan(row.strides, row.ndim);
   }
   void share_strides(std::size_t first_row);
-  SourceId in_program(SourceId source) const;
-  PartStorage storage_at(const FromChunk& from) const;
-  Result<PartStorage> storage_in(const FromFile& from, Dtype dtype) const;
+  SourceId program_source_of(SourceId source) const;
+  PartStorage storage_of_chunk_part(const FromChunk& from) const;
+  Result<PartStorage> storage_of_file_part(const FromFile& from, Dtype dtype) const;
   Result<Held> source_and_storage_of(const Part& part) const;
   Result<NewJob> job_of_part(const Part& part, const Box& tile) const;
   Status add_part(const Part& part, const Box& tile, std::vector<NewJob>& jobs) const;
-  Status add_scaled(const Part& part, const Box& tile, std::vector<NewJob>& jobs) const;
+  Status add_scaled_jobs(const Part& part, const Box& tile, std::vector<NewJob>& jobs) const;
   Status factor_at(const Scaling& scaling, const Extents& cell, JobConversion& change) const;
 
   const TargetState& all_;

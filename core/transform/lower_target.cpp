@@ -70,7 +70,7 @@ class Lowering {
  public:
   enum class OutputKind : std::uint8_t { kNewFolder, kInPlace };
 
-  Lowering(const TargetState& all, const WantedForm& form, OutputKind where, Progress* progress)
+  Lowering(const TargetState& all, const ResultFormat& form, OutputKind where, Progress* progress)
       : all_(all),
         form_(form),
         in_place_(where == OutputKind::kInPlace),
@@ -84,7 +84,7 @@ class Lowering {
 
   Status lay_out() {
     auto laid_out = form_.format->writer->lay_out(lowered_.outputs);
-    if (!laid_out) return tl::unexpected<Error>(why_not_laid_out(std::move(laid_out).error()));
+    if (!laid_out) return tl::unexpected<Error>(layout_error_of_entry(std::move(laid_out).error()));
     lowered_.laid_out = std::move(*laid_out);
     add_files(std::move(complements_));
     return {};
@@ -147,7 +147,7 @@ class Lowering {
     if (value.error().kind == ErrorKind::kIo)
       return tl::unexpected<Error>(std::move(value).error());
     out.unsaid = value.error().message;
-    unsaid_[object.fqn] = std::move(value).error();
+    unwritable_entries_[object.fqn] = std::move(value).error();
     return {};
   }
 
@@ -166,7 +166,7 @@ class Lowering {
     }
     if (first) return {};
     const EditedJson::Json step{{"step", "drop"}, {"tensors", gone}};
-    first.error().advice = "bring the file back; or leave what was in it behind, with the step " +
+    first.error().advice = "restore the file; or drop its data with the step " +
                            step.dump(-1, ' ', false, EditedJson::Json::error_handler_t::replace);
     return first;
   }
@@ -180,9 +180,9 @@ class Lowering {
     }
   }
 
-  Error why_not_laid_out(Error error) const {
-    auto found = unsaid_.find(error.place.tensor);
-    return found == unsaid_.end() ? error : found->second;
+  Error layout_error_of_entry(Error error) const {
+    auto found = unwritable_entries_.find(error.place.tensor);
+    return found == unwritable_entries_.end() ? error : found->second;
   }
 
   Status describe_tensor(std::size_t at) {
@@ -203,7 +203,7 @@ class Lowering {
     out.tiles.reserve(tensor.tiles.size());
     for (const TargetChunk& tile : tensor.tiles) {
       OutputTile made = tile;
-      if (!made.kept) SHW_CHECK(describe_tile(at, index, parts, made));
+      if (!made.kept) SHW_CHECK(describe_output_tile(at, index, parts, made));
       out.tiles.push_back(made);
     }
     bool was_reordered = tensor.before && std::binary_search(provenance.reordered.begin(),
@@ -217,8 +217,8 @@ class Lowering {
   }
 
   // Decides if a tile keeps a saved item, otherwise notes what will be read for it.
-  Status describe_tile(std::size_t at, const PartIndex& index, std::vector<Part>& parts,
-                       OutputTile& tile) {
+  Status describe_output_tile(std::size_t at, const PartIndex& index, std::vector<Part>& parts,
+                              OutputTile& tile) {
     const TargetTensor& tensor = index.tensor();
     const Part* whole_tile = index.parts_of_tile(tile.box, parts);
     if (keeps_ && whole_tile != nullptr)
@@ -242,10 +242,10 @@ class Lowering {
     return std::nullopt;
   }
   static Status moves(const TargetTensor& tensor) {
-    return cannot_make_target(
-        tensor.fqn, tensor.loss.boxes.empty()
-                        ? "bytes of it would have to move or to be written"
-                        : "elements of it are lost, and what fills them has to be written");
+    return cannot_make_target(tensor.fqn,
+                              tensor.loss.boxes.empty()
+                                  ? "bytes of it would have to move or to be written"
+                                  : "elements of it are lost, and the fill has to be written");
   }
 
   // Notes the chunks that the parts read. Most tensors share no chunks with others.
@@ -258,7 +258,7 @@ class Lowering {
         std::lock_guard lock(guard_);
         needed_.files.push_back(*file);
       }
-      if (part.scaling) need_factors(part);
+      if (part.scaling) mark_factor_chunks_needed(part);
     }
     return {};
   }
@@ -267,14 +267,14 @@ class Lowering {
     Status there =
         check_reachable(holder, holder.item(from.chunk), holder.fqn(holder.tensor_of(from.chunk)));
     if (!there && from.input != 0)
-      there.error().advice = "bring the file back into the checkpoint that the plan takes it from";
+      there.error().advice = "restore the file in the checkpoint that the plan reads it from";
     return there;
   }
   void note_needed_chunks(const FromChunk& from) {
     std::uint8_t& chunk = needed_.chunks[from.input][index_of(from.chunk)];
     std::atomic_ref<std::uint8_t>(chunk).store(1, std::memory_order_relaxed);
   }
-  void need_factors(const Part& part) {
+  void mark_factor_chunks_needed(const Part& part) {
     const Box box = factor_box_of(part);
     for (const Part& factor : all_.factors[part.scaling->factors]->parts) {
       const auto* chunk = std::get_if<FromChunk>(&factor.from);
@@ -316,7 +316,7 @@ class Lowering {
   }
 
   const TargetState& all_;
-  const WantedForm& form_;
+  const ResultFormat& form_;
   const bool in_place_;
   Progress* progress_;
   CarriedValues values_;
@@ -325,7 +325,7 @@ class Lowering {
   NeededParts needed_;
   SmallFiles complements_;  // files that readers of the format expect, next to copied ones
   // Entries whose value is more than plain data, with the reason.
-  std::map<std::string, Error> unsaid_;
+  std::map<std::string, Error> unwritable_entries_;
   LoweredTarget lowered_;
 };
 
@@ -339,23 +339,22 @@ Status check_no_missing_tensors(const TargetState& all) {
       fmt::format("cannot be carried over: of {} nothing but the name is known, since nothing that "
                   "can be read says more",
                   short_list_text(names)),
-      "bring the files back; or leave this out by name, in a plan with the step {\"step\": "
-      "\"drop\", \"tensors\": [...]}");
+      "restore the files; or leave this out by name, with the plan step {\"step\": \"drop\", "
+      "\"tensors\": [...]}");
 }
 
 }  // namespace
 
-Result<LoweredTarget> lower_target(const TargetState& all, const WantedForm& form,
+Result<LoweredTarget> lower_target(const TargetState& all, const ResultFormat& form,
                                    Progress* progress) {
   if (form.format == nullptr || form.format->writer == nullptr) {
     const std::string_view title = form.format == nullptr ? "this format" : form.format->title;
     if (!form.keeps_files)
       return fail(ErrorKind::kUnsupported, fmt::format("{} is not written yet", title));
-    const Format& format = form.format == nullptr ? kUnknownFormat : *form.format;
     return fail(ErrorKind::kUnsupported, fmt::format("repairs of {} are not written yet", title),
                 {},
                 fmt::format("Write the result in another format: repeat this with `--then {}`.",
-                            conversion_after_repair(format)));
+                            conversion_after_repair(all.source())));
   }
   if (!form.keeps_files) SHW_CHECK(check_no_missing_tensors(all));
   if (progress != nullptr) progress->begin(Phase::kPlanning, all.tensors.size(), false);
@@ -366,7 +365,7 @@ Result<LoweredTarget> lower_target(const TargetState& all, const WantedForm& for
   return lowering.take();
 }
 
-Result<Outputs> outputs_in_place(const TargetState& all, const WantedForm& form,
+Result<Outputs> outputs_in_place(const TargetState& all, const ResultFormat& form,
                                  Progress* progress) {
   if (!form.keeps_files) SHW_CHECK(check_no_missing_tensors(all));
   if (progress != nullptr) progress->begin(Phase::kPlanning, all.tensors.size(), false);

@@ -96,8 +96,8 @@ void put_in_order(std::vector<Entry>& entries, const std::vector<std::size_t>& o
 
 void sort_and_remove_dropped(TargetState& all) {
   if (!all.names) return;
-  const bool tensors = all.names->any_removed(NamedKind::kTensor),
-             objects = all.names->any_removed(NamedKind::kObject);
+  const bool tensors = all.names->has_removed(NamedKind::kTensor),
+             objects = all.names->has_removed(NamedKind::kObject);
   if (!tensors && !objects) return;
   put_in_order(all.tensors, all.names->order(NamedKind::kTensor, all.tensors.size()));
   put_in_order(all.objects, all.names->order(NamedKind::kObject, all.objects.size()));
@@ -116,7 +116,7 @@ namespace {
 std::optional<std::vector<std::size_t>> entries_with_exact_names(TargetState& all,
                                                                  const Patterns& names) {
   const EntryNames& known = entry_names_of(all);
-  if (names.size() > 1 && known.any_moved()) return std::nullopt;
+  if (names.size() > 1 && known.has_moved_entries()) return std::nullopt;
   std::vector<std::size_t> entries;
   for (const std::string& name : names) {
     auto found = known.find(NamedKind::kTensor, name);
@@ -161,7 +161,7 @@ Result<TargetTensor> copy_of_entry(const TargetState& all, std::size_t entry) {
   return tensor;
 }
 
-void put_entry(TargetState& all, std::size_t entry, TargetTensor tensor) {
+void replace_entry_tensor(TargetState& all, std::size_t entry, TargetTensor tensor) {
   std::string& fqn = all.tensors[entry].fqn;
   // Only a renamed tensor changes shared state, so others may be put from many threads
   // (change_matching_tensors).
@@ -218,7 +218,7 @@ Status change_matching_tensors(TargetState& all, const Patterns& patterns,
   return parallel_for(entries.size(), [&](std::size_t i) -> Status {
     SHW_TRY(TargetTensor tensor, copy_of_entry(all, entries[i]));
     SHW_CHECK(change(tensor));
-    put_entry(all, entries[i], std::move(tensor));
+    replace_entry_tensor(all, entries[i], std::move(tensor));
     return {};
   });
 }

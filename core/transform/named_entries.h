@@ -22,7 +22,7 @@ Result<std::size_t> entry_named(TargetState& all, const std::string& fqn);
 
 // A copy of the current tensor with its current tiles, to be changed.
 Result<TargetTensor> copy_of_entry(const TargetState& all, std::size_t entry);
-void put_entry(TargetState& all, std::size_t entry, TargetTensor tensor);
+void replace_entry_tensor(TargetState& all, std::size_t entry, TargetTensor tensor);
 // Adds an entry after all others.
 void add_entry(TargetState& all, TargetTensor tensor);
 void add_object(TargetState& all, TargetNonTensorEntry object);

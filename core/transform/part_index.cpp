@@ -48,7 +48,7 @@ std::vector<const Part*> PartIndex::near(const Box& tile) const {
     for (const Part& part : tensor_.parts) found.push_back(&part);
     return found;
   }
-  index_->any_near(tile, [&](std::uint32_t i) {
+  index_->visit_until_true_near(tile, [&](std::uint32_t i) {
     found.push_back(&tensor_.parts[i]);
     return false;
   });
@@ -63,7 +63,7 @@ const Part* PartIndex::find_part_with_box(const Box& tile) const {
     return found == tensor_.parts.end() ? nullptr : &*found;
   }
   const Part* whole = nullptr;
-  index_->any_near(tile, [&](std::uint32_t i) {
+  index_->visit_until_true_near(tile, [&](std::uint32_t i) {
     if (is_it(tensor_.parts[i])) whole = &tensor_.parts[i];
     return whole != nullptr;
   });

@@ -262,11 +262,21 @@ EntryValue read_value(EditedJson& in, const StepJson& value) {
   if (value.is_number_integer()) return in.integer(value, "value");
   if (value.is_number()) return value.get<double>();
   if (value.is_string()) return unescape_name(value.get_ref<const std::string&>());
-  const bool is_list =
-      value.is_array() && value.size() <= kMostNumbers &&
-      std::all_of(value.begin(), value.end(), [](const StepJson& one) { return one.is_number(); });
-  if (is_list) return value.get<std::vector<double>>();
-  in.complain("\"value\" is neither null, true, false, a number, text nor a list of numbers");
+  const auto is_list_of = [&](bool (*is_one)(const StepJson&)) {
+    return value.is_array() && value.size() <= kMostNumbers &&
+           std::all_of(value.begin(), value.end(), is_one);
+  };
+  if (is_list_of([](const StepJson& one) { return one.is_number_integer(); }))
+    return value.get<std::vector<std::int64_t>>();
+  if (is_list_of([](const StepJson& one) { return one.is_number(); }))
+    return value.get<std::vector<double>>();
+  if (is_list_of([](const StepJson& one) { return one.is_string(); })) {
+    std::vector<std::string> texts;
+    for (const StepJson& one : value)
+      texts.push_back(unescape_name(one.get_ref<const std::string&>()));
+    return texts;
+  }
+  in.complain("\"value\" is neither null, true, false, a number, text nor a list of them");
   return {};
 }
 

@@ -17,7 +17,7 @@ namespace {
 Loss loss_of(const FilledTensor& filled, ExtentsView shape) {
   Loss loss{filled.boxes, filled.fill, filled.fill_from, filled.fill_checkpoint};
   // If single elements cannot be tracked, the whole tensor counts as lost.
-  if (!filled.all_boxes) loss.boxes = {whole(shape)};
+  if (!filled.has_all_boxes) loss.boxes = {whole(shape)};
   return loss;
 }
 
@@ -47,7 +47,7 @@ tl::unexpected<Error> cannot_make_target(std::string_view fqn, std::string why,
 namespace {
 
 // By file: true if nothing was read from it.
-std::vector<bool> without_contents(const Checkpoint& source) {
+std::vector<bool> files_with_no_items(const Checkpoint& source) {
   std::vector<bool> empty(source.file_count(), true);
   auto take = [&](const std::optional<ItemPlace>& item) {
     if (item && item->file != FileId::kNone) empty[index_of(item->file)] = false;
@@ -61,7 +61,7 @@ std::vector<bool> without_contents(const Checkpoint& source) {
 using MissingNames = std::set<std::string, std::less<>>;
 
 // Adds records of an index whose entry is missing: a result without them would look complete.
-void add_without_entry(const Checkpoint& source, MissingNames& nowhere) {
+void add_records_without_entry(const Checkpoint& source, MissingNames& nowhere) {
   std::set<std::string_view> objects;
   if (!source.unclaimed_records().empty()) {
     for (const NonTensorEntry& object : source.objects()) objects.insert(object.fqn);
@@ -74,15 +74,16 @@ void add_without_entry(const Checkpoint& source, MissingNames& nowhere) {
 
 void add_missing_names(const Checkpoint& source, MissingNames& nowhere) {
   // With an index, the content of each file is known.
-  if (source.format().traits.has_index) return add_without_entry(source, nowhere);
+  if (source.format().traits.has_index) return add_records_without_entry(source, nowhere);
   for (const UnclaimedStorageRecord& unclaimed : index_only_tensors(source)) {
     if (!source.find(unclaimed.fqn)) nowhere.insert(unclaimed.fqn);
   }
   std::set<std::string_view> damaged;
   for (const Finding& finding : source.opening_findings()) {
-    if (hides_contents(finding)) damaged.insert(finding.subjects.begin(), finding.subjects.end());
+    if (makes_content_unknown(finding))
+      damaged.insert(finding.subjects.begin(), finding.subjects.end());
   }
-  const std::vector<bool> empty = without_contents(source);
+  const std::vector<bool> empty = files_with_no_items(source);
   for (std::size_t f = 0; f < empty.size(); ++f) {
     const FileRow& file = source.files()[f];
     const bool is_unread = file.kind != EntryKind::kFile || damaged.contains(file.path);
@@ -211,7 +212,7 @@ std::optional<Part> part_inside(const Part& part, const Box& box) {
   return out;
 }
 
-std::vector<Part> part_without(const Part& part, const Box& box) {
+std::vector<Part> subtract_box_from_part(const Part& part, const Box& box) {
   std::vector<Part> out;
   if (part.box.sizes.empty()) return out;
   for (Box& rest : subtract(part.box, box)) {
@@ -223,7 +224,7 @@ std::vector<Part> part_without(const Part& part, const Box& box) {
 namespace {
 
 // The first dim along which a mapping does not take everything.
-std::size_t dim_of_moves(const TargetTensor& tensor, std::span<const BoxMapping> moves) {
+std::size_t first_partly_mapped_dim(const TargetTensor& tensor, std::span<const BoxMapping> moves) {
   for (const BoxMapping& move : moves) {
     for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
       if (move.from.sizes[d] != tensor.shape[d]) return d;
@@ -259,7 +260,7 @@ void visit_mapped_boxes(const std::vector<Thing>& things, const BoxOf& box_of,
 void append_mapped(const TargetTensor& tensor, std::span<const BoxMapping> moves,
                    TileMovement tiles, TargetTensor& into) {
   const std::size_t lost_before = into.loss.boxes.size();
-  const std::size_t dim = dim_of_moves(tensor, moves);
+  const std::size_t dim = first_partly_mapped_dim(tensor, moves);
   visit_mapped_boxes(
       tensor.parts, [](const Part& part) -> const Box& { return part.box; }, moves, dim,
       [&](const Part& part, const BoxMapping& move) {
@@ -278,7 +279,7 @@ void append_mapped(const TargetTensor& tensor, std::span<const BoxMapping> moves
             into.tiles.push_back({std::move(*moved), tile.writer});
         });
   }
-  if (tiles == TileMovement::kStay) into.tiles = tensor.tiles;
+  if (tiles == TileMovement::kKeepPlace) into.tiles = tensor.tiles;
   into.is_cast = into.is_cast || tensor.is_cast;
   into.requires_grad = into.requires_grad || tensor.requires_grad;
   if (into.loss.boxes.size() == lost_before) return;

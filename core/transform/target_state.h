@@ -187,10 +187,10 @@ std::optional<Part> mapped_part(const Part& part, const BoxMapping& move);
 // The part of `part` inside `box`, unmoved; nullopt if they do not overlap.
 std::optional<Part> part_inside(const Part& part, const Box& box);
 // The rest of `part` outside `box`.
-std::vector<Part> part_without(const Part& part, const Box& box);
+std::vector<Part> subtract_box_from_part(const Part& part, const Box& box);
 
 // Whether tiles move with their elements.
-enum class TileMovement : std::uint8_t { kMoveWithElements, kStay };
+enum class TileMovement : std::uint8_t { kMoveWithElements, kKeepPlace };
 // Appends the mapped boxes of `tensor` to `into`. The moves must not overlap.
 void append_mapped(const TargetTensor& tensor, std::span<const BoxMapping> moves,
                    TileMovement tiles, TargetTensor& into);

@@ -54,7 +54,7 @@ Result<std::shared_ptr<const Checkpoint>> target_view(std::shared_ptr<const Targ
     part.tensors.push_back(std::move(computed));
   }
   part.made_of = all->inputs;
-  return only_computed(*all->source().directory(), std::move(part), progress);
+  return make_computed_only_checkpoint(*all->source().directory(), std::move(part), progress);
 }
 
 }  // namespace shw

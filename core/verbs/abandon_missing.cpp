@@ -67,11 +67,12 @@ MissingChunks chunks_lost_in_sibling_moments(const Checkpoint& c, const MissingC
 }
 
 // Masters that can be filled from the model: all elements of their parameters exist.
-std::map<TensorId, TensorId> masters_of(const Checkpoint& c, const MissingChunks& missing,
-                                        const Progress* progress) {
+std::map<TensorId, TensorId> masters_refillable_from_model(const Checkpoint& c,
+                                                           const MissingChunks& missing,
+                                                           const Progress* progress) {
   std::map<TensorId, TensorId> out;
   for (const OptimizerState& state : optimizer_states(c, progress)) {
-    if (state.role == StateRole::kMaster && state.parameter && state.parameter_is_sure &&
+    if (state.role == StateRole::kMaster && state.parameter && state.is_parameter_certain &&
         missing.contains(state.state) && !missing.contains(*state.parameter) &&
         same(c.shape(state.state), c.shape(*state.parameter)))
       out.emplace(state.state, *state.parameter);
@@ -103,8 +104,8 @@ struct Filling {
   }
 };
 
-void add_fills(const Filling& filling, const MissingChunks& missing, const MissingChunks& more,
-               Plan& plan) {
+void add_fill_steps(const Filling& filling, const MissingChunks& missing, const MissingChunks& more,
+                    Plan& plan) {
   // Shared by all tensors that are filled from one checkpoint.
   std::map<std::string, FillStep> alike;
   for (const auto& [tensor, boxes] : missing) {
@@ -146,8 +147,9 @@ Result<std::optional<Plan>> plan_dropping_missing_data(const Opened& opened,
     SHW_TRY(filling.source, posix_store().resolved(options.fill_source->directory()->name()));
     plan.inputs.push_back({filling.source, fingerprint(*options.fill_source)});
   }
-  if (options.fill != FillChoice::kZero) filling.masters = masters_of(c, missing, progress);
-  add_fills(filling, missing, chunks_lost_in_sibling_moments(c, missing, progress), plan);
+  if (options.fill != FillChoice::kZero)
+    filling.masters = masters_refillable_from_model(c, missing, progress);
+  add_fill_steps(filling, missing, chunks_lost_in_sibling_moments(c, missing, progress), plan);
   if (!entries.empty()) plan.steps.emplace_back(DropStep{entries});
   resolve_missing(c, plan.steps);
   return std::optional<Plan>(std::move(plan));

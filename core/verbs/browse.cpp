@@ -34,7 +34,7 @@ void describe(ListedPlace& place, const std::string& path) {
   if (kind->format != nullptr) {
     place.kind = PlaceKind::kCheckpoint;
     place.what = kind->format->title;
-    if (!kind->opens_at_once) return;
+    if (!kind->is_fast_to_open) return;
     auto opened = open_checkpoint(*directory);
     if (opened)
       place.tensors = (*opened)->tensor_count();
@@ -42,7 +42,7 @@ void describe(ListedPlace& place, const std::string& path) {
       place.what += ", damaged";
   } else if (kind->below > 0) {
     place.what = plural(kind->below, "checkpoint") + " inside";
-    place.holds_steps = true;
+    place.contains_checkpoints = true;
   } else if (!kind->unread.empty()) {
     place.what = std::string(kind->unread) + ", not read";
   } else if (kind->has_many) {

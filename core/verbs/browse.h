@@ -20,7 +20,7 @@ struct ListedPlace {
   bool looked = false;                   // false: not examined, so `what` is unknown
   std::string what;                      // "DCP", "3 checkpoints inside"; may be empty
   std::optional<std::uint64_t> tensors;  // if it is cheap to know
-  bool holds_steps = false;              // true: a folder with checkpoints inside
+  bool contains_checkpoints = false;     // true: a folder with checkpoints inside
   bool is_openable() const { return kind != PlaceKind::kFolder; }
 };
 

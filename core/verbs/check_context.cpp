@@ -6,18 +6,12 @@
 #include "core/base/json.h"
 #include "core/base/spelling.h"
 #include "core/io/read_whole.h"
-#include "core/io/source.h"
 
 namespace shw::verbs {
 namespace {
 
 // Limit for baselines and policies, which are text files in repositories.
 constexpr std::uint64_t kMostText = std::uint64_t{256} << 20;
-
-Result<std::string> read_text(const std::string& path) {
-  SHW_TRY(auto source, open_file(path, path));
-  return read_whole_text(*source, kMostText);
-}
 
 // Splits at commas, blanks and brackets.
 void add_words(std::string_view text, std::vector<std::string>& words) {
@@ -47,7 +41,8 @@ Result<std::vector<std::string>> words_of_json(std::string_view text, const std:
   return list.get<std::vector<std::string>>();
 }
 
-Result<std::vector<std::string>> words_of_lines(std::string_view text, const std::string& source) {
+Result<std::vector<std::string>> policies_from_require_lines(std::string_view text,
+                                                             const std::string& source) {
   constexpr std::string_view kWord = "require:";
   std::vector<std::string> words;
   while (!text.empty()) {
@@ -58,7 +53,8 @@ Result<std::vector<std::string>> words_of_lines(std::string_view text, const std
     std::size_t begin = line.find_first_not_of(" \t\r");
     if (begin == line.npos) continue;
     line.remove_prefix(begin);
-    if (!line.starts_with(kWord)) return no_policies(source, "has a line without \"require:\"");
+    if (!line.starts_with(kWord))
+      return no_policies(source, "has a line that does not begin with \"require:\"");
     add_words(line.substr(kWord.size()), words);
   }
   return words;
@@ -71,14 +67,14 @@ Result<std::vector<std::string>> policies_from_text(std::string_view text,
   std::size_t begin = text.find_first_not_of(" \t\r\n");
   bool is_json = begin != text.npos && text[begin] == '{';
   SHW_TRY(std::vector<std::string> words,
-          is_json ? words_of_json(text, source) : words_of_lines(text, source));
+          is_json ? words_of_json(text, source) : policies_from_require_lines(text, source));
   if (words.empty()) return no_policies(source, "requires nothing");
   for (const std::string& word : words) {
     if (std::find(std::begin(kPolicies), std::end(kPolicies), word) != std::end(kPolicies))
       continue;
     std::string meant = did_you_mean_text(did_you_mean(word, kPolicies, 2));
-    return fail(ErrorKind::kUsage, "there is no policy \"" + word + "\"", {source},
-                meant.empty() ? "there are coverage, finite and optimizer-complete" : meant);
+    return fail(ErrorKind::kUsage, "unknown policy \"" + word + "\"", {source},
+                meant.empty() ? "use coverage, finite or optimizer-complete" : meant);
   }
   return words;
 }
@@ -87,12 +83,12 @@ Result<CheckRequest> read_check_request(const std::string& baseline_file,
                                         const std::string& policy_file) {
   CheckRequest asked;
   if (!baseline_file.empty()) {
-    SHW_TRY(std::string text, read_text(baseline_file));
+    SHW_TRY(std::string text, read_whole_text(baseline_file, kMostText));
     SHW_TRY(asked.baseline, baseline_from_json(text, baseline_file));
     asked.baseline_file = baseline_file;
   }
   if (!policy_file.empty()) {
-    SHW_TRY(std::string text, read_text(policy_file));
+    SHW_TRY(std::string text, read_whole_text(policy_file, kMostText));
     SHW_TRY(asked.required, policies_from_text(text, policy_file));
   }
   return asked;

@@ -51,9 +51,9 @@ std::string command_line(std::string_view verb, const VerbOptions& options) {
   return text;
 }
 
-std::string repair_command_line(const Format& format, const VerbOptions& options) {
+std::string repair_command_line(const Checkpoint& checkpoint, const VerbOptions& options) {
   VerbOptions completed = options;
-  const std::string_view conversion = conversion_after_repair(format);
+  const std::string_view conversion = conversion_after_repair(checkpoint);
   if (completed.then.empty() && !conversion.empty()) completed.then.emplace_back(conversion);
   return command_line("repair", completed);
 }

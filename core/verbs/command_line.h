@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/model/format.h"
+#include "core/model/checkpoint.h"
 #include "core/verbs/options.h"
 
 namespace shw {
@@ -14,6 +14,6 @@ namespace shw {
 // Supports info, check, plan, repair, verify, undo, report and gui.
 std::string command_line(std::string_view verb, const VerbOptions& verb_options);
 // The same for `repair`, with a conversion where results of the format are not written.
-std::string repair_command_line(const Format& format, const VerbOptions& verb_options);
+std::string repair_command_line(const Checkpoint& checkpoint, const VerbOptions& verb_options);
 
 }  // namespace shw

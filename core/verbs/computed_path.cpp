@@ -21,6 +21,7 @@
 #include "core/formats/open.h"
 #include "core/io/path_suffix.h"
 #include "core/verbs/mapped_view.h"
+#include "core/verbs/trainer_folder.h"
 #include "core/verbs/weight_entries.h"
 
 namespace shw::verbs {
@@ -32,7 +33,8 @@ using Checkpoints = std::vector<std::shared_ptr<const Checkpoint>>;
 
 constexpr const char *kDequantised = "dequantised", *kMerged = "merged", *kAverage = "average",
                      *kDelta = "delta-to", *kApplied = "applied", *kAdapter = "adapter",
-                     *kQuantised = "quantised", *kAs = "as", *kNorms = "norms";
+                     *kQuantised = "quantised", *kAs = "as", *kNorms = "norms",
+                     *kOptimizer = "optimizer";
 constexpr double kSumTolerance = 1e-6;
 constexpr std::int64_t kMostRank = 4096;
 
@@ -48,7 +50,7 @@ Result<std::vector<double>> weights_of(std::string_view numbers, std::size_t cou
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), weight);
     if (problem != std::errc() || end != text.data() + text.size() || !std::isfinite(weight))
       return fail(ErrorKind::kUsage, "\"" + text + "\" is not a weight", {},
-                  "Weights are numbers such as 0.5, parted by commas.");
+                  "Weights are numbers such as 0.5, separated by commas.");
     weights.push_back(weight);
     sum += weight;
   }
@@ -58,12 +60,12 @@ Result<std::vector<double>> weights_of(std::string_view numbers, std::size_t cou
         fmt::format("{} for {}", plural(weights.size(), "weight"), plural(count, "checkpoint")), {},
         "Give one weight for each checkpoint, in their order.");
   if (std::abs(sum - 1) > kSumTolerance)
-    return fail(ErrorKind::kUsage, fmt::format("the weights come to {}, not to 1", sum), {},
+    return fail(ErrorKind::kUsage, fmt::format("the weights add up to {}, not to 1", sum), {},
                 "Divide each by their sum; a + (b - c) is 1,1,-1.");
   return weights;
 }
 
-std::set<std::string, std::less<>> entries_not_weights(const Checkpoints& checkpoints) {
+std::set<std::string, std::less<>> non_weight_entries_of_all(const Checkpoints& checkpoints) {
   std::set<std::string, std::less<>> names;
   for (const auto& one : checkpoints) {
     const NonWeightEntries left = entries_that_are_not_weights(*one);
@@ -82,7 +84,8 @@ Result<std::shared_ptr<const Checkpoint>> open_average(const ComputedSuffix& end
     SHW_TRY(auto other, open(path, progress));
     checkpoints.push_back(std::move(other));
   }
-  return average_checkpoints(checkpoints, weights, entries_not_weights(checkpoints), progress);
+  return average_checkpoints(checkpoints, weights, non_weight_entries_of_all(checkpoints),
+                             progress);
 }
 
 Result<TotalHash> hash_of_all(const Checkpoint& checkpoint, Progress* progress) {
@@ -107,19 +110,20 @@ Result<std::shared_ptr<const Checkpoint>> open_delta(const ComputedSuffix& end, 
   return compute_delta(std::move(base), std::move(result), base_hash, result_hash, progress);
 }
 
-tl::unexpected<Error> base_mismatch(const std::string& path, const TotalHash& wanted,
-                                    const TotalHash& own) {
+tl::unexpected<Error> wrong_delta_base_error(const std::string& path, const TotalHash& wanted,
+                                             const TotalHash& own) {
   return fail(ErrorKind::kUnsupported,
-              fmt::format("the delta was made from another base: its hash is {} ({}), and that of "
-                          "this one is {} ({})",
+              fmt::format("the delta was made from a different base: its base has the hash {} "
+                          "({}), this one has {} ({})",
                           wanted.hash, plural(wanted.tensors, "tensor"), own.hash,
                           plural(own.tensors, "tensor")),
-              {path}, "`shardwright hash` gives the number of any checkpoint.");
+              {path}, "`shardwright hash` prints the hash of any checkpoint.");
 }
 
 // Checks the hash of the result only: a matching result needs the right base.
-Result<std::shared_ptr<const Checkpoint>> open_applied(const ComputedSuffix& end,
-                                                       const Opening& open, Progress* progress) {
+Result<std::shared_ptr<const Checkpoint>> open_delta_applied_to_base(const ComputedSuffix& end,
+                                                                     const Opening& open,
+                                                                     Progress* progress) {
   SHW_TRY(auto base, open(end.before, progress));
   SHW_TRY(auto delta, open(end.others.front(), progress));
   if (delta->directory() == nullptr)
@@ -131,22 +135,23 @@ Result<std::shared_ptr<const Checkpoint>> open_applied(const ComputedSuffix& end
     if (of_made.hash == info.result.hash) return made;
   }
   SHW_TRY(const TotalHash own, hash_of_all(*base, progress));
-  if (own.hash != info.base.hash) return base_mismatch(end.before, info.base, own);
+  if (own.hash != info.base.hash) return wrong_delta_base_error(end.before, info.base, own);
   if (!made) return made;
-  return fail(ErrorKind::kDamaged,
-              fmt::format("the delta does not come to what it says (hash {}): its elements are "
-                          "not those that were saved",
-                          info.result.hash),
-              {end.others.front()});
+  return fail(
+      ErrorKind::kDamaged,
+      fmt::format("applying the delta does not give the recorded hash ({}): the delta is damaged",
+                  info.result.hash),
+      {end.others.front()});
 }
 
-Result<std::shared_ptr<const Checkpoint>> open_extracted(const ComputedSuffix& end,
-                                                         const Opening& open, Progress* progress) {
+Result<std::shared_ptr<const Checkpoint>> open_extracted_adapter(const ComputedSuffix& end,
+                                                                 const Opening& open,
+                                                                 Progress* progress) {
   std::int64_t rank = 0;
   const char* last = end.numbers.data() + end.numbers.size();
   const auto [at, problem] = std::from_chars(end.numbers.data(), last, rank);
   if (problem != std::errc() || at != last || rank < 1 || rank > kMostRank)
-    return fail(ErrorKind::kUsage, "\"" + end.numbers + "\" is not a rank of an adapter", {},
+    return fail(ErrorKind::kUsage, "\"" + end.numbers + "\" is not a valid adapter rank", {},
                 fmt::format("It is a whole number from 1 to {}.", kMostRank));
   SHW_TRY(auto tuned, open(end.before, progress));
   SHW_TRY(auto base, open(end.others.front(), progress));
@@ -157,8 +162,8 @@ Result<std::shared_ptr<const Checkpoint>> open_suffix(const ComputedSuffix& end,
                                                       const Opening& open, Progress* progress) {
   if (end.word == kAverage) return open_average(end, open, progress);
   if (end.word == kDelta) return open_delta(end, open, progress);
-  if (end.word == kApplied) return open_applied(end, open, progress);
-  if (end.word == kAdapter) return open_extracted(end, open, progress);
+  if (end.word == kApplied) return open_delta_applied_to_base(end, open, progress);
+  if (end.word == kAdapter) return open_extracted_adapter(end, open, progress);
   SHW_TRY(auto stored, open(end.before, progress));
   if (end.word == kDequantised) return dequantised(std::move(stored), progress);
   if (end.word == kAs) {
@@ -167,13 +172,19 @@ Result<std::shared_ptr<const Checkpoint>> open_suffix(const ComputedSuffix& end,
   }
   if (end.word == kNorms) {
     if (end.numbers != "+1" && end.numbers != "-1")
-      return fail(ErrorKind::kUsage, "\"" + end.numbers + "\" is not what norms are shifted by", {},
+      return fail(ErrorKind::kUsage, "\"" + end.numbers + "\" is not a valid shift for norms", {},
                   "Write PATH/@norms:+1 or PATH/@norms:-1.");
     return shift_norm_weights(std::move(stored), end.numbers == "+1" ? 1.0f : -1.0f, progress);
   }
+  if (end.word == kOptimizer) {
+    SHW_TRY(const std::string file, trainer_optimizer_file(*stored));
+    SHW_TRY(auto optimizer, open(end.before + "/" + file, progress));
+    return join_trainer_optimizer(std::move(stored), std::move(optimizer),
+                                  end.others.empty() ? "" : end.others.front(), progress);
+  }
   if (end.word == kQuantised) {
     SHW_TRY(const QuantiseOptions wanted, parse_quantise_options(end.numbers));
-    return quantised(stored, wanted, entries_not_weights({stored}), progress);
+    return quantised(stored, wanted, non_weight_entries_of_all({stored}), progress);
   }
   SHW_TRY(auto adapter, open(end.others.front(), progress));
   return merge_adapter(std::move(stored), std::move(adapter), progress);
@@ -182,6 +193,7 @@ Result<std::shared_ptr<const Checkpoint>> open_suffix(const ComputedSuffix& end,
 // True for a known ending; others are names of folders.
 bool is_known(const ComputedSuffix& end) {
   if (end.word == kDequantised) return end.others.empty() && end.numbers.empty();
+  if (end.word == kOptimizer) return end.others.size() < 2 && end.numbers.empty();
   if (end.word == kQuantised || end.word == kAs || end.word == kNorms) return end.others.empty();
   if (end.word == kAverage) return !end.others.empty();
   if (end.word == kAdapter) return end.others.size() == 1;
@@ -205,7 +217,7 @@ Result<std::shared_ptr<const Checkpoint>> open_path_with_suffix(const Opening& o
 Status check_input_path(const std::string& path) {
   if (path.find(',') == std::string::npos && path.find("/@") == std::string::npos) return {};
   return fail(ErrorKind::kUsage, "the path of an input has a comma or /@ in it: " + path, {},
-              "Give the folder another name, or name a link to it.");
+              "Rename the folder, or give a link to it.");
 }
 
 std::string quantised_path(const std::string& path, const std::string& scheme) {

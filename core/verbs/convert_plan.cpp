@@ -113,8 +113,8 @@ void drop_missing_entries(Converting& converting) {
 Result<Dtype> weights_dtype(const std::string& option, const std::string& said) {
   const auto dtype = dtype_from_user_text(said);
   if (dtype && is_plain_float(*dtype)) return *dtype;
-  return fail(ErrorKind::kUsage, option + said + " is not a dtype that weights are cast to", {},
-              "it is bf16, fp16, fp32 or fp64; 8 bits and fewer need scales next to the weights");
+  return fail(ErrorKind::kUsage, option + said + " is not a supported target dtype", {},
+              "use bf16, fp16, fp32 or fp64; 8 bits and fewer need scales next to the weights");
 }
 
 // Scales and other companions of quantised weights.
@@ -178,8 +178,8 @@ bool has_name_part(std::string_view fqn, std::string_view part) {
 }
 
 // Removes a wrapper's segment, which may occur several times in a name.
-Status strip_part(std::vector<std::string>& names, std::string_view part,
-                  std::vector<Step>& steps) {
+Status strip_wrapper_segment(std::vector<std::string>& names, std::string_view part,
+                             std::vector<Step>& steps) {
   constexpr int kMostNested = 64;
   auto is_in_any = [&] {
     return std::any_of(names.begin(), names.end(),
@@ -202,10 +202,10 @@ Status strip_wrappers(std::vector<std::string>& names, std::vector<Step>& steps)
     }
   }
   if (parts.empty() && !all_in_module)
-    return fail(ErrorKind::kUsage, "no wrapper is in any name", {},
-                "`shardwright ls` lists the names; --strip PREFIX takes off what they begin with");
+    return fail(ErrorKind::kUsage, "no tensor name contains a wrapper prefix", {},
+                "`shardwright ls` lists the names; --strip PREFIX removes a prefix");
   if (all_in_module) SHW_CHECK(add_rename(names, {"module\\.(.*)", "$1", true}, steps));
-  for (const std::string& part : parts) SHW_CHECK(strip_part(names, part, steps));
+  for (const std::string& part : parts) SHW_CHECK(strip_wrapper_segment(names, part, steps));
   return {};
 }
 
@@ -214,7 +214,8 @@ Status strip_prefix(std::vector<std::string>& names, const std::string& prefix,
   std::string_view part = prefix;
   if (part.ends_with('.')) part.remove_suffix(1);
   const Unwrapped unwrapped = without_wrappers(std::string(part) + ".x", false);
-  if (unwrapped.name == "x" && !unwrapped.marks.empty()) return strip_part(names, part, steps);
+  if (unwrapped.name == "x" && !unwrapped.marks.empty())
+    return strip_wrapper_segment(names, part, steps);
   const bool fits = std::any_of(names.begin(), names.end(), [&](const std::string& fqn) {
     return fqn.size() > prefix.size() && fqn.starts_with(prefix);
   });
@@ -225,7 +226,7 @@ Status strip_prefix(std::vector<std::string>& names, const std::string& prefix,
 }
 
 // Parses REGEX=TO, split at the last "=".
-Result<RenameStep> rename_of(const std::string& text) {
+Result<RenameStep> parse_rename_option(const std::string& text) {
   const std::size_t at = text.rfind('=');
   if (at == std::string::npos || at == 0)
     return fail(ErrorKind::kUsage, "--rename " + text + " is not REGEX=TO", {},
@@ -257,7 +258,7 @@ Status rename_all(Converting& converting) {
     SHW_CHECK(prefix == kWrappers ? strip_wrappers(names, steps)
                                   : strip_prefix(names, prefix, steps));
   for (const std::string& text : said.rename) {
-    SHW_TRY(RenameStep step, rename_of(text));
+    SHW_TRY(RenameStep step, parse_rename_option(text));
     SHW_CHECK(add_rename(names, std::move(step), steps));
   }
   return lacks ? add_rename(names, {"(?!optimizer\\.)(.+)", "model.$1", true}, steps) : Status{};
@@ -283,7 +284,7 @@ void note_model_key(Converting& converting) {
     return;
   converting.out.notes.push_back(
       fmt::format("every name begins with the key `{0}` of the state dict, not of the model: "
-                  "--strip {0} takes it off",
+                  "--strip {0} removes it",
                   key));
 }
 
@@ -309,16 +310,14 @@ Status refuse_to_lose_additions(const Converting& converting, const Format* writ
     names.push_back(one.name);
     why = one.why;
     if (are_packed)
-      remedy =
-          "--dequantise makes plain weights of what is packed; casts and other names, too, lose "
-          "it; ";
+      remedy = "--dequantise turns packed weights into plain ones; casts and renames lose it too; ";
   }
   if (names.empty()) return {};
   return fail(ErrorKind::kUnsupported,
-              fmt::format("the result would be without {}: {}", short_list_text(names), why), {},
+              fmt::format("the result would lack {}, and {}", short_list_text(names), why), {},
               remedy + "--to safetensors keeps it; --leave-out '" +
                   (names.size() == 1 ? names.front() : "* of __metadata__") +
-                  "' goes on without it");
+                  "' continues without it");
 }
 
 Status choose_entries(Converting& converting, Progress* progress) {
@@ -371,7 +370,7 @@ Result<CastChoice> choose_casts(const Checkpoint& checkpoint,
   };
   note(in_float32, "loaders keep them in float32");
   note(scales, "scales of quantised weights");
-  note(quantised, "quantised, so that their scales are needed");
+  note(quantised, "quantised, so their scales are needed");
   note(states, "not weights");
   choice.note =
       fmt::format("cast: {} to {}{}{}", plural(choice.tensors.size(), "tensor"), name(choice.to),
@@ -406,7 +405,7 @@ std::string extraction_note(const Checkpoint& adapter) {
   return adapter.directory() == nullptr ? "" : extraction_text(*adapter.directory());
 }
 
-Result<std::string> format_to_keep(const std::string& path, Progress* progress) {
+Result<std::string> source_format_or_safetensors(const std::string& path, Progress* progress) {
   SHW_TRY(const auto checkpoint, open_requested(path_without_suffixes(path), progress));
   const std::string own(checkpoint->format().name);
   const Format* format = format_named(own);

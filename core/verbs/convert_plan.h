@@ -18,7 +18,7 @@ Result<ConvertPlan> plan_of_convert(const Opened& opened, const VerbOptions& sai
 
 // The format of the checkpoint at a path (also of a computed one), if it can be written, otherwise
 // safetensors.
-Result<std::string> format_to_keep(const std::string& path, Progress* progress);
+Result<std::string> source_format_or_safetensors(const std::string& path, Progress* progress);
 
 // For an adapter made by `extract`: text about how much of the difference its matrices miss.
 std::string extraction_note(const Checkpoint& adapter);

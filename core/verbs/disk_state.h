@@ -16,9 +16,13 @@ struct DiskFile {
   bool is_there = false;
   friend bool operator==(const DiskFile&, const DiskFile&) = default;
 };
-using DiskState = std::vector<DiskFile>;
+struct DiskState {
+  std::vector<DiskFile> files;  // at most 20,000
+  // Sorted names of further files in the top folder whose ending a file of the checkpoint has.
+  std::vector<std::string> others;
+};
 
-// At most 20,000 files, of local checkpoints; empty for others.
+// Empty for remote checkpoints.
 DiskState disk_state(const Checkpoint& checkpoint);
 
 // "2 files were written, 1 file was removed (__3_0.distcp, ...)"; empty if nothing changed.

@@ -29,7 +29,7 @@ bool is_of_location_only(const Finding& finding) {
 // True for rules about silently changed bytes: no data in the named files is
 // trusted.
 bool is_silent_corruption_rule(const Rule& rule) {
-  return rule.damages_bytes && rule.outcome == RunOutcome::kReadsWrong;
+  return rule.damages_bytes && rule.outcome == RunOutcome::kLoadsWrongValues;
 }
 
 std::vector<std::string_view> tensors_in(const Checkpoint& checkpoint, std::string_view path) {

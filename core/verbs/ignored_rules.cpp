@@ -32,7 +32,7 @@ std::string_view without_remark(std::string_view line) {
 }
 
 // Adds the strings of a list in this line. True if the list ends.
-bool add_strings(std::string_view line, std::vector<std::string>& strings) {
+bool parse_strings_of_list_line(std::string_view line, std::vector<std::string>& strings) {
   while (!line.empty()) {
     const std::size_t at = line.find_first_of("\"']");
     if (at == line.npos) return false;
@@ -46,7 +46,7 @@ bool add_strings(std::string_view line, std::vector<std::string>& strings) {
 }
 
 // The text after "ignore ="; empty for other lines.
-std::string_view value_of_ignore(std::string_view line) {
+std::string_view value_after_ignore_key(std::string_view line) {
   constexpr std::string_view kKey = "ignore";
   if (!line.starts_with(kKey)) return {};
   line = trim(line.substr(kKey.size()));
@@ -59,7 +59,7 @@ Result<std::vector<std::string>> ignored_in_file(const std::string& path,
   SHW_TRY(auto source, open_file(path, path));
   if (source->size() > kMostToml)
     return fail(ErrorKind::kUsage, "is larger than 1 MiB, too large for a configuration", {path},
-                "Start in another folder, or shorten it.");
+                "Run from another folder, or shorten the file.");
   SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
   return ignored_in_toml({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, section,
                          path);
@@ -71,7 +71,7 @@ Status check_rule(const std::string& id) {
   for (const Rule& rule : all_rules()) known.push_back(rule.id);
   std::string advice = did_you_mean_text(did_you_mean(id, known));
   if (advice.empty()) advice = "`shardwright explain` lists the rules.";
-  return fail(ErrorKind::kUsage, "there is no rule \"" + id + "\" to ignore", {}, advice);
+  return fail(ErrorKind::kUsage, "unknown rule \"" + id + "\" to ignore", {}, advice);
 }
 
 }  // namespace
@@ -86,16 +86,16 @@ Result<std::vector<std::string>> ignored_in_toml(std::string_view text, std::str
     const std::string_view line = trim(without_remark(text.substr(0, end)));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (in_list) {
-      in_list = !add_strings(line, ignored);
+      in_list = !parse_strings_of_list_line(line, ignored);
     } else if (line.starts_with("[")) {
       here = trim(line.substr(1, line.find(']') - 1));
     } else if (here == section) {
-      const std::string_view value = value_of_ignore(line);
-      if (value.starts_with("[")) in_list = !add_strings(value.substr(1), ignored);
+      const std::string_view value = value_after_ignore_key(line);
+      if (value.starts_with("[")) in_list = !parse_strings_of_list_line(value.substr(1), ignored);
     }
   }
   if (in_list)
-    return fail(ErrorKind::kUsage, "the list of `ignore` does not end", {source},
+    return fail(ErrorKind::kUsage, "the list `ignore` has no closing bracket", {source},
                 "write ignore = [\"value-statistics\"]");
   return ignored;
 }

@@ -45,67 +45,77 @@ std::string patterns_text(const std::vector<std::string>& names, const Pattern& 
   return short_list_text(patterns, kMostPatterns);
 }
 
-std::string reason_text(LeftOutReason why, const std::string& program) {
+std::string reason_text(StateOmissionReason why, const std::string& program) {
   switch (why) {
-    case LeftOutReason::kNoPlace:
+    case StateOmissionReason::kNoPlace:
       return program + " does not store them";
-    case LeftOutReason::kByOption:
+    case StateOmissionReason::kByOption:
       return "--leave-out names them";
-    case LeftOutReason::kNoWeight:
-      return "no weight has their name";
-    case LeftOutReason::kOtherShape:
-      return "their weights have other shapes";
-    case LeftOutReason::kNotElementwise:
-      return "they do not have a number per element of their weights";
-    case LeftOutReason::kSecond:
-      return "their weights have another one, which is converted";
-    case LeftOutReason::kNoWeightThere:
+    case StateOmissionReason::kNoWeight:
+      return "no weight has that name";
+    case StateOmissionReason::kOtherShape:
+      return "their shapes differ from their weights";
+    case StateOmissionReason::kNotElementwise:
+      return "they do not have one value per element of their weights";
+    case StateOmissionReason::kSecond:
+      return "their weights have another such state, which is converted";
+    case StateOmissionReason::kNoWeightInTarget:
       return "their weights are left out";
-    case LeftOutReason::kIncomplete:
+    case StateOmissionReason::kIncomplete:
       return "weights that theirs are joined with have none";
   }
   return {};
 }
 
 // True where the name of each state matters, and not only its kind.
-bool depends_on_name(LeftOutReason why) {
-  return why != LeftOutReason::kNoPlace && why != LeftOutReason::kByOption;
+bool depends_on_name(StateOmissionReason why) {
+  return why != StateOmissionReason::kNoPlace && why != StateOmissionReason::kByOption;
 }
 
-void add_states(const MappedSteps& mapped, std::vector<std::string>& notes) {
-  std::map<std::pair<std::string, LeftOutReason>, std::vector<std::string>> kinds;
-  for (const LeftOutState& state : mapped.left_out_states) {
-    // The steps of converted states are written anew, which has a note of its own.
-    if (state.kind == "step" && !mapped.states.empty()) continue;
-    kinds[{state.kind, state.why}].push_back(state.fqn);
-  }
-  for (const auto& [key, names] : kinds) {
-    const auto& [kind, why] = key;
-    std::string names_text;
-    if (depends_on_name(why)) names_text = " (" + patterns_text(names, pattern_of_name) + ")";
-    notes.push_back(fmt::format("left out of the optimizer: {} of {}{}: {}", kind,
-                                plural(names.size(), "tensor"), names_text,
-                                reason_text(why, mapped.to)));
-  }
+// The steps of converted states are written anew, which has a note of its own.
+std::vector<OmittedState> without_converted_steps(const MappedSteps& mapped) {
+  std::vector<OmittedState> states = mapped.left_out_states;
+  if (!mapped.states.empty())
+    std::erase_if(states, [](const OmittedState& state) { return state.kind == "step"; });
+  return states;
 }
 
 }  // namespace
 
+std::vector<std::string> left_out_state_texts(std::span<const OmittedState> states,
+                                              const std::string& program) {
+  std::map<std::pair<std::string, StateOmissionReason>, std::vector<std::string>> kinds;
+  for (const OmittedState& state : states) kinds[{state.kind, state.why}].push_back(state.fqn);
+  std::vector<std::string> texts;
+  for (const auto& [key, names] : kinds) {
+    const auto& [kind, why] = key;
+    std::string names_text;
+    if (depends_on_name(why)) names_text = " (" + patterns_text(names, pattern_of_name) + ")";
+    texts.push_back(fmt::format("{} of {}{}: {}", kind, plural(names.size(), "tensor"), names_text,
+                                reason_text(why, program)));
+  }
+  return texts;
+}
+
+std::string left_out_tensors_text(const std::vector<std::string>& names) {
+  return fmt::format("{} ({})", plural(names.size(), "tensor"),
+                     patterns_text(names, pattern_of_name));
+}
+
 void add_left_out_notes(const MappedSteps& mapped, std::vector<std::string>& notes) {
   std::set<std::string> of_optimizer;
-  for (const LeftOutState& state : mapped.left_out_states) of_optimizer.insert(state.fqn);
+  for (const OmittedState& state : mapped.left_out_states) of_optimizer.insert(state.fqn);
   std::vector<std::string> others;
   for (const std::string& name : mapped.left_out) {
     if (!of_optimizer.contains(name)) others.push_back(name);
   }
-  if (!others.empty())
-    notes.push_back(fmt::format("left out: {} ({})", plural(others.size(), "tensor"),
-                                patterns_text(others, pattern_of_name)));
-  add_states(mapped, notes);
-  if (!mapped.left_entries.empty())
+  if (!others.empty()) notes.push_back("left out: " + left_out_tensors_text(others));
+  for (const std::string& text : left_out_state_texts(without_converted_steps(mapped), mapped.to))
+    notes.push_back("left out of the optimizer: " + text);
+  if (!mapped.omitted_entries.empty())
     notes.push_back(fmt::format("left out, next to tensors of the optimizer: {} ({})",
-                                plural(mapped.left_entries.size(), "entry"),
-                                patterns_text(mapped.left_entries, pattern_of_entry)));
+                                plural(mapped.omitted_entries.size(), "entry"),
+                                patterns_text(mapped.omitted_entries, pattern_of_entry)));
 }
 
 }  // namespace shw::verbs

@@ -65,6 +65,7 @@ bool is_model_file(const std::string& name) {
 
 std::string format_of_naming_scheme(const std::string& world) {
   if (world == "hf") return "safetensors";
+  if (world == kTrainerOptimizer) return "torch";
   const Format* const format = format_named(world);
   return std::string(format == nullptr ? "dcp" : format->name);
 }
@@ -73,10 +74,6 @@ bool needs_map(const VerbOptions& said, const MapOptions& mapping) {
   return !mapping.map.empty() || is_naming_scheme(said.to);
 }
 
-namespace {
-
-// Refuses options that a conversion through a map does not support, so that none is ignored
-// silently.
 Status check_options_of_map(const VerbOptions& said) {
   const std::pair<bool, const char*> unread[] = {{!said.dtype.empty(), "--dtype"},
                                                  {!said.strip.empty(), "--strip"},
@@ -86,10 +83,12 @@ Status check_options_of_map(const VerbOptions& said) {
     if (!is_given) continue;
     return fail(ErrorKind::kUsage,
                 fmt::format("{} cannot be combined with a conversion to another program", name), {},
-                "convert first, and convert the result a second time");
+                "convert first, then run convert again on the result");
   }
   return {};
 }
+
+namespace {
 
 // Adds what the optimizer asks for besides its moments. Returns what became of the number of steps,
 // without which a trainer scales its first updates wrongly.
@@ -101,7 +100,7 @@ std::string add_settings(const Checkpoint& checkpoint, const Format& written,
   const bool is_in_file = adam && completes_optimizer(written);
   if (created.empty() && !is_in_file)
     return "the number of steps and the parameter groups of the optimizer are left out; a trainer "
-           "that loads its states asks for them";
+           "that loads the states needs them";
   std::move(created.begin(), created.end(), std::back_inserter(steps));
   return fmt::format("{} the optimizer's {:g} steps, and betas, eps, lr and weight decay of {}",
                      is_in_file ? "common.pt has" : "each parameter gets", adam->step,
@@ -117,7 +116,7 @@ Result<ConvertPlan> plan_mapped(const Opened& opened, const VerbOptions& said,
   const Checkpoint& checkpoint = *opened.checkpoint;
   SHW_TRY(MappedByOptions made,
           map_by_options(checkpoint, said.to, mapping, {said.leave_out, said.weights_only}));
-  SHW_CHECK(check_norms(checkpoint, made));
+  SHW_CHECK(check_norm_convention_for_hf(checkpoint, made));
   std::vector<std::string> notes = mapping_notes(made);
   MappedSteps& mapped = made.steps;
   ConvertPlan out;
@@ -127,7 +126,7 @@ Result<ConvertPlan> plan_mapped(const Opened& opened, const VerbOptions& said,
   plan.weights_only = true;
   plan.format = made.names_world || said.to.empty() ? format_of_naming_scheme(mapped.to) : said.to;
   SHW_TRY(const Format* format, format_to_write(plan.format));
-  if (format->traits.one_piece) {
+  if (format->traits.has_one_piece_per_tensor) {
     plan.shard_bytes = said.shard_bytes == 0 ? kMappedShardBytes : said.shard_bytes;
   } else {
     add_tiles(mapped.tensors, plan.steps);

@@ -1,7 +1,6 @@
 #include "core/verbs/map_options.h"
 
 #include "core/io/read_whole.h"
-#include "core/io/store.h"
 
 namespace shw::verbs {
 
@@ -9,8 +8,7 @@ Status add_map_options(const MapOptions& mapping, ModelFacts& facts) {
   if (!mapping.config.empty()) {
     const bool is_file = mapping.config.ends_with(".json");
     const std::string path = is_file ? mapping.config : mapping.config + "/config.json";
-    SHW_TRY(auto source, open_file(path, path));
-    SHW_TRY(std::string text, read_whole_text(*source, std::uint64_t{4} << 20));
+    SHW_TRY(std::string text, read_whole_text(path, std::uint64_t{4} << 20));
     facts.config.clear();
     SHW_CHECK(add_config(text, path, facts));
   }

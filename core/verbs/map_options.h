@@ -8,10 +8,13 @@
 
 namespace shw::verbs {
 
+inline constexpr const char* kTrainerOptimizer = "optimizer";  // of --to: for Trainer
+
 struct MapOptions {
   std::string map = {};               // --map FILE, or the name of a built-in map
   std::vector<std::string> set = {};  // --set NAME=VALUE: values of the map
   std::string config = {};            // --config FOLDER that has the model's config.json
+  std::string order = {};             // --order FILE: names of parameters in the model's order
 };
 
 // Adds --config and --set; --config replaces the config.json next to the checkpoint.

@@ -27,9 +27,10 @@ using Kind = MappedDifference::Kind;
 
 std::string comparison_method_text(const MappedComparison& comparison) {
   if (!comparison.program.empty())
-    return fmt::format("Both are of {}, and were compared as {} has them, through the map {}",
-                       comparison.program, comparison.to, comparison.map);
-  return fmt::format("Both were compared through the map {}", comparison.map);
+    return fmt::format(
+        "Both use the layout of {}, and were compared in that of {}, with the map {}",
+        comparison.program, comparison.to, comparison.map);
+  return fmt::format("Both were compared with the map {}", comparison.map);
 }
 
 // Adds one finding per mistake, with all affected tensors.
@@ -48,7 +49,7 @@ void add_mistakes(const MappedComparison& comparison, MappedVerdict& out) {
     Finding finding = std::move(by_cause[cause]);
     finding.rule = kConvertedWrongly.id;
     finding.cause =
-        fmt::format("{}, in the layout of {}: {}. {}; {} of {} tensors are equal to the bit.",
+        fmt::format("{}, in the layout of {}: {}. {}; {} of {} tensors are equal bit for bit.",
                     short_list_text(finding.subjects, 2), comparison.to, cause,
                     comparison_method_text(comparison), comparison.equal, comparison.compared);
     finding.evidence = {{"mistake", cause},
@@ -68,21 +69,21 @@ std::vector<std::string> subjects_of(const MappedComparison& comparison, Kind ki
   return out;
 }
 
-std::vector<std::string> names_of_alone(const std::vector<MappedAlone>& alone) {
+std::vector<std::string> names_of_unmatched(const std::vector<UnmatchedMappedTensor>& alone) {
   std::vector<std::string> out;
-  for (const MappedAlone& one : alone) out.push_back(one.fqn);
+  for (const UnmatchedMappedTensor& one : alone) out.push_back(one.fqn);
   return out;
 }
 
-void add_alone(const std::vector<MappedAlone>& alone, bool is_missing,
+void add_alone(const std::vector<UnmatchedMappedTensor>& alone, bool is_missing,
                const MappedComparison& comparison, std::vector<Finding>& findings) {
   if (alone.empty()) return;
-  Finding finding{.rule = std::string(kConvertedWrongly.id), .subjects = names_of_alone(alone)};
+  Finding finding{.rule = std::string(kConvertedWrongly.id), .subjects = names_of_unmatched(alone)};
   // A checkpoint may have more tensors than the model needs.
   finding.severity = is_missing ? Severity::kError : Severity::kInfo;
   finding.cause =
       is_missing
-          ? fmt::format("{} {} missing: the reference has the weights ({}). {}.",
+          ? fmt::format("{} {} missing, though the reference has the weights ({}). {}.",
                         short_list_text(finding.subjects, 3),
                         finding.subjects.size() == 1 ? "is" : "are",
                         short_list_text(alone.front().here, 2), comparison_method_text(comparison))
@@ -110,12 +111,11 @@ void add_values(const MappedComparison& comparison, std::vector<Finding>& findin
                   .severity = is_anomalous ? Severity::kWarning : Severity::kInfo,
                   .subjects = subjects};
   finding.cause = fmt::format(
-      "{}: {}. {}; {} of {} tensors are equal to the bit. {}", short_list_text(subjects, 2),
+      "{}: {}. {}; {} of {} tensors are equal bit for bit. {}", short_list_text(subjects, 2),
       first->cause, comparison_method_text(comparison), comparison.equal, comparison.compared,
-      is_anomalous
-          ? "Either all other layers were frozen while these were trained, or these were changed "
-            "or damaged."
-          : "These are other weights, or another step.");
+      is_anomalous ? "Either only these layers were trained (all others frozen), or these were "
+                     "changed or damaged."
+                   : "The reference holds different weights, or another step.");
   finding.evidence = {{"map", comparison.map},
                       {"count", count_of(subjects.size())},
                       {"equal", static_cast<std::int64_t>(comparison.equal)},
@@ -123,7 +123,7 @@ void add_values(const MappedComparison& comparison, std::vector<Finding>& findin
   findings.push_back(std::move(finding));
 }
 
-void add_dtypes(const MappedComparison& comparison, std::vector<Finding>& findings) {
+void add_dtype_findings(const MappedComparison& comparison, std::vector<Finding>& findings) {
   for (const MappedDifference& one : comparison.differences) {
     if (one.kind != Kind::kDtype) continue;
     Finding finding{.rule = std::string(kConvertedWrongly.id),
@@ -188,14 +188,14 @@ CheckpointDifference difference_of(const MappedComparison& comparison, const Che
   out.same = comparison.equal;
   for (const MappedDifference& one : comparison.differences) add_compared(one, b, out);
   std::set<std::string> missing;
-  for (const MappedAlone& alone : comparison.missing) {
+  for (const UnmatchedMappedTensor& alone : comparison.missing) {
     for (const std::string& fqn : alone.here) {
       if (!missing.insert(fqn).second) continue;
       out.tensors.push_back({fqn, DifferenceKind::kMissing});
       out.tensors.back().a = side_of(a, fqn);
     }
   }
-  for (const MappedAlone& alone : comparison.more) {
+  for (const UnmatchedMappedTensor& alone : comparison.more) {
     for (const std::string& fqn : alone.here) {
       out.tensors.push_back({fqn, DifferenceKind::kAdded});
       out.tensors.back().b = side_of(b, fqn);
@@ -203,7 +203,7 @@ CheckpointDifference difference_of(const MappedComparison& comparison, const Che
   }
   sort_by_kind(out.tensors);
   for (const std::string& fqn : comparison.unread)
-    out.unjudged.push_back({"values of " + fqn, "less than 1 GiB for a tensor"});
+    out.unjudged.push_back({"values of " + fqn, "tensors of less than 1 GiB"});
   if (!comparison.reads_values) out.unjudged.push_back({"values", "--data"});
   if (!comparison.incomplete.empty())
     out.unjudged.push_back({fmt::format("{} of which other layers or experts are missing ({})",
@@ -213,7 +213,7 @@ CheckpointDifference difference_of(const MappedComparison& comparison, const Che
   if (!comparison.without_row.empty())
     out.unjudged.push_back({plural(comparison.without_row.size(), "tensor") + " without a row in " +
                                 "the map (" + short_list_text(comparison.without_row) + ")",
-                            "a map that has one"});
+                            "a map that has such a row"});
   if (!comparison.left_out.empty())
     out.unjudged.push_back({plural(comparison.left_out.size(), "tensor") +
                                 " that are not weights, such as optimizer states",
@@ -225,8 +225,8 @@ CheckpointDifference difference_of(const MappedComparison& comparison, const Che
                 : comparison.is_same() ? EqualityVerdict::kSame
                                        : EqualityVerdict::kUndecided;
   out.doubts.push_back(
-      fmt::format("The two are named and laid out differently. They were compared through the map "
-                  "{}, and tensors are counted as they are in {}.",
+      fmt::format("The two use different names and layouts. They were compared with the map {}, "
+                  "and tensors are counted in the layout of {}.",
                   comparison.map, comparison.to));
   return out;
 }
@@ -269,18 +269,18 @@ bool must_compare_values(std::optional<Depth> depth, const Checkpoint& a, const 
 
 MappedVerdict unjudged_verdict(const std::string& why) {
   MappedVerdict out;
-  out.unjudged.push_back({"what the reference of another program expects: " + why,
-                          "--against a reference that can be compared"});
+  out.unjudged.push_back({"the comparison with the other program's reference: " + why,
+                          "a comparable reference (--against)"});
   return out;
 }
 
 std::vector<Unjudged> unjudged_parts_of(const MappedComparison& comparison) {
   std::vector<Unjudged> out;
   if (!comparison.reads_values)
-    out.push_back({"values and row order next to those of the reference", "--data"});
+    out.push_back({"values and row order compared with the reference", "--data"});
   if (!comparison.unread.empty())
     out.push_back({"values of " + short_list_text(comparison.unread, 2) + " next to the reference",
-                   "less than 1 GiB for a tensor"});
+                   "tensors of less than 1 GiB"});
   if (!comparison.incomplete.empty())
     out.push_back({fmt::format("values of {} ({}), of which other layers or experts are missing",
                                plural(comparison.incomplete.size(), "tensor"),
@@ -289,16 +289,16 @@ std::vector<Unjudged> unjudged_parts_of(const MappedComparison& comparison) {
   if (!comparison.without_row.empty())
     out.push_back({plural(comparison.without_row.size(), "tensor") + " without a row in the map (" +
                        short_list_text(comparison.without_row) + ")",
-                   "a map that has one"});
+                   "a map that has such a row"});
   if (const auto damaged = subjects_of(comparison, Kind::kDamaged); !damaged.empty())
     out.push_back({"values of " + short_list_text(damaged, 2) + " next to the reference",
                    "both of them whole"});
   return out;
 }
 
-std::vector<FoundShift> shifts_of(const Checkpoint& checkpoint,
-                                  const std::map<TensorId, FoundShift>& shifts,
-                                  const Finding& finding) {
+std::vector<FoundShift> shifts_of_subjects(const Checkpoint& checkpoint,
+                                           const std::map<TensorId, FoundShift>& shifts,
+                                           const Finding& finding) {
   std::vector<FoundShift> out;
   for (const std::string& subject : finding.subjects) {
     const auto tensor = checkpoint.find(subject);
@@ -314,7 +314,7 @@ void add_repairs(const Checkpoint& checkpoint, const RepairsThroughMap& known_re
   const std::vector<Diagnosis>& repairs = known_repairs.diagnoses;
   for (Finding& finding : findings) {
     if (finding.severity != Severity::kError) continue;
-    set_remedy_of_adding(shifts_of(checkpoint, known_repairs.shifts, finding), finding);
+    set_remedy_of_adding(shifts_of_subjects(checkpoint, known_repairs.shifts, finding), finding);
     if (finding.remedy) continue;
     std::size_t known = 0;
     for (const std::string& subject : finding.subjects) {
@@ -330,13 +330,13 @@ void add_repairs(const Checkpoint& checkpoint, const RepairsThroughMap& known_re
     const std::size_t others = finding.subjects.size() - known;
     finding.remedy = Remedy{
         "retile", true,
-        fmt::format("Put the elements of {} where the map of the reference has them: each is at "
-                    "hand, and no value changes{}",
+        fmt::format("Move the elements of {} to the positions that the reference's map gives: all "
+                    "of them are there, and no value changes{}",
                     plural(known, "tensor"),
                     others == 0
                         ? std::string()
-                        : fmt::format(". {} {} as now: what belongs there is not in this "
-                                      "checkpoint, or larger than 1 GiB",
+                        : fmt::format(". {} {} unchanged: the right elements are not in this "
+                                      "checkpoint, or are larger than 1 GiB",
                                       plural(others, "tensor"), others == 1 ? "stays" : "stay"))};
   }
 }
@@ -361,9 +361,9 @@ std::optional<MappedVerdict> compare_with_renumbered_experts(
   Finding finding{.rule = std::string(kConvertedWrongly.id)};
   for (const Diagnosis& diagnosis : from_one->renames)
     finding.subjects.emplace_back(checkpoint->fqn(tensor_of(diagnosis)));
-  const std::string cause = "experts are numbered from 1, and every program counts from 0";
+  const std::string cause = "experts are numbered from 1, but every program counts from 0";
   finding.cause =
-      fmt::format("{}: {}. {}; with one number less {} of {} tensors are equal to the bit.",
+      fmt::format("{}: {}. {}; with one number less {} of {} tensors are equal bit for bit.",
                   short_list_text(finding.subjects, 2), cause, comparison_method_text(comparison),
                   comparison.equal, comparison.compared);
   finding.evidence = {{"mistake", cause},
@@ -371,7 +371,7 @@ std::optional<MappedVerdict> compare_with_renumbered_experts(
                       {"count", static_cast<std::int64_t>(finding.subjects.size())}};
   finding.diagnoses = std::move(from_one->renames);
   finding.remedy = Remedy{"rename", true,
-                          fmt::format("Give {} the number that is 1 less; no element moves.",
+                          fmt::format("Reduce the number of {} by 1; no element moves.",
                                       plural(finding.subjects.size(), "tensor"))};
   MappedVerdict out;
   out.is_compared = true;
@@ -424,7 +424,7 @@ Result<std::optional<MappedVerdict>> compare_through_map(
   }
   add_alone(comparison.missing, true, comparison, out.findings);
   add_values(comparison, out.findings);
-  add_dtypes(comparison, out.findings);
+  add_dtype_findings(comparison, out.findings);
   add_alone(comparison.more, false, comparison, out.findings);
   out.unjudged = unjudged_parts_of(comparison);
   return std::optional(std::move(out));
@@ -455,8 +455,8 @@ void add_mapped_verdict(const Checkpoint& checkpoint, MappedVerdict judged, Chec
       const bool asks_for_copy = one.needs.find("of the same step") != std::string::npos;
       return one.needs.find("--against") != std::string::npos && (judged.is_same || !asks_for_copy);
     });
-    report.unjudged.push_back({"what is not a weight, such as optimizer states",
-                               "--against a checkpoint of the same program"});
+    report.unjudged.push_back({"entries that are not weights, such as optimizer states",
+                               "a reference written by the same program (--against)"});
   }
   report.unjudged.insert(report.unjudged.end(), std::make_move_iterator(judged.unjudged.begin()),
                          std::make_move_iterator(judged.unjudged.end()));

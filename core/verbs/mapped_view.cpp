@@ -23,11 +23,11 @@ namespace {
 Status check_model_is_known(const MappedSteps& mapped, const ModelFacts& facts) {
   if (mapped.to != "hf" || mapped.from == "hf" || !facts.model_type.empty()) return {};
   return fail(ErrorKind::kUsage,
-              "which Hugging Face model this is is nowhere next to the checkpoint, and names "
-              "differ between them",
+              "no file next to the checkpoint says which Hugging Face model this is, and names "
+              "differ between models",
               {},
-              "give its config.json with --config FOLDER, or say it: --set model=llama (mixtral, "
-              "phi3 and others have names of their own)");
+              "give its config.json with --config FOLDER, or set it: --set model=llama (mixtral, "
+              "phi3 and others use different names)");
 }
 
 // Facts from --config, --set and the files next to the checkpoint.
@@ -61,7 +61,7 @@ Result<ModelFacts> facts_from_example_checkpoint(const Checkpoint& checkpoint,
 }
 
 // True for models that multiply by 1 + weight.
-bool are_norms_centred(const ModelFacts& facts) {
+bool multiplies_by_one_plus_weight(const ModelFacts& facts) {
   return facts.model_type.starts_with("gemma") || facts.model_type == "qwen3_next";
 }
 
@@ -81,8 +81,9 @@ bool is_naming_scheme(const std::string& word) {
 }
 
 Result<MappedByOptions> map_by_options(const Checkpoint& checkpoint, const std::string& to,
-                                       const MapOptions& mapping, const LeaveOut& leave_out,
-                                       const Checkpoint* like) {
+                                       const MapOptions& mapping,
+                                       const ConversionExclusions& leave_out,
+                                       const Checkpoint* like, StatePlaces places) {
   SHW_TRY(ModelFacts facts, facts_from_options(checkpoint, mapping));
   ModelMap named;
   const ModelMap* map = nullptr;
@@ -95,29 +96,29 @@ Result<MappedByOptions> map_by_options(const Checkpoint& checkpoint, const std::
   }
   MappedByOptions made;
   made.names_world = map != nullptr ? to == map->from || to == map->to : is_naming_scheme(to);
-  SHW_TRY(made.steps,
-          mapped_steps(checkpoint, map, made.names_world ? to : std::string(), facts, leave_out));
+  SHW_TRY(made.steps, mapped_steps(checkpoint, map, made.names_world ? to : std::string(), facts,
+                                   leave_out, places));
   SHW_CHECK(check_model_is_known(made.steps, facts));
   made.facts = std::move(facts);
   return made;
 }
 
-Status check_norms(const Checkpoint& checkpoint, const MappedByOptions& made) {
+Status check_norm_convention_for_hf(const Checkpoint& checkpoint, const MappedByOptions& made) {
   const auto centred = made.facts.args.find("apply_layernorm_1p");
-  if (!are_norms_centred(made.facts) || made.steps.to != "hf" || centred == made.facts.args.end() ||
-      centred->second != 0)
+  if (!multiplies_by_one_plus_weight(made.facts) || made.steps.to != "hf" ||
+      centred == made.facts.args.end() || centred->second != 0)
     return {};
   for (TensorId tensor : checkpoint.tensors()) {
     if (!is_norm_weight_or_master(checkpoint.fqn(tensor)) ||
         is_rounded_in_computing(checkpoint, tensor))
       continue;
-    return fail(ErrorKind::kUnsupported,
-                fmt::format("is a norm that multiplies by its weight (apply_layernorm_1p is off in "
-                            "the arguments that Megatron saved), and a norm of {} multiplies by 1 "
-                            "+ weight",
-                            made.facts.model_type),
-                Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor))},
-                "open it with the 1 taken off: PATH/@norms:-1 in place of PATH");
+    return fail(
+        ErrorKind::kUnsupported,
+        fmt::format("is a norm that multiplies by its weight (apply_layernorm_1p is off in the "
+                    "arguments that Megatron saved), but a norm of {} multiplies by 1 + weight",
+                    made.facts.model_type),
+        Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor))},
+        "subtract the 1: open PATH/@norms:-1 instead of PATH");
   }
   return {};
 }
@@ -129,9 +130,9 @@ void add_state_notes(const MappedSteps& mapped, std::vector<std::string>& notes)
   for (const auto& [kind, count] : mapped.states)
     kinds.push_back(fmt::format("{} of {}", kind, plural(count, "tensor")));
   if (!kinds.empty()) notes.push_back("optimizer states: " + short_list_text(kinds, 8));
-  if (mapped.made_masters != 0)
+  if (mapped.created_master_count != 0)
     notes.push_back(fmt::format("master weights of {} are the weights in float32",
-                                plural(mapped.made_masters, "tensor")));
+                                plural(mapped.created_master_count, "tensor")));
 }
 
 }  // namespace
@@ -143,33 +144,31 @@ std::vector<std::string> mapping_notes(const MappedByOptions& made) {
     notes.push_back(fmt::format("from {} to {} by the map {}", mapped.from, mapped.to, leg));
   add_state_notes(mapped, notes);
   add_left_out_notes(mapped, notes);
-  if (are_norms_centred(made.facts) && mapped.from == "hf" && mapped.to == "torch_dist")
+  if (multiplies_by_one_plus_weight(made.facts) && mapped.from == "hf" && mapped.to == "torch_dist")
     notes.push_back(
-        "norms multiply by 1 + weight, as in the source: Megatron is told so by "
-        "--apply-layernorm-1p");
+        "norms multiply by 1 + weight, as in the source: use --apply-layernorm-1p in Megatron");
   if (are_rotary_pairs_neighbours(made.facts) && mapped.from == "hf" &&
       (mapped.to == "torch_dist" || mapped.to == "fsdp_dtensor"))
     notes.push_back(
-        "rotary pairs are neighbours, as in the source: Megatron is told so by "
-        "--rotary-interleaved");
+        "rotary pairs are neighbours, as in the source: use --rotary-interleaved in Megatron");
   return notes;
 }
 
 Result<MappedView> mapped_view(const std::shared_ptr<const Checkpoint>& checkpoint,
                                const std::string& to, const MapOptions& mapping, Progress* progress,
-                               const Checkpoint* like) {
+                               const Checkpoint* like, StatePlaces places) {
   if (checkpoint->directory() == nullptr)
     return fail(ErrorKind::kUsage, "the checkpoint has no directory");
   if (mapping.map.empty() && !is_naming_scheme(to))
-    return fail(ErrorKind::kUsage, "\"" + to + "\" is not a program of a map", {},
+    return fail(ErrorKind::kUsage, "\"" + to + "\" is not a known target program", {},
                 "It is one of " + short_list_text(naming_schemes(), 8) + ".");
   if (mapping.map.empty()) {
     SHW_TRY(const ModelFacts facts, facts_from_options(*checkpoint, mapping));
     if (naming_scheme_of(tensor_names_and_shapes(*checkpoint), facts) == to)
-      return MappedView{checkpoint, {fmt::format("its names are those of {} already", to)}};
+      return MappedView{checkpoint, {fmt::format("its names are already those of {}", to)}};
   }
-  SHW_TRY(const MappedByOptions made, map_by_options(*checkpoint, to, mapping, {}, like));
-  SHW_CHECK(check_norms(*checkpoint, made));
+  SHW_TRY(const MappedByOptions made, map_by_options(*checkpoint, to, mapping, {}, like, places));
+  SHW_CHECK(check_norm_convention_for_hf(*checkpoint, made));
   SHW_TRY(TargetState all, apply_steps(target_state_of(checkpoint), made.steps.steps, progress));
   MappedView view;
   SHW_TRY(view.checkpoint,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/progress.h"
+#include "core/maps/choose_map.h"
 #include "core/maps/map_steps.h"
 #include "core/verbs/map_options.h"
 
@@ -24,13 +25,15 @@ struct MappedByOptions {
 };
 // `like`: a checkpoint of the target program, whose forms and padding the result gets; may be null.
 Result<MappedByOptions> map_by_options(const Checkpoint& checkpoint, const std::string& to,
-                                       const MapOptions& mapping, const LeaveOut& leave_out,
-                                       const Checkpoint* like = nullptr);
+                                       const MapOptions& mapping,
+                                       const ConversionExclusions& leave_out,
+                                       const Checkpoint* like = nullptr,
+                                       StatePlaces places = StatePlaces::kOfProgram);
 // One line each: the maps, what is dropped, and options that the other program needs.
 std::vector<std::string> mapping_notes(const MappedByOptions& made);
 // kUnsupported if Megatron's arguments say that norms store the factor, but this model's norms
 // store the factor minus 1.
-Status check_norms(const Checkpoint& checkpoint, const MappedByOptions& made);
+Status check_norm_convention_for_hf(const Checkpoint& checkpoint, const MappedByOptions& made);
 
 struct MappedView {
   std::shared_ptr<const Checkpoint> checkpoint;
@@ -38,6 +41,7 @@ struct MappedView {
 };
 Result<MappedView> mapped_view(const std::shared_ptr<const Checkpoint>& checkpoint,
                                const std::string& to, const MapOptions& mapping, Progress* progress,
-                               const Checkpoint* like = nullptr);
+                               const Checkpoint* like = nullptr,
+                               StatePlaces places = StatePlaces::kOfProgram);
 
 }  // namespace shw::verbs

@@ -8,15 +8,15 @@
 namespace shw::verbs {
 namespace {
 
-constexpr const char* kElsewhere = "choose another place with --out";
+constexpr const char* kElsewhere = "choose another output with --out";
 
 bool contains_one_file(const Directory& directory) {
   auto entries = directory.list(2);
   return entries && entries->size() == 1;
 }
 
-Status check_apart(const Checkpoint& checkpoint, const std::string& opened_as,
-                   const std::string& out) {
+Status check_output_is_not_source(const Checkpoint& checkpoint, const std::string& opened_as,
+                                  const std::string& out) {
   if (checkpoint.directory() == nullptr) return {};
   Store& store = posix_store();
   const Directory& directory = *checkpoint.directory();
@@ -63,8 +63,9 @@ Status check_output_place(const Opened& opened, const VerbOptions& options,
   if (!posix_store().exists(parent_of(out)))
     return fail(ErrorKind::kIo, "is not there, so nothing can be written into it", {parent_of(out)},
                 "make the folder first, or choose another one with --out");
-  SHW_CHECK(check_apart(*opened.checkpoint, options.checkpoint, out));
-  if (opened.reference != nullptr) SHW_CHECK(check_apart(*opened.reference, options.against, out));
+  SHW_CHECK(check_output_is_not_source(*opened.checkpoint, options.checkpoint, out));
+  if (opened.reference != nullptr)
+    SHW_CHECK(check_output_is_not_source(*opened.reference, options.against, out));
   return {};
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kCopy = " copy ";
 
-std::string_view rule_in(std::string_view finding) {
+std::string_view rule_of_finding_mark(std::string_view finding) {
   return finding.substr(0, finding.find(' '));
 }
 
@@ -57,7 +57,7 @@ std::optional<std::size_t> finding_of_mark(std::span<const Finding> findings,
   };
   if (auto same = find([&](const Finding& each) { return finding_mark(each) == mark; }))
     return same;
-  return find([&](const Finding& each) { return each.rule == rule_in(mark); });
+  return find([&](const Finding& each) { return each.rule == rule_of_finding_mark(mark); });
 }
 
 }  // namespace shw

@@ -32,13 +32,13 @@ Result<Plan> read_plan_text(const Opened& opened, std::string_view json);
 
 // Properties of an output path before anything is written.
 struct RepairTarget {
-  std::string typed_path;                     // as typed by the user; empty: the default
-  std::string path = {};                      // the absolute path; empty: none
-  std::optional<Error> refused = {};          // why it is refused
-  std::optional<std::uint64_t> free = {};     // bytes on its disk
-  std::optional<std::uint64_t> needs = {};    // bytes that the plan writes
-  bool needs_at_most = false;                 // `needs` is an upper bound
-  std::shared_ptr<const Plan> needs_of = {};  // the plan that `needs` was counted for
+  std::string typed_path;                          // as typed by the user; empty: the default
+  std::string path = {};                           // the absolute path; empty: none
+  std::optional<Error> refused = {};               // why it is refused
+  std::optional<std::uint64_t> free = {};          // bytes on its disk
+  std::optional<std::uint64_t> needs = {};         // bytes that the plan writes
+  bool is_needs_upper_bound = false;               // `needs` is an upper bound
+  std::shared_ptr<const Plan> plan_of_needs = {};  // the plan that `needs` was counted for
   std::string earlier = {};  // a result that has the default name already; empty: none
 };
 // `suffix`: of the default name.

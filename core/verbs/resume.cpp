@@ -37,8 +37,8 @@ Result<RepairResult> resume_repair(ResumeRequest order, Progress* progress) {
 constexpr ResumeRow kRows[] = {{"repair", resume_repair}};
 
 tl::unexpected<Error> nothing_to_resume(const std::string& folder) {
-  return fail(ErrorKind::kUsage, "nothing that was killed is left there", {folder},
-              "name the folder that was to be made, or the checkpoint that was repaired in place");
+  return fail(ErrorKind::kUsage, "no interrupted run was found there", {folder},
+              "give the output folder of that run, or the checkpoint that was repaired in place");
 }
 
 // Journal errors name files relative to the folder: adds its path.
@@ -64,7 +64,7 @@ struct BegunRepair {
 };
 
 // The unfinished run with the most progress; otherwise the reason why none can be resumed.
-Result<BegunRepair> find_unfinished(const Store& store, const std::string& folder) {
+Result<BegunRepair> find_most_advanced_run(const Store& store, const std::string& folder) {
   std::optional<BegunRepair> best;
   std::optional<Error> why;
   for (const std::string& partial : unfinished_folders(store, folder)) {
@@ -72,8 +72,8 @@ Result<BegunRepair> find_unfinished(const Store& store, const std::string& folde
     if (free) free = check_not_in_progress(store, partial);
     auto opened = store.read_folder(partial);
     if (free && opened && (*opened)->stat(kJournalFile).kind == EntryKind::kMissing)
-      free = fail(ErrorKind::kUsage, "was killed before anything was begun in it", {partial},
-                  "take it away with `resume --roll-back`");
+      free = fail(ErrorKind::kUsage, "was killed before it wrote anything", {partial},
+                  "remove it with `resume --roll-back`");
     auto journal = opened ? read_journal(**opened)
                           : Result<JournalText>(tl::unexpected<Error>(opened.error()));
     if (!free || !journal) {
@@ -92,9 +92,9 @@ Result<BegunRepair> find_unfinished(const Store& store, const std::string& folde
 // that results are byte-identical.
 Result<std::string> output_of_partial(const Store& store, const BegunRepair& begun) {
   SHW_TRY(std::string out, store.resolved(final_name_of_partial(begun.partial)));
-  if (store.exists(out))
-    return fail(ErrorKind::kUsage, "is there already, and is never replaced", {out},
-                "take what is half made away with `resume --roll-back " + begun.partial + "`");
+  if (!store.is_free_for_folder(out))
+    return fail(ErrorKind::kUsage, "already exists, and is never replaced", {out},
+                "remove the unfinished result with `resume --roll-back " + begun.partial + "`");
   return as_typed(store, begun.journal.header.out, out);
 }
 
@@ -103,8 +103,9 @@ Result<RepairResult> resume_repair_in_place(Store& store, BegunRepair begun,
   JournalHeader& header = begun.journal.header;
   SHW_TRY(std::string out, output_of_partial(store, begun));
   if (auto changed = first_changed_input(store, header)) {
-    return fail(ErrorKind::kDamaged, "has changed since the run began: what was made of it is old",
-                {*changed}, "take it away with `resume --roll-back`, and begin from scratch");
+    return fail(ErrorKind::kDamaged,
+                "has changed since the run began, so the partial result is outdated", {*changed},
+                "remove it with `resume --roll-back`, and start from scratch");
   }
   std::string verb = verb_of_request(header.request);
   for (const ResumeRow& row : kRows) {
@@ -115,7 +116,7 @@ Result<RepairResult> resume_repair_in_place(Store& store, BegunRepair begun,
     if (result) return result;
     return tl::unexpected<Error>(in_folder(std::move(result).error(), begun.partial));
   }
-  return fail(ErrorKind::kUnsupported, "was begun by a verb that this program does not know",
+  return fail(ErrorKind::kUnsupported, "was started by a command that this version does not know",
               {begun.partial + "/" + kJournalFile});
 }
 
@@ -147,27 +148,28 @@ Status check_not_in_progress(const Store& store, const std::string& partial) {
     case OwnerState::kDeadProcess:
       return {};
     case OwnerState::kLiveProcess:
-      return fail(ErrorKind::kUsage, "is being made right now", {partial});
+      return fail(ErrorKind::kUsage, "is being written by a running process", {partial});
     case OwnerState::kUnknown:
       break;
   }
   return fail(ErrorKind::kUsage,
-              "is made by a process of another machine, or of before this one was started",
+              "belongs to a process of another machine, or from before this machine was rebooted",
               {partial},
-              "make sure that it runs no more, remove " + partial + "/" + kOwnerFile +
-                  ", and do this again");
+              "make sure that it no longer runs, remove " + partial + "/" + kOwnerFile +
+                  ", and run this again");
 }
 
 Result<ResumeResult> resume(Store& store, const std::string& folder, const ResumeLimits& limits,
                             Progress* progress) {
   std::string path = without_trailing_slashes(folder);
-  if (!is_partial(path) && store.exists(path)) {
+  if (!is_partial(path) && !store.is_free_for_folder(path)) {
     if (limits.team != nullptr)
-      return fail(ErrorKind::kUsage, "there is nothing to share out: it has its name already",
-                  {path}, "do it in one process");
+      return fail(ErrorKind::kUsage,
+                  "nothing is left to distribute: the result is already complete", {path},
+                  "do it in one process");
     return resume_existing_folder(store, path, progress);
   }
-  SHW_TRY(BegunRepair begun, find_unfinished(store, path));
+  SHW_TRY(BegunRepair begun, find_most_advanced_run(store, path));
   SHW_TRY(RepairResult result, resume_repair_in_place(store, std::move(begun), limits, progress));
   return ResumeResult{std::move(result)};
 }

@@ -5,17 +5,23 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "core/compare/tensor_hashes.h"
+#include "core/formats/adam_settings.h"
 #include "core/formats/open.h"
+#include "core/model/state_names.h"
 #include "core/tensor/cast.h"
 #include "core/transform/packed_tensor.h"
 #include "core/transform/target_view.h"
+#include "core/verbs/left_out_notes.h"
 #include "core/verbs/map_convert.h"
 #include "core/verbs/mapped_view.h"
+#include "core/verbs/returned_states.h"
 #include "core/verbs/values/read_elements.h"
 
 namespace shw::verbs {
@@ -30,7 +36,8 @@ bool have_equal_dtype_and_shape(const Checkpoint& own, const Checkpoint& back, c
          std::ranges::equal(own.shape(pair.own), back.shape(pair.back));
 }
 
-void add_unpadded_rows(const BoundRow& row, std::map<std::string, std::int64_t>& rows) {
+void record_row_count_without_padding(const BoundRow& row,
+                                      std::map<std::string, std::int64_t>& rows) {
   for (const BoundOp& op : row.ops) {
     if (op.kind != MapOp::Kind::kPad || op.dim != 0 || !row.lead.empty()) continue;
     for (const std::string& fqn : row.to) rows.emplace(fqn, op.size);
@@ -43,7 +50,7 @@ std::map<std::string, std::int64_t> rows_without_padding(const MappedSteps& step
   for (const auto& maps : {steps.bound, steps.of_states}) {
     for (const BoundMap& bound : maps) {
       if (bound.way != MapDirection::kBack) continue;  // forward, padding is added
-      for (const BoundRow& row : bound.rows) add_unpadded_rows(row, rows);
+      for (const BoundRow& row : bound.rows) record_row_count_without_padding(row, rows);
     }
   }
   return rows;
@@ -72,7 +79,7 @@ Result<NewNames> names_after_steps(const std::shared_ptr<const Checkpoint>& sour
 }
 
 // Some writers put the name of the state dict's item first.
-std::optional<TensorId> find_in_item(const Checkpoint& back, const std::string& fqn) {
+std::optional<TensorId> find_with_item_prefix(const Checkpoint& back, const std::string& fqn) {
   const auto found = back.find(fqn);
   return found || !back.format().traits.names_have_items ? found : back.find("model." + fqn);
 }
@@ -87,7 +94,7 @@ Result<std::shared_ptr<const Checkpoint>> with_dtypes_of_source(
   if (!are_cast) return back;
   std::map<Dtype, Patterns> casts;
   for (const auto& [tensor, fqn] : names) {
-    const auto found = find_in_item(*back, fqn);
+    const auto found = find_with_item_prefix(*back, fqn);
     if (found && is_plain_float(own.dtype(tensor)) && back->dtype(*found) != own.dtype(tensor))
       casts[own.dtype(tensor)].emplace_back(back->fqn(*found));
   }
@@ -104,6 +111,60 @@ std::optional<TensorId> find_by_either_name(
   const auto read = as_read.find(saved);
   return read == as_read.end() ? std::nullopt : back.find(read->second);
 }
+
+// True if the result has the settings that the source's optimizer has.
+bool has_equal_settings(const Checkpoint& own, const Checkpoint& made) {
+  const auto values = [](const AdamSettings& one) {
+    return std::tuple(one.step, one.lr, one.beta1, one.beta2, one.eps, one.weight_decay);
+  };
+  const auto before = adam_settings(own), after = adam_settings(made);
+  return before && after && values(*before) == values(*after);
+}
+
+bool is_state_step(std::string_view fqn) {
+  const auto path = parse_state_fqn(fqn);
+  return path && path->kind == "step";
+}
+
+// Of the tensors that the way back does not have: those that the conversion left out, with the
+// reasons, those that became settings, and the others, which are lost.
+class MissingTensors {
+ public:
+  MissingTensors(const MappedSteps& steps, bool has_settings)
+      : program_(steps.to), has_settings_(has_settings) {
+    for (const OmittedState& state : steps.left_out_states) states_.emplace(state.fqn, state);
+    left_out_.insert(steps.left_out.begin(), steps.left_out.end());
+  }
+
+  void add(const std::string& fqn, RoundTripResult& out) {
+    const auto state = states_.find(fqn);
+    if (has_settings_ && is_state_step(fqn)) {
+      ++out.as_settings;
+    } else if (state != states_.end()) {
+      left_states_.push_back(state->second);
+    } else if (left_out_.contains(fqn)) {
+      left_tensors_.push_back(fqn);
+    } else {
+      out.without.push_back(fqn);
+    }
+  }
+
+  void finish(RoundTripResult& out) const {
+    out.left_out += left_states_.size() + left_tensors_.size();
+    out.left_out_why = left_out_state_texts(left_states_, program_);
+    if (!left_tensors_.empty())
+      out.left_out_why.push_back(left_out_tensors_text(left_tensors_) + ": " + program_ +
+                                 " does not store them, or an option names them");
+  }
+
+ private:
+  std::string program_;
+  bool has_settings_;
+  std::map<std::string, OmittedState> states_;
+  std::set<std::string> left_out_;
+  std::vector<OmittedState> left_states_;
+  std::vector<std::string> left_tensors_;
+};
 
 // Compares the first rows of both, some at a time.
 Result<bool> first_rows_are_equal(const Checkpoint& own, const Checkpoint& back, const Pair& pair,
@@ -138,14 +199,19 @@ Result<RoundTripResult> check_round_trip(const Opened& source, const VerbOptions
   std::map<std::string, std::int64_t> unpadded;
   std::map<std::string, std::string, std::less<>> as_read;
   std::optional<NewNames> names;
+  std::optional<ReturnedStates> states;
+  std::optional<MissingTensors> missing;
   if (needs_map(said, mapping)) {
     SHW_TRY(const MappedByOptions made,
             map_by_options(own, said.to, mapping, {said.leave_out, said.weights_only}));
     out.program = made.steps.from;
     unpadded = rows_without_padding(made.steps);
     as_read = names_as_read(made.steps);
-    SHW_TRY(MappedView view, mapped_view(back, made.steps.from, mapping, progress, &own));
+    missing.emplace(made.steps, !made.steps.states.empty() && has_equal_settings(own, *back));
+    SHW_TRY(MappedView view,
+            mapped_view(back, made.steps.from, mapping, progress, &own, StatePlaces::kAll));
     back = std::move(view.checkpoint);
+    states.emplace(*back, made.steps.bound.front());
   } else {
     SHW_TRY(names, names_after_steps(source.checkpoint, steps, progress));
     SHW_TRY(back, with_dtypes_of_source(own, std::move(back), *names, steps, progress));
@@ -156,9 +222,12 @@ Result<RoundTripResult> check_round_trip(const Opened& source, const VerbOptions
       ++out.left_out;
       continue;
     }
-    const auto found = names ? find_in_item(*back, names->at(tensor))
-                             : find_by_either_name(*back, own.fqn(tensor), as_read);
-    if (!found) {
+    auto found = names ? find_with_item_prefix(*back, names->at(tensor))
+                       : find_by_either_name(*back, own.fqn(tensor), as_read);
+    if (!found && states) found = states->find(own.fqn(tensor));
+    if (!found && missing) {
+      missing->add(std::string(own.fqn(tensor)), out);
+    } else if (!found) {
       out.without.emplace_back(own.fqn(tensor));
     } else if (!have_equal_dtype_and_shape(own, *back, {tensor, *found})) {
       out.differ.emplace_back(own.fqn(tensor));
@@ -167,6 +236,7 @@ Result<RoundTripResult> check_round_trip(const Opened& source, const VerbOptions
       of_back.push_back(*found);
     }
   }
+  if (missing) missing->finish(out);
   SHW_TRY(const auto wanted, tensor_hashes(own, of_own, said.memory, progress, team));
   SHW_TRY(const auto made, tensor_hashes(*back, of_back, said.memory, progress, team));
   for (std::size_t i = 0; i < wanted.size(); ++i) {

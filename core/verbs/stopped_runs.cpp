@@ -28,7 +28,7 @@ struct OpenCheckpoint {
   std::size_t most_plan_bytes = 0;
 };
 
-std::vector<std::string> unfinished_in(const Store& store, const std::string& folder) {
+std::vector<std::string> unfinished_folders_in(const Store& store, const std::string& folder) {
   std::vector<std::string> found;
   for (const std::string& name : store.names(folder)) {
     if (name.find(kPartialMark) != std::string::npos) found.push_back(folder + "/" + name);
@@ -60,7 +60,7 @@ std::string fill_of(const Checkpoint& checkpoint, const Plan& plan) {
 }
 
 // Adds what the request of a run says.
-void add_request(const OpenCheckpoint& open, std::string_view json, StoppedRun& run) {
+void add_fields_of_request(const OpenCheckpoint& open, std::string_view json, StoppedRun& run) {
   auto request = request_from_json(json, "repair", run.folder);
   if (!request) {
     run.not_resumable = std::move(request).error();
@@ -89,7 +89,7 @@ std::optional<StoppedRun> describe(const Store& store, const OpenCheckpoint& ope
   if (!directory) return std::nullopt;
   if ((*directory)->stat(kJournalFile).kind != EntryKind::kFile) {
     run.not_resumable =
-        Error{ErrorKind::kUsage, "was stopped before a file was finished", {folder}};
+        Error{ErrorKind::kUsage, "was interrupted before a file was finished", {folder}};
     return run;
   }
   auto journal = read_journal(**directory);
@@ -101,10 +101,10 @@ std::optional<StoppedRun> describe(const Store& store, const OpenCheckpoint& ope
   run.files = journal->files.size();
   if (auto changed = first_changed_input(store, journal->header))
     run.not_resumable =
-        Error{ErrorKind::kDamaged, "has changed since the repair was stopped", {*changed}};
-  if (store.exists(run.output))
+        Error{ErrorKind::kDamaged, "has changed since the repair was interrupted", {*changed}};
+  if (!store.is_free_for_folder(run.output))
     run.not_resumable = Error{ErrorKind::kUsage, "is there already", {run.output}};
-  add_request(open, journal->header.request, run);
+  add_fields_of_request(open, journal->header.request, run);
   return run;
 }
 
@@ -120,15 +120,15 @@ std::optional<StoppedRun> describe_in_place(const Store& store, const OpenCheckp
   run.checkpoint = open.path;
   run.in_place = run.is_of_open = true;
   if (owner_state(store, directory->name()) == OwnerState::kLiveProcess)
-    run.in_use = Error{ErrorKind::kUsage, "is being repaired right now", {path}};
+    run.in_use = Error{ErrorKind::kUsage, "is being repaired by another process", {path}};
   if (*state == InPlace::kReplaced) return run;
   auto bytes = in_place::contents(*directory, in_place::kRequest);
   if (!bytes) {
     run.not_resumable =
-        Error{ErrorKind::kUsage, "was stopped before it was written what is repaired", {path}};
+        Error{ErrorKind::kUsage, "was interrupted before it recorded what it repairs", {path}};
     return run;
   }
-  add_request(open, {reinterpret_cast<const char*>(bytes->data()), bytes->size()}, run);
+  add_fields_of_request(open, {reinterpret_cast<const char*>(bytes->data()), bytes->size()}, run);
   return run;
 }
 
@@ -154,7 +154,7 @@ StoppedRuns find_stopped_runs(const Store& store, const Checkpoint& checkpoint,
   if (is_remote(path)) return found;
   const OpenCheckpoint open{&checkpoint, store.resolved(path).value_or(path), most_plan_bytes};
   const std::string base = base_of(open.path);
-  std::vector<std::string> folders = unfinished_in(store, parent_of(base));
+  std::vector<std::string> folders = unfinished_folders_in(store, parent_of(base));
   const std::size_t beside = folders.size();
   for (const std::string& output : outputs) {
     for (std::string& folder : partial_folders(store, store.resolved(output).value_or(output))) {
@@ -181,7 +181,7 @@ StoppedRuns find_stopped_runs_in(const Store& store, const std::string& folder) 
   StoppedRuns found;
   if (is_remote(folder)) return found;
   const std::string place = without_trailing_slashes(store.resolved(folder).value_or(folder));
-  for (const std::string& each : unfinished_in(store, place)) {
+  for (const std::string& each : unfinished_folders_in(store, place)) {
     if (auto run = describe(store, {}, each)) found.runs.push_back(std::move(*run));
   }
   sort_runs(found.runs);
@@ -191,7 +191,7 @@ StoppedRuns find_stopped_runs_in(const Store& store, const std::string& folder) 
 std::vector<std::string> unfinished_marks(const Store& store, const std::string& path) {
   if (is_remote(path)) return {};
   std::vector<std::string> marks =
-      unfinished_in(store, parent_of(base_of(store.resolved(path).value_or(path))));
+      unfinished_folders_in(store, parent_of(base_of(store.resolved(path).value_or(path))));
   for (std::string& mark : marks)
     mark += ' ' + std::to_string(static_cast<int>(owner_state(store, mark)));
   return marks;

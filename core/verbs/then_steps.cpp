@@ -1,12 +1,13 @@
 // --then: steps after the repairs, in the same pass over the bytes.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 
 #include "core/base/json.h"
+#include "core/base/spelling.h"
 #include "core/formats/table.h"
 #include "core/io/read_whole.h"
-#include "core/io/source.h"
 #include "core/repair/plan/target_of_plan.h"
 #include "core/transform/json.h"
 #include "core/transform/packed_tensor.h"
@@ -47,14 +48,22 @@ Result<std::vector<PlannedTensorForm>> tensors_after(const Opened& opened, const
 
 Result<PlacementRules> placement_rules(const VerbOptions& options, const Mesh& mesh) {
   if (options.placements.empty()) return PlacementRules{};
-  SHW_TRY(auto source, open_file(options.placements, options.placements));
-  SHW_TRY(const std::string text, read_whole_text(*source));
+  SHW_TRY(const std::string text, read_whole_text(options.placements));
   return placement_rules_from_json(text, options.placements, mesh);
 }
 
-// Adds one step per group of tensors with equal placements.
-void add_reshard(const std::vector<PlannedTensorForm>& tensors, const Mesh& mesh,
-                 const PlacementRules& rules, Plan& plan) {
+// Adds one step per group of tensors with equal placements. kUsage for a pattern that matches no
+// tensor: those that it was written for would be split by default.
+Status add_reshard(const std::vector<PlannedTensorForm>& tensors, const Mesh& mesh,
+                   const VerbOptions& options, Plan& plan) {
+  SHW_TRY(const PlacementRules rules, placement_rules(options, mesh));
+  for (const auto& [pattern, placements] : rules.rules) {
+    if (std::none_of(tensors.begin(), tensors.end(), [&](const PlannedTensorForm& tensor) {
+          return matches_pattern(pattern, tensor.fqn);
+        }))
+      return fail(ErrorKind::kUsage, "the pattern \"" + pattern + "\" matches no tensor",
+                  {options.placements}, "`shardwright ls CHECKPOINT` lists the names.");
+  }
   std::map<std::string, std::size_t> step_of;  // by placements
   for (const PlannedTensorForm& tensor : tensors) {
     auto placements = placements_by_rules(rules, tensor.fqn, tensor.ndim, mesh);
@@ -62,6 +71,7 @@ void add_reshard(const std::vector<PlannedTensorForm>& tensors, const Mesh& mesh
     if (is_new) plan.steps.emplace_back(ReshardStep{{}, mesh, std::move(placements)});
     std::get<ReshardStep>(plan.steps[found->second]).tensors.push_back(tensor.fqn);
   }
+  return {};
 }
 
 // Casts only weights: optimizer states and step counters stay.
@@ -102,7 +112,6 @@ Result<Plan> plan_reshard(const Opened& opened, const VerbOptions& options) {
     return fail(ErrorKind::kUsage, "reshard needs a --mesh", {},
                 "write axes as name=size, outermost first: --mesh dp=8,tp=2");
   SHW_TRY(const Mesh mesh, parse_mesh(options.mesh));
-  SHW_TRY(const PlacementRules rules, placement_rules(options, mesh));
   const Checkpoint& checkpoint = *opened.checkpoint;
   std::vector<PlannedTensorForm> tensors;
   for (TensorId tensor : checkpoint.tensors())
@@ -110,8 +119,8 @@ Result<Plan> plan_reshard(const Opened& opened, const VerbOptions& options) {
                        checkpoint.dtype(tensor)});
   Plan plan = empty_plan_for(opened);
   // A format that stores tensors in one piece cannot store tiles.
-  if (checkpoint.format().traits.one_piece) plan.format = "dcp";
-  add_reshard(tensors, mesh, rules, plan);
+  if (checkpoint.format().traits.has_one_piece_per_tensor) plan.format = "dcp";
+  SHW_CHECK(add_reshard(tensors, mesh, options, plan));
   return plan;
 }
 
@@ -136,17 +145,16 @@ Result<std::vector<std::string>> add_steps(const Opened& opened, const VerbOptio
       remarks.push_back(std::move(note));
     } else if (verb == "reshard") {
       SHW_TRY(const Mesh mesh, parse_mesh(what));
-      SHW_TRY(const PlacementRules rules, placement_rules(options, mesh));
-      if (written != nullptr && written->traits.one_piece) {
+      if (written != nullptr && written->traits.has_one_piece_per_tensor) {
         remarks.push_back(
-            fmt::format("{} is left out: {} holds every tensor in one piece", one, written->title));
+            fmt::format("{} is left out: {} stores every tensor whole", one, written->title));
         continue;
       }
-      if (written == nullptr && saved.traits.one_piece) plan.format = "dcp";
+      if (written == nullptr && saved.traits.has_one_piece_per_tensor) plan.format = "dcp";
       SHW_TRY(const auto tensors, tensors_after(opened, plan, progress));
-      add_reshard(tensors, mesh, rules, plan);
+      SHW_CHECK(add_reshard(tensors, mesh, options, plan));
     } else {
-      return fail(ErrorKind::kUsage, "--then does not know \"" + one + "\"", {}, kForms);
+      return fail(ErrorKind::kUsage, "--then has an unknown step \"" + one + "\"", {}, kForms);
     }
   }
   return remarks;

@@ -11,6 +11,7 @@
 #include "core/base/words.h"
 #include "core/formats/replicas.h"
 #include "core/model/evidence.h"
+#include "core/model/unread_files.h"
 #include "core/repair/plan/plan.h"
 #include "core/repair/plan/plan_fingerprint.h"
 #include "core/repair/plan/target_of_plan.h"
@@ -35,7 +36,7 @@ const char* class_of(const Program& program, const ProgramJob& job) {
     case ElementOp::kCopy:
       break;
   }
-  return reads_in_rows(program, job) ? "rows" : "strided";
+  return reads_contiguous_rows(program, job) ? "rows" : "strided";
 }
 
 // One line per cast that cannot represent all values.
@@ -55,7 +56,7 @@ std::vector<std::string> lossy_casts(const Program& program) {
   }
   std::vector<std::string> words;
   for (const auto& [from, to] : casts)
-    words.push_back(fmt::format("{} to {}: {}; the certificate says how many of each tensor",
+    words.push_back(fmt::format("{} to {}: {}; the certificate lists how many per tensor",
                                 name(from), name(to), out_of_range_text(to)));
   return words;
 }
@@ -79,7 +80,7 @@ nlohmann::ordered_json predicted_json(const Forecast& forecast) {
   out["total"] = forecast.total;
   out["longest"] = name(forecast.longest);
   out["read_bytes_per_second"] = forecast.read_rate;
-  out["assumes"] = "the disk takes bytes as fast as a thread has just read the checkpoint";
+  out["assumes"] = "the disk writes as fast as a thread has just read the checkpoint";
   return out;
 }
 
@@ -179,8 +180,10 @@ Result<StepsEstimate> estimate_steps(const Opened& opened, const Plan& plan, std
 
 namespace {
 
-// True for errors that writing again does not repair and that a repair could remove.
-bool prevents_rewrite(const Finding& finding) {
+// True for errors that writing again does not repair and that a repair could remove, and for files
+// that could not be read: the result would lack what they hold.
+bool must_be_repaired_before_rewrite(const Finding& finding) {
+  if (names_unread_file(finding)) return true;
   const RepairedBy by = rule_of(finding).repaired_by;
   const bool is_converted = find_evidence<std::string>(finding, "convert_to") != nullptr;
   return finding.severity == Severity::kError && !is_filled_elements_finding(finding) &&
@@ -192,7 +195,8 @@ bool prevents_rewrite(const Finding& finding) {
 
 std::vector<Finding> unrepaired_reasons_in(const Plan& plan) {
   std::vector<Finding> reasons = plan.undecided;
-  std::erase_if(reasons, [](const Finding& finding) { return !prevents_rewrite(finding); });
+  std::erase_if(reasons,
+                [](const Finding& finding) { return !must_be_repaired_before_rewrite(finding); });
   return reasons;
 }
 
@@ -202,7 +206,8 @@ Result<std::vector<Finding>> findings_to_repair_first(const Opened& opened,
   Opened bare = opened;
   bare.mesh.reset();  // the requested mesh, not the saving one
   SHW_TRY(CheckReport report, check(bare, depth, progress, team));
-  std::erase_if(report.findings, [](const Finding& finding) { return !prevents_rewrite(finding); });
+  std::erase_if(report.findings,
+                [](const Finding& finding) { return !must_be_repaired_before_rewrite(finding); });
   return std::move(report.findings);
 }
 
@@ -211,10 +216,11 @@ Result<std::vector<Finding>> findings_of_input(const std::string& path, std::opt
   Opened opened;
   SHW_TRY(opened.checkpoint, open_requested(path, progress));
   SHW_TRY(CheckReport report, check(opened, depth, progress));
-  std::erase_if(report.findings,
-                [](const Finding& finding) { return finding.severity == Severity::kInfo; });
+  std::erase_if(report.findings, [](const Finding& finding) {
+    return finding.severity == Severity::kInfo && !names_unread_file(finding);
+  });
   std::stable_partition(report.findings.begin(), report.findings.end(), [](const Finding& finding) {
-    return finding.severity == Severity::kError;
+    return finding.severity == Severity::kError || names_unread_file(finding);
   });
   return std::move(report.findings);
 }

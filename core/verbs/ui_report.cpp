@@ -25,8 +25,7 @@ Result<WrittenReport> write_ui_report(Store& store, const UiReport& wanted) {
   SHW_CHECK(check_output_place(wanted.opened, wanted.options, path));
   std::string commands = command_line("check", wanted.options);
   const bool repairs = wanted.plan != nullptr && wanted.plan->repairs();
-  if (repairs)
-    commands += "\n" + repair_command_line(wanted.opened.checkpoint->format(), wanted.options);
+  if (repairs) commands += "\n" + repair_command_line(*wanted.opened.checkpoint, wanted.options);
   ReportInput input{*wanted.opened.checkpoint, wanted.found, repairs ? wanted.plan : nullptr,
                     wanted.found.spec.get(), commands};
   input.looked_at = wanted.looked_at;

@@ -187,7 +187,7 @@ std::string to_text(const UiSettings& settings) {
   return json.dump(1) + "\n";
 }
 
-KeptSettings read_ui_settings(const Store& store, const std::string& file) {
+LoadedUiSettings read_ui_settings(const Store& store, const std::string& file) {
   if (!store.exists(file)) return {};
   auto text = read_user_file(file);
   if (!text) return {{}, text.error().message};

@@ -60,11 +60,11 @@ std::string ui_settings_file(const char* config_home, const char* home);
 Result<UiSettings> parse_ui_settings(std::string_view text);
 std::string to_text(const UiSettings& settings);
 
-struct KeptSettings {
+struct LoadedUiSettings {
   UiSettings settings;       // defaults if there is no file or it is refused
   std::string refused = {};  // "line 3: ..."; empty: no file, or accepted
 };
-KeptSettings read_ui_settings(const Store& store, const std::string& file);
+LoadedUiSettings read_ui_settings(const Store& store, const std::string& file);
 // Refused files are the user's work, so they are renamed to FILE.old before writing.
 Status write_ui_settings(Store& store, const std::string& file, const UiSettings& settings,
                          bool set_aside);

@@ -37,7 +37,7 @@ bool is_same_checkpoint(const Checkpoint& a, const Checkpoint& b) {
 
 Error index_only_error(const Checkpoint& checkpoint, const UnclaimedStorageRecord& tensor) {
   return {ErrorKind::kDamaged,
-          "cannot be read: of the tensor only the name is known",
+          "cannot be read: only the tensor's name is known",
           {checkpoint.file(tensor.item.file).path},
           "Bring the file back."};
 }
@@ -89,9 +89,8 @@ Result<CheckReport> check(const Opened& opened, std::optional<Depth> depth, Prog
     report_wrong_conversions(opened.checkpoint, opened.reference, opened.mapping, depth, report,
                              progress);
   if (opened.is_against_itself)
-    report.unjudged.push_back(
-        {"what only another checkpoint tells: the one of --against is this one",
-         "--against another step, or a copy"});
+    report.unjudged.push_back({"checks that need another checkpoint: --against names this one",
+                               "--against another step, or a copy"});
   return report;
 }
 
@@ -101,7 +100,7 @@ Result<CountedStatistics> stats(const Opened& opened, std::span<const std::strin
   const Checkpoint& checkpoint = *opened.checkpoint;
   SHW_TRY(std::vector<TensorId> tensors, choose_tensors(checkpoint, names));
   SHW_TRY(const Executors executors,
-          choose_statistics_executors(device, loads_to_count(checkpoint, tensors)));
+          choose_statistics_executors(device, statistics_loads_by_dtype(checkpoint, tensors)));
   CountedStatistics counted;
   SHW_TRY(counted.tensors, statistics_of(checkpoint, tensors, progress, team,
                                          statistics_backends(executors), known));
@@ -147,9 +146,10 @@ Result<HashedTensors> hash(const Opened& opened, std::span<const std::string> na
 namespace {
 
 // Notes in the plan, and so later in the certificate, which entries ranks saved differently.
-Status note_other_ranks(const Checkpoint& checkpoint, Plan& plan, Progress* progress, Team* team) {
+Status record_entries_differing_by_rank(const Checkpoint& checkpoint, Plan& plan,
+                                        Progress* progress, Team* team) {
   if (!plan.repairs() || checkpoint.directory() == nullptr) return {};
-  SHW_TRY(plan.of_other_ranks, entries_of_other_ranks(checkpoint, progress, team));
+  SHW_TRY(plan.of_other_ranks, entries_differing_between_ranks(checkpoint, progress, team));
   plan.lossless = plan.lossless && plan.of_other_ranks.empty();
   return {};
 }
@@ -163,7 +163,7 @@ Result<Plan> plan(const Opened& opened, const CheckReport& report, const std::st
   options.mesh = opened.mesh;
   SHW_CHECK(choose_fill(fill, options, progress));
   SHW_TRY(Plan made, make_plan(*opened.checkpoint, report, options, progress));
-  SHW_CHECK(note_other_ranks(*opened.checkpoint, made, progress, team));
+  SHW_CHECK(record_entries_differing_by_rank(*opened.checkpoint, made, progress, team));
   return made;
 }
 
@@ -175,7 +175,7 @@ Result<Plan> read_plan(const Opened& opened, const std::string& path, Progress* 
   SHW_TRY(const std::string file, posix_store().resolved(path));
   SHW_TRY(Plan made,
           plan_from_json(*opened.checkpoint, text, path, file.substr(0, file.rfind('/') + 1)));
-  SHW_CHECK(note_other_ranks(*opened.checkpoint, made, progress, team));
+  SHW_CHECK(record_entries_differing_by_rank(*opened.checkpoint, made, progress, team));
   return made;
 }
 
@@ -210,8 +210,8 @@ Result<VerifyReport> verify(const std::string& named, Progress* progress,
   if (broken) return std::move(*broken);
   SHW_TRY(auto result, std::move(opened));
   if (is_same_checkpoint(*source, *result))
-    return fail(ErrorKind::kUsage, "is the checkpoint that is to be proved", {against},
-                "name the one that it was made of");
+    return fail(ErrorKind::kUsage, "is the checkpoint to verify", {against},
+                "give the source that it was made from");
   return verify_repair(*result, progress, source, team, memory);
 }
 
@@ -276,7 +276,7 @@ std::string report(const Opened& opened, const VerbOptions& verb_options, const 
   VerbOptions mending = verb_options;
   mending.out.clear();  // this report's path must not become the repair's
   if (plan != nullptr && !plan->empty())
-    commands += "\n" + repair_command_line(opened.checkpoint->format(), mending);
+    commands += "\n" + repair_command_line(*opened.checkpoint, mending);
   ReportInput input{*opened.checkpoint, found,    plan,      found.spec.get(),
                     commands,           &context, statistics};
   input.views = views;

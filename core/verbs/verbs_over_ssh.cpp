@@ -38,7 +38,7 @@ std::vector<std::string> arguments_of_findings_command(const char* verb,
   return words;
 }
 
-void adopt_plan_inputs(const CheckReport& before, CheckReport& report) {
+void copy_diagnoses_from_local_report(const CheckReport& before, CheckReport& report) {
   report.spec = before.spec;
   std::unordered_map<std::string, const Finding*> by_text;
   for (const Finding& one : before.findings) by_text.try_emplace(finding_to_json(one), &one);
@@ -71,7 +71,8 @@ bool are_hashes(std::string_view text) {
 // The error for remote output that is not an answer: the program could not run or was killed.
 tl::unexpected<Error> no_answer_error(const RemotePlace& place, const RemoteAnswer& answer) {
   return fail(ErrorKind::kIo,
-              "shardwright over there ended with exit code " + std::to_string(answer.code) +
+              "shardwright on the remote machine ended with exit code " +
+                  std::to_string(answer.code) +
                   (answer.message.empty() ? "" : ": " + answer.message),
               {place.shown});
 }
@@ -170,7 +171,8 @@ Result<CheckpointNumbers> numbers_over_ssh(const Checkpoint& checkpoint, const V
         found != json["tensors"].end() && found->is_object() && tensors_of_name[name] == 1;
     TensorNumbers& to = numbers.tensors[index_of(tensor)];
     if (is_there) to = numbers_from_json(*found, volume(checkpoint.shape(tensor)));
-    if (!is_there || found->contains("unread") || found->contains("missing")) ++numbers.not_whole;
+    if (!is_there || found->contains("unread") || found->contains("missing"))
+      ++numbers.partly_read_tensors;
   }
   return numbers;
 }
@@ -183,10 +185,11 @@ SshUse ssh_use(const VerbOptions& options) {
   const bool names_local_file = std::ranges::any_of(paths, [&](const std::string* path) {
     return !path->empty() && !is_on_machine(*path, *place);
   });
-  if (names_local_file) return {false, "The spec or the reference is not a file of that machine."};
+  if (names_local_file) return {false, "The spec or the reference is not a file on that machine."};
   const auto found = find_shardwright(*place);
   if (!found)
-    return {false, "Shardwright was not found over there: " + found.error().message + "."};
+    return {false,
+            "Shardwright was not found on the remote machine: " + found.error().message + "."};
   if (!found->is_same) return {false, "Shardwright " + version_mismatch_text(*found) + "."};
   return {true};
 }
@@ -204,7 +207,7 @@ Result<CheckReport> check_over_ssh(const VerbOptions& options, const CheckReport
   if (answer.out.empty()) return no_answer_error(place, answer);
   auto report = check_from_json(answer.out);
   if (!report && report.error().place.file.empty()) report.error().place.file = place.shown;
-  if (report && before != nullptr) adopt_plan_inputs(*before, *report);
+  if (report && before != nullptr) copy_diagnoses_from_local_report(*before, *report);
   return report;
 }
 
@@ -223,9 +226,10 @@ Result<std::string> json_over_ssh(std::span<const std::string> words, const std:
 
 Result<Plan> plan_over_ssh(const Opened& opened, const VerbOptions& options, Progress* progress) {
   if (options.fill.starts_with("from:"))
-    return fail(ErrorKind::kUsage, "a plan that fills from a checkpoint is not made over there",
+    return fail(ErrorKind::kUsage,
+                "a plan that fills from a checkpoint cannot be made on the remote machine",
                 {without_secrets(options.checkpoint)},
-                "Plan it here, or run `shardwright plan` over there.");
+                "Make the plan here, or run `shardwright plan` on the remote machine.");
   SHW_TRY(const std::string text, json_over_ssh(arguments_of_findings_command("plan", options),
                                                 options.checkpoint, progress));
   SHW_CHECK(with_path_in_error(check_answer(text, "plan"), options.checkpoint));

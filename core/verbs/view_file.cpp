@@ -35,8 +35,8 @@ constexpr std::array<ViewKey, 7> kKeys{{{"checkpoint", &SavedView::checkpoint, t
                                         {"tile", &SavedView::tile, false},
                                         {"finding", &SavedView::finding, false}}};
 
-tl::unexpected<Error> no_view(const std::string& path, std::string why) {
-  return fail(ErrorKind::kDamaged, "is not a view that was saved: " + std::move(why), {path});
+tl::unexpected<Error> invalid_view_error(const std::string& path, std::string why) {
+  return fail(ErrorKind::kDamaged, "is not a saved view: " + std::move(why), {path});
 }
 
 std::string resolve_against_folder(const std::string& folder, const std::string& path) {
@@ -87,26 +87,26 @@ Result<SavedView> read_view_file(const std::string& path) {
   SHW_TRY(auto source, open_file(path, path));
   SHW_TRY(const std::string text, read_whole_text(*source, kMostViewBytes));
   const auto parsed = parse_json<ViewJson>(text);
-  if (!parsed.problem.empty()) return no_view(path, parsed.problem);
+  if (!parsed.problem.empty()) return invalid_view_error(path, parsed.problem);
   const ViewJson& json = parsed.tree;
   if (!json.is_object() || !json.contains("schema") || json["schema"] != kViewSchema)
-    return no_view(path, std::string("\"schema\" is not ") + kViewSchema);
+    return invalid_view_error(path, std::string("\"schema\" is not ") + kViewSchema);
   SavedView view;
   for (const ViewKey& one : kKeys) {
     const auto found = json.find(one.key);
     if (found == json.end()) continue;
-    if (!found->is_string()) return no_view(path, std::string(one.key) + " is not text");
+    if (!found->is_string()) return invalid_view_error(path, std::string(one.key) + " is not text");
     view.*one.member = found->get<std::string>();
     if (one.is_path) view.*one.member = resolve_against_folder(parent_of(path), view.*one.member);
   }
-  if (view.checkpoint.empty()) return no_view(path, "it names no checkpoint");
+  if (view.checkpoint.empty()) return invalid_view_error(path, "it names no checkpoint");
   if (json.contains("pins") && !read_pins(json["pins"], view.pins))
-    return no_view(path, "\"pins\" is not a list of places");
+    return invalid_view_error(path, "\"pins\" is not a list of positions");
   const auto depth = json.find("depth");
   for (Depth one : {Depth::kMetadata, Depth::kHeaders, Depth::kData}) {
     if (depth != json.end() && *depth == std::string(name(one))) view.depth = one;
   }
-  if (depth != json.end() && !view.depth) return no_view(path, "its depth is none");
+  if (depth != json.end() && !view.depth) return invalid_view_error(path, "its depth is none");
   return view;
 }
 
@@ -124,7 +124,7 @@ Result<std::vector<PageView>> read_page_views(const Opened& opened, const VerbOp
   for (const std::string& file : files) {
     SHW_TRY(const SavedView view, read_view_file(file));
     if (resolved_path(view.checkpoint) != resolved_path(verb_options.checkpoint))
-      return fail(ErrorKind::kUsage, "is a view of another checkpoint: " + view.checkpoint,
+      return fail(ErrorKind::kUsage, "is a view of a different checkpoint: " + view.checkpoint,
                   {absolute(file)});
     auto page = page_view(*opened.checkpoint, view);
     if (!page)

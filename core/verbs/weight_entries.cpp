@@ -49,7 +49,7 @@ constexpr auto kOtherRoots = std::to_array<std::string_view>({"optimizer",
                                                               "rerun_state_machine"});
 
 // Removes the number at the end: "optimizer_0" and "optimizer-1" become "optimizer".
-std::string without_number(std::string_view root) {
+std::string without_trailing_number(std::string_view root) {
   while (!root.empty() && root.back() >= '0' && root.back() <= '9') root.remove_suffix(1);
   while (!root.empty() && (root.back() == '_' || root.back() == '-')) root.remove_suffix(1);
   return lowered(root);
@@ -58,12 +58,13 @@ std::string without_number(std::string_view root) {
 // True also for "model0", "model_pp1": pipeline stages on one rank.
 bool is_model_key(std::string_view root) {
   if (is_one_of(lowered(root), kModelKeys)) return true;
-  const std::string stem = without_number(root);
+  const std::string stem = without_trailing_number(root);
   return stem.size() < root.size() && (stem == "model" || stem == "model_pp");
 }
 
-bool is_other_root(std::string_view root) {
-  return is_one_of(lowered(root), kOtherRoots) || is_one_of(without_number(root), kOtherRoots);
+bool is_non_weight_root(std::string_view root) {
+  return is_one_of(lowered(root), kOtherRoots) ||
+         is_one_of(without_trailing_number(root), kOtherRoots);
 }
 
 std::string_view root_of_name(std::string_view fqn) {
@@ -82,7 +83,7 @@ bool is_state_by_name(std::string_view fqn) {
   constexpr std::string_view kChained = "chained_";  // for Megatron's chained optimizers
   if (fqn.starts_with(kChained) && fqn.find('.') != std::string_view::npos)
     fqn.remove_prefix(fqn.find('.') + 1);
-  return is_other_root(root_of_name(fqn)) || parse_state_fqn(fqn).has_value() ||
+  return is_non_weight_root(root_of_name(fqn)) || parse_state_fqn(fqn).has_value() ||
          fqn.ends_with("._extra_state") || fqn.find(".param_groups.") != std::string_view::npos;
 }
 
@@ -91,7 +92,7 @@ struct Structure {
   bool has_flat_model = false;  // true: tensors with dotted names are at the top
 };
 
-Structure structure_of(const Checkpoint& checkpoint) {
+Structure key_structure_of(const Checkpoint& checkpoint) {
   Structure found;
   for (TensorId tensor : checkpoint.tensors()) {
     const auto path = checkpoint.path(tensor);
@@ -125,7 +126,7 @@ std::string common_model_key(const std::vector<std::string_view>& keys) {
 }  // namespace
 
 NonWeightEntries entries_that_are_not_weights(const Checkpoint& checkpoint) {
-  const Structure structure = structure_of(checkpoint);
+  const Structure structure = key_structure_of(checkpoint);
   NonWeightEntries left;
   auto leave_out = [&](std::string_view fqn) {
     left.names.emplace_back(fqn);

@@ -6,9 +6,10 @@
 
 #include "core/base/words.h"
 #include "core/io/path_suffix.h"
+#include "core/model/unread_files.h"
 #include "core/repair/plan/target_of_plan.h"
-#include "core/verbs/convert_plan.h"
-#include "core/verbs/map_convert.h"
+#include "core/verbs/conversion.h"
+#include "core/verbs/trainer_optimizer.h"
 
 namespace shw::verbs {
 namespace {
@@ -19,8 +20,8 @@ constexpr std::string_view kMergedWord = "merged";
 
 const std::vector<std::string>& convert_targets() {
   static const std::vector<std::string> targets{
-      "dcp", "safetensors", "torch", "torch-checkpointing",
-      "hf",  "torch_dist",  "titan", "fsdp_dtensor"};
+      "dcp",        "safetensors", "torch",        "torch-checkpointing", "hf",
+      "torch_dist", "titan",       "fsdp_dtensor", kTrainerOptimizer};
   return targets;
 }
 
@@ -28,7 +29,7 @@ Result<std::string> convert_target(const std::string& word) {
   const std::vector<std::string>& targets = convert_targets();
   std::string target(format_alias(word));
   if (std::ranges::find(targets, target) != targets.end()) return target;
-  return fail(ErrorKind::kUsage, "nothing is written as \"" + word + "\"", {},
+  return fail(ErrorKind::kUsage, "unknown output format \"" + word + "\"", {},
               "write one of " + short_list_text(targets, targets.size()));
 }
 
@@ -56,14 +57,15 @@ Result<std::vector<std::string>> check_other_inputs(const std::string& opened_as
   for (auto end = parse_computed_suffix(opened_as); end; end = parse_computed_suffix(end->before)) {
     std::optional<Depth> of_input = depth;
     if (end->word == kMergedWord && !depth) of_input = Depth::kData;  // adapters are small
+    if (end->word == kTrainerOptimizer) continue;                     // a list of names
     for (const std::string& path : end->others) {
       SHW_TRY(const auto findings, findings_of_input(path, of_input, progress));
       for (const Finding& finding : findings) {
-        if (finding.severity == Severity::kError)
+        if (finding.severity == Severity::kError || names_unread_file(finding))
           return fail(ErrorKind::kUnsupported,
                       "nothing was written: " + path + " is broken (" + finding.rule +
                           "): " + finding.cause,
-                      {}, "Repair it first: `shardwright check` says what is wrong.");
+                      {}, "Repair it first: `shardwright check` shows what is wrong.");
         warnings.push_back(finding.rule + "  " + path + ": " + finding.cause);
       }
     }
@@ -71,7 +73,8 @@ Result<std::vector<std::string>> check_other_inputs(const std::string& opened_as
   return warnings;
 }
 
-Status refuse_broken(const std::vector<Finding>& findings, const std::string& checkpoint) {
+Status refuse_damaged_checkpoint(const std::vector<Finding>& findings,
+                                 const std::string& checkpoint) {
   if (findings.empty()) return {};
   std::vector<std::string> rules;
   for (const Finding& finding : findings) {
@@ -79,8 +82,8 @@ Status refuse_broken(const std::vector<Finding>& findings, const std::string& ch
   }
   return fail(ErrorKind::kUnsupported,
               "nothing was written: the checkpoint is broken (" + short_list_text(rules) +
-                  "), and in other tiles nobody could tell any more: " + findings.front().cause,
-              {checkpoint}, "Repair it first: `shardwright check` says what is wrong.");
+                  "), and a newly written copy would hide the damage: " + findings.front().cause,
+              {checkpoint}, "Repair it first: `shardwright check` shows what is wrong.");
 }
 
 Result<WriteAsPlan> plan_to_write_as(const Opened& opened, const std::string& opened_as,
@@ -93,15 +96,14 @@ Result<WriteAsPlan> plan_to_write_as(const Opened& opened, const std::string& op
   said.dtype = wanted.dtype;
   said.weights_only = wanted.weights_only;
   if (said.to.empty()) {
-    SHW_TRY(said.to, format_to_keep(opened_as, progress));
+    SHW_TRY(said.to, source_format_or_safetensors(opened_as, progress));
   } else {
     SHW_TRY(said.to, convert_target(said.to));
   }
   SHW_TRY(const auto wrong, findings_to_repair_first(opened, depth, progress));
-  SHW_CHECK(refuse_broken(wrong, opened_as));
+  SHW_CHECK(refuse_damaged_checkpoint(wrong, opened_as));
   SHW_TRY(out.notes, check_other_inputs(opened_as, depth, progress));
-  SHW_TRY(ConvertPlan made, needs_map(said, {}) ? plan_mapped(opened, said, {})
-                                                : plan_of_convert(opened, said, progress));
+  SHW_TRY(ConvertPlan made, plan_conversion(opened, said, {}, progress));
   std::ranges::move(made.notes, std::back_inserter(out.notes));
   if (!wanted.mesh.empty()) {
     said.then = {"reshard:" + wanted.mesh};

@@ -21,7 +21,8 @@ Result<std::string> convert_target(const std::string& word);
 std::string suffix_of_result(const std::string& opened_as, const std::string& to);
 
 // kUnsupported if there are findings: rewritten, they could no longer be recognised.
-Status refuse_broken(const std::vector<Finding>& findings, const std::string& checkpoint);
+Status refuse_damaged_checkpoint(const std::vector<Finding>& findings,
+                                 const std::string& checkpoint);
 
 // Findings above info in the further inputs of a computed checkpoint, as "RULE  PATH: CAUSE".
 // Findings that are errors are refused. Adapters are checked at every byte unless `depth` is given.

@@ -35,7 +35,7 @@ bool is_of_norms_alone(const Finding& finding) {
 }
 
 // Another program that joins rows that this one keeps apart, or the reverse.
-std::string counterpart_program(const std::string& world) {
+std::string counterpart_naming_scheme(const std::string& world) {
   return world == "hf" ? "torch_dist" : "hf";
 }
 
@@ -116,10 +116,11 @@ constexpr std::uint64_t kMostReadToGuess = std::uint64_t{1} << 30;
 
 // Where nothing says how many heads there are, those that its shapes allow are tried: the mistake
 // that gives every byte under one of them is the right one.
-std::optional<MappedVerdict> judge_in_other_layout(const ComparedPair& pair,
-                                                   const ModelFacts& facts,
-                                                   const std::string& world,
-                                                   const MapOptions& mapping, Progress* progress) {
+std::optional<MappedVerdict> judge_with_possible_head_counts(const ComparedPair& pair,
+                                                             const ModelFacts& facts,
+                                                             const std::string& world,
+                                                             const MapOptions& mapping,
+                                                             Progress* progress) {
   const MapOptions said = with_defaults(*pair.reference, facts, mapping);
   auto best = compare_in_naming_scheme(pair, world, said, progress);
   const bool says_heads = is_given(mapping, "groups=") || is_given(mapping, "heads=");
@@ -154,7 +155,8 @@ void report_wrong_conversions(const std::shared_ptr<const Checkpoint>& checkpoin
   if (world.empty() || world != naming_scheme_of(tensor_names_and_shapes(*checkpoint), facts))
     return;
   const ComparedPair pair{checkpoint, reference, depth, world};
-  auto judged = judge_in_other_layout(pair, facts, counterpart_program(world), mapping, progress);
+  auto judged = judge_with_possible_head_counts(pair, facts, counterpart_naming_scheme(world),
+                                                mapping, progress);
   if (!judged) return;
   std::vector<Finding> named;
   std::set<std::string_view> subjects;

@@ -17,7 +17,8 @@ using namespace shw::test;
 namespace {
 
 const std::string kBroken = std::string(SHW_TEST_DATA) + "/torch-2.14/s1_placement_not_transposed";
-const std::string kHealthy = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_moe_ep/ckpt";
+const std::string kHasExpectedSizes =
+    std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_moe_ep/ckpt";
 
 std::vector<std::string> with_spec(const std::string& verb, std::vector<std::string> more) {
   std::vector<std::string> words{verb, kBroken + "/ckpt", "--spec", kBroken + "/spec.json"};
@@ -57,12 +58,13 @@ TEST_CASE("what a baseline knows stays a finding and does not fail") {
   fewer["findings"][0]["subjects"].erase(0);
   write(scratch / "fewer.json", fewer.dump());
   CHECK(shardwright(with_spec("check", {"--baseline", scratch / "fewer.json"})).code == 1);
-  Run gone = shardwright({"check", kHealthy, "--spec", kBroken + "/spec.json", "--baseline",
-                          scratch / "known.json", "--json"});
+  Run gone = shardwright({"check", kHasExpectedSizes, "--spec", kBroken + "/spec.json",
+                          "--baseline", scratch / "known.json", "--json"});
   CHECK(gone.code == 0);
   CHECK_FALSE(parsed(gone.out)["baseline"]["gone"].empty());
   // Without the spec these checks did not run.
-  Run unasked = shardwright({"check", kHealthy, "--baseline", scratch / "known.json", "--json"});
+  Run unasked =
+      shardwright({"check", kHasExpectedSizes, "--baseline", scratch / "known.json", "--json"});
   CHECK(parsed(unasked.out)["baseline"]["gone"].empty());
   write(scratch / "no.json", "[1, 2]");
   CHECK(shardwright(with_spec("check", {"--baseline", scratch / "no.json"})).code == 3);
@@ -101,7 +103,8 @@ TEST_CASE("a report says the command with the baseline and the policy that it wa
   Scratch scratch;
   write(scratch / "p", "require: coverage\n");
   for (const char* format : {"md", "html"}) {
-    Run page = shardwright({"report", kHealthy, "--policy", scratch / "p", "--format", format});
+    Run page =
+        shardwright({"report", kHasExpectedSizes, "--policy", scratch / "p", "--format", format});
     CHECK(contains(page.out, "shardwright check "));
     CHECK(contains(page.out, " --policy " + (scratch / "p")));
   }
@@ -128,9 +131,9 @@ TEST_CASE(
   for (const std::string verb : {"check ", "report "}) {
     for (const std::string file : {"--baseline b.json", "--policy p"}) {
       CAPTURE(verb + file);
-      Run refused = there(verb + kHealthy + " " + file);
+      Run refused = there(verb + kHasExpectedSizes + " " + file);
       CHECK(refused.code == 3);
-      CHECK_FALSE(contains(refused.err, kHealthy));
+      CHECK_FALSE(contains(refused.err, kHasExpectedSizes));
       // The output path is checked before the checkpoint is opened.
       CHECK(there(verb + "nowhere " + file).code == 3);
     }
@@ -144,7 +147,8 @@ TEST_CASE("a policy is met or broken or open and the exit code says so") {
   write(scratch / "optimizer", "require: [optimizer-complete]\n");
   write(scratch / "typo", "require: coverge\n");
   auto asked = [&](const std::string& policy, std::vector<std::string> more) {
-    std::vector<std::string> words{"check", kHealthy, "--json", "--policy", scratch / policy};
+    std::vector<std::string> words{"check", kHasExpectedSizes, "--json", "--policy",
+                                   scratch / policy};
     words.insert(words.end(), more.begin(), more.end());
     return shardwright(words);
   };
@@ -162,7 +166,8 @@ TEST_CASE("a policy is met or broken or open and the exit code says so") {
   CHECK(typo.code == 3);
   CHECK(contains(typo.out, "coverage"));
   // Missing bytes break the policy, whatever the rules report about them.
-  std::filesystem::copy(kHealthy, scratch / "torn", std::filesystem::copy_options::recursive);
+  std::filesystem::copy(kHasExpectedSizes, scratch / "torn",
+                        std::filesystem::copy_options::recursive);
   for (const auto& entry : std::filesystem::directory_iterator(scratch / "torn")) {
     if (entry.path().extension() == ".distcp") std::filesystem::resize_file(entry.path(), 10);
   }

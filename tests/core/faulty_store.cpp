@@ -116,6 +116,9 @@ class FaultyFolder final : public WritableDirectory {
 bool ForwardingStore::exists(const std::string& path) const {
   return inner_.exists(path);
 }
+bool ForwardingStore::is_free_for_folder(const std::string& path) const {
+  return inner_.is_free_for_folder(path);
+}
 Result<std::string> ForwardingStore::resolved(const std::string& path) const {
   return inner_.resolved(path);
 }

@@ -16,6 +16,7 @@ class ForwardingStore : public Store {
  public:
   explicit ForwardingStore(Store& inner) : inner_(inner) {}
   bool exists(const std::string& path) const override;
+  bool is_free_for_folder(const std::string& path) const override;
   Result<std::string> resolved(const std::string& path) const override;
   Result<std::uint64_t> free_bytes(const std::string& path) const override;
   bool can_reflink(const std::string& folder, const ByteSource& source) const override;

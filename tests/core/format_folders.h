@@ -44,6 +44,7 @@ inline constexpr auto kFormatFolders = std::to_array<FormatFolder>({
     {"flax", "flax/flax_model.msgpack"},
     {"npz", "npz/stored.npz"},
     {"ctranslate2", "weight_list/ctranslate2"},
+    {"onnx", "onnx/external"},
     {"openvino", "openvino/ckpt"},
     {"mindspore", "weight_list/net.ckpt"},
     {"folders", "pickle/agent.zip"},

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -319,6 +320,31 @@ TEST_CASE("no two headers define a type of one name") {
     }
   }
   CHECK(header_of.size() > 500);
+}
+
+// A unity build compiles sources of one library as one file, where their constants meet.
+TEST_CASE("no two sources of a library define a constant of one name") {
+  fs::path root = SHW_SOURCE_DIR;
+  std::map<std::string, std::string> source_of;  // by library and name
+  const std::regex definition("(?:inline |static )*constexpr .*?\\b(k[A-Z]\\w*)(?:\\{| =|\\[).*");
+  for (const char* folder : {"core", "views", "gpu", "app"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+      if (!entry.is_regular_file() || entry.path().extension() != ".cpp") continue;
+      const std::string path = fs::relative(entry.path(), root).string();
+      const std::string library =
+          room_rank(path) ? path.substr(0, path.find('/', 5)) : std::string(folder);
+      std::ifstream file(entry.path());
+      std::string line;
+      std::smatch name;
+      while (std::getline(file, line)) {
+        if (!std::regex_match(line, name, definition)) continue;
+        auto [known, is_new] = source_of.emplace(library + " " + name[1].str(), path);
+        CHECK_MESSAGE((is_new || known->second == path),
+                      name[1].str() << " is defined in " << known->second << " and in " << path);
+      }
+    }
+  }
+  CHECK(source_of.size() > 300);
 }
 
 TEST_CASE("nobody asks which format a checkpoint has, but for its traits") {

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto view = std::as_bytes(std::span(data, size));
   for (const auto& [row, name] :
        {std::pair(&kCtranslate2Row, "model.bin"), std::pair(&kMindsporeRow, "net.ckpt"),
-        std::pair(&kOpenvinoRow, "model.xml")}) {
+        std::pair(&kOpenvinoRow, "model.xml"), std::pair(&kOnnxRow, "model.onnx")}) {
     auto checkpoint =
         row->open(memory_directory("fuzz", {{name, Bytes(view.begin(), view.end())}}), nullptr);
     if (!checkpoint) continue;

@@ -147,7 +147,8 @@ RigTile tile_by(std::unique_ptr<Executor> executor, const LoweredTarget& lowered
                               workspace, limits, file, nullptr);
   if (!written) FAIL(written.error().message);
   REQUIRE(file.finish(output.offset + output.length));
-  return {file.bytes, crc_of_all(std::span(&*written, 1), output.length), written->elements};
+  return {file.bytes, combine_range_crcs(std::span(&*written, 1), output.length),
+          written->elements};
 }
 
 // Visits every computed tile of a program with the result of loops over elements.

@@ -33,7 +33,7 @@ class RigExecutor final : public Executor {
     if (!work.in.empty()) std::memcpy(in.data(), work.in.data(), in.size());
     if (!work.out.empty()) std::memcpy(out.data(), work.out.data(), out.size());
     SlabTables tables;
-    add_work(tables, work);
+    add_slab_work_to_tables(tables, work);
     std::vector<std::uint64_t> numbers(tables.number_words);
     Fingerprint sum;
     for (std::size_t k = 0; k < tables.items.size(); ++k) {

@@ -36,8 +36,8 @@ std::shared_ptr<Snapshot> with_values(std::shared_ptr<Snapshot> snapshot) {
   values.ask.dims = {{3, 4, false}, {0, shape[1], true}, {0, shape[2], true}};
   values.row_dim = 1;
   values.column_dim = 2;
-  values.rows = values.looked_rows = shape[1];
-  values.columns = values.looked_columns = shape[2];
+  values.rows = values.sampled_rows = shape[1];
+  values.columns = values.sampled_columns = shape[2];
   values.cell_rows = 8;
   values.cell_columns = 16;
   for (int c = 0; c < 128; ++c)
@@ -79,7 +79,7 @@ std::shared_ptr<Snapshot> with_names(std::shared_ptr<Snapshot> snapshot, std::si
     if (i == 3) row.missing = 1;
     names->rows.push_back(std::move(row));
   }
-  names->only_from = {{"model.rotary.inv_freq", "no row of the map takes it"}};
+  names->only_from = {{"model.rotary.inv_freq", "no row of the map uses it"}};
   names->only_to = {{"rng_state", "left out: it is not a weight"}};
   snapshot->paired = names;
   snapshot->compared_with = "/runs/8/iter_0000100";

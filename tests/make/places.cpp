@@ -21,7 +21,7 @@ std::shared_ptr<Snapshot> with_target(std::shared_ptr<Snapshot> snapshot,
   target.path = typed.empty() ? snapshot->options.checkpoint + "-repaired" : typed;
   target.needs = 3'020'000'000;
   target.free = 48'000'000'000;
-  target.needs_of = snapshot->plan;
+  target.plan_of_needs = snapshot->plan;
   snapshot->target = std::make_shared<const verbs::RepairTarget>(std::move(target));
   return snapshot;
 }

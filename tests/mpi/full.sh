@@ -28,7 +28,7 @@ run_out_of_room() {
   local rank=$1 code=0 told
   shift
   "$mpirun" -n 4 bash begin.sh "$rank" "$program" "$@" > /dev/null 2> talk || code=$?
-  told=$(tr '\n' ' ' < talk | grep -o 'go on with `shardwright resume out`' | wc -l)
+  told=$(tr '\n' ' ' < talk | grep -o 'continue with `shardwright resume out`' | wc -l)
   [[ $code == 4 && ! -e out ]] || { echo "exit code $code of: $*"; cat talk; exit 1; }
   grep -q "worker $rank: .*File too large" <(tr '\n' ' ' < talk) || { echo "it says nothing:"; cat talk; exit 1; }
   if is_half_made; then [[ $told == 1 ]]; else [[ $told == 0 ]]; fi || {

@@ -25,11 +25,11 @@ once() {
 }
 once 'no such file or directory' 4 check nowhere
 once 'no such file or directory' 4 check nowhere --json
-once 'does not run in several processes' 3 info "$checkpoint"
-once 'does not run in several processes' 3 info "$checkpoint" --json
+once 'cannot run in several processes' 3 info "$checkpoint"
+once 'cannot run in several processes' 3 info "$checkpoint" --json
 once 'no-such-option' 3 check "$checkpoint" --no-such-option
 once 'no-such-option' 3 check "$checkpoint" --no-such-option --json
-once 'no --yes' 3 reshard "$checkpoint" --mesh dp=4 --out nothing
+once '--yes is needed' 3 reshard "$checkpoint" --mesh dp=4 --out nothing
 [[ ! -e nothing ]]
 
 # One of them sees another folder of that name, which no such file or directory.

@@ -168,7 +168,7 @@ class Buckets(unittest.TestCase):
             # Nothing is written over, and nothing is made for nothing.
             again = base.run("convert", self.model, "--to", "dcp", "--out", folder + "/again",
                              "--yes", "--upload", target, env=self.env, code=3)
-            self.assertIn("holds objects already", again.stderr)
+            self.assertIn("already holds objects", again.stderr)
             self.assertFalse(os.path.exists(folder + "/again"))
             for wrong in ("https://example.com/x", folder, "s3:/x"):
                 base.run("convert", self.model, "--to", "dcp", "--out", folder + "/again", "--yes",
@@ -214,7 +214,7 @@ class Buckets(unittest.TestCase):
                 with open(f"{mine}/{name}", "rb") as file:
                     self.assertEqual(there["Body"].read(), file.read(), name)
             again = base.run("upload", mine, target, env=self.env, code=3)
-            self.assertIn("holds objects already", again.stderr)
+            self.assertIn("already holds objects", again.stderr)
 
     def test_answers_that_are_lost(self):
         with tempfile.TemporaryDirectory() as scratch:

@@ -308,7 +308,7 @@ class Ssh(unittest.TestCase):
     def test_every_byte_stays_there_without_yes(self):
         done = run("hash", f"127.0.0.1:{self.model}", env=self.env)
         self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertIn("801 kB would travel", done.stderr.replace("\n", " "))
+        self.assertIn("801 kB would be transferred", done.stderr.replace("\n", " "))
 
     def test_what_is_installed_there_runs_there(self):
         env = {"SHARDWRIGHT_SSH": "ssh -F " + os.path.join(self.top, "installed")}
@@ -337,9 +337,9 @@ class Ssh(unittest.TestCase):
         with open(mine, "w") as file:
             file.write("{}")
         done = run("hash", f"127.0.0.1:{self.model}", env=self.env)
-        self.assertIn("is not installed over there", " ".join(done.stderr.split()))
+        self.assertIn("is not installed on that machine", " ".join(done.stderr.split()))
         done = run("check", f"127.0.0.1:{self.model}", "--data", "--baseline", mine, env=self.env)
-        self.assertIn("--baseline is not a file of that machine", " ".join(done.stderr.split()))
+        self.assertIn("--baseline is not a file on that machine", " ".join(done.stderr.split()))
 
     def ssh_commands(self, config, *words):
         """What the program calls ssh with, one line per call."""

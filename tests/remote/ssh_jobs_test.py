@@ -87,26 +87,26 @@ class Jobs(unittest.TestCase):
                       ["check", model, far, "--data"], ["learn", model, far], ["hash", far]):
             done = base.run(*words, env=self.env)
             self.assertEqual(done.returncode, 3, (words, done.stderr))
-            self.assertIn("801 kB would travel here", " ".join(done.stderr.split()), words)
+            self.assertIn("801 kB would be transferred here", " ".join(done.stderr.split()), words)
             answered = base.run(*words, "--yes", env=self.env)
             self.assertIn(answered.returncode, (0, 1, 2), (words, answered.stderr))
             self.assertIn("Over the network", answered.stderr, words)
         both = base.run("diff", far, far, "--data", env=self.env, code=3)
-        self.assertIn("1.60 MB would travel", " ".join(both.stderr.split()))
+        self.assertIn("1.60 MB would be transferred", " ".join(both.stderr.split()))
         for words in (["diff", model, far], ["check", model, "--against", far], ["report", far]):
             done = base.run(*words, env=self.env)
-            self.assertNotIn("would travel", done.stderr, words)
+            self.assertNotIn("would be transferred", done.stderr, words)
 
     def test_what_is_written_here_says_what_travels(self):
         far = self.there(self.model)
         done = base.run("convert", far, "--to", "dcp", "--out", self.top + "/dcp", "--yes", env=self.env,
                         code=0)
-        self.assertIn("801 kB travel here", " ".join(done.stderr.split()))
+        self.assertIn("801 kB are transferred here", " ".join(done.stderr.split()))
 
     def test_the_newest_step_is_found_before_bytes_are_counted(self):
         shutil.move(self.model, self.top + "/run/step_3")
         done = base.run("hash", self.there(self.top + "/run/@latest"), env=self.env, code=3)
-        self.assertIn("801 kB would travel", " ".join(done.stderr.split()))
+        self.assertIn("801 kB would be transferred", " ".join(done.stderr.split()))
 
     def test_a_plan_of_every_byte_is_made_there(self):
         self.install()

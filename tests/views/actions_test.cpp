@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "make/snapshots.h"
@@ -29,7 +30,7 @@ enum class Given : std::uint8_t {
   kSteps,     // the steps of a run
 };
 
-std::shared_ptr<Snapshot> given(Given what) {
+std::shared_ptr<Snapshot> make_given(Given what) {
   if (what == Given::kSteps) return make::run_of_steps(3, 2, false);
   auto s = what == Given::kRepaired ? make::demo_repaired(true)
            : what == Given::kMany   ? make::many_tensors(400)
@@ -74,6 +75,14 @@ std::shared_ptr<Snapshot> given(Given what) {
   return s;
 }
 
+// Made once: commands are read here, not carried out, so that nothing changes a snapshot.
+std::shared_ptr<const Snapshot> given(Given what) {
+  static std::map<Given, std::shared_ptr<const Snapshot>> made;
+  auto& snapshot = made[what];
+  if (snapshot == nullptr) snapshot = make_given(what);
+  return snapshot;
+}
+
 using Sees = bool (*)(const Driver&);
 struct Deed {
   Action action;
@@ -102,7 +111,7 @@ const Deed kDeeds[] = {
     {Action::kOpenReference, Given::kCompared, "", asks_tabs<TabRequest::Kind::kNew>},
     {Action::kNextTab, Given::kPlanned, "", asks_tabs<TabRequest::Kind::kShow>},
     {Action::kPreviousTab, Given::kPlanned, "", asks_tabs<TabRequest::Kind::kShow>},
-    {Action::kSameInNextTab, Given::kPlanned, "", asks_tabs<TabRequest::Kind::kShowSame>},
+    {Action::kShowSameTensorInNextTab, Given::kPlanned, "", asks_tabs<TabRequest::Kind::kShowSame>},
     {Action::kCloseTab, Given::kPlanned, "", asks_tabs<TabRequest::Kind::kClose>},
     {Action::kPalette, Given::kPlanned, "", [](const Driver& d) { return d.desk.palette_open; }},
     {Action::kFilter, Given::kPlanned, "",
@@ -169,14 +178,14 @@ const Deed kDeeds[] = {
     {Action::kColourFinding, Given::kPlanned, "",
      [](const Driver& d) { return d.desk.colour_by == ColourBy::kFinding; }},
     {Action::kColourOdd, Given::kPlanned, "tile-values",
-     [](const Driver& d) { return d.desk.colour_by == ColourBy::kOdd; }},
+     [](const Driver& d) { return d.desk.colour_by == ColourBy::kNonFinite; }},
     {Action::kColourGreatest, Given::kPlanned, "tile-values",
      [](const Driver& d) { return d.desk.colour_by == ColourBy::kGreatest; }},
     {Action::kColourZeros, Given::kPlanned, "tile-values",
      [](const Driver& d) { return d.desk.colour_by == ColourBy::kZeros; }},
     {Action::kColourAxis, Given::kPlanned, "",
      [](const Driver& d) { return d.desk.colour_axis == 0; }},
-    {Action::kLookAtTiles, Given::kPlanned, "tile-values"},
+    {Action::kReadTileValues, Given::kPlanned, "tile-values"},
     {Action::kSortRecorded, Given::kPlanned, "sort recorded"},
     {Action::kSortName, Given::kPlanned, "sort name"},
     {Action::kSortBytes, Given::kPlanned, "sort bytes desc"},

@@ -179,7 +179,7 @@ TEST_CASE("a checkpoint that is dropped is opened, and a folder of them is brows
   Driver driver(make::demo());
   auto drop = [&](const char* path) {
     driver.desk.browser.dropped = path;
-    driver.desk.browser.drop_asked = false;
+    driver.desk.browser.is_drop_listing_requested = false;
     auto commands = driver.frame();
     const auto* browse = first_of<BrowseCommand>(commands);
     REQUIRE(browse != nullptr);

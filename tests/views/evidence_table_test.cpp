@@ -83,17 +83,17 @@ TEST_CASE("view line: panel, colours, zoom and slice are written and read again"
   state.map.slice.row = 1;
   state.map.slice.column = 2;
   state.map.slice.at = {5, 0, 0};
-  const std::string line = view_line(state);
+  const std::string line = view_state_to_line(state);
   UiState read;
-  REQUIRE(show_view(line, TensorId{4}, read));
-  REQUIRE(read.place_wanted.has_value());
-  CHECK(read.place_wanted->tensor == TensorId{4});
-  read.map.zoom = read.place_wanted->zoom;
-  read.map.pan_row = read.place_wanted->pan_row;
-  read.map.pan_column = read.place_wanted->pan_column;
-  read.map.leads_after = read.place_wanted->leads_after;
-  read.map.slice = read.place_wanted->slice;
-  CHECK(view_line(read) == line);
+  REQUIRE(restore_view_from_line(line, TensorId{4}, read));
+  REQUIRE(read.requested_place.has_value());
+  CHECK(read.requested_place->tensor == TensorId{4});
+  read.map.zoom = read.requested_place->zoom;
+  read.map.pan_row = read.requested_place->pan_row;
+  read.map.pan_column = read.requested_place->pan_column;
+  read.map.leads_after = read.requested_place->leads_after;
+  read.map.slice = read.requested_place->slice;
+  CHECK(view_state_to_line(read) == line);
 }
 
 TEST_CASE("view line: a line that is none is refused, and nothing changes") {
@@ -102,8 +102,8 @@ TEST_CASE("view line: a line that is none is refused, and nothing changes") {
                            "view at=1,x", "views", "view matrix=9", "view x=1"}) {
     CAPTURE(line);
     UiState state;
-    CHECK_FALSE(show_view(line, TensorId{0}, state));
-    CHECK(view_line(state) == view_line(UiState{}));
+    CHECK_FALSE(restore_view_from_line(line, TensorId{0}, state));
+    CHECK(view_state_to_line(state) == view_state_to_line(UiState{}));
   }
 }
 

@@ -21,7 +21,7 @@ std::shared_ptr<Snapshot> with_failure(std::shared_ptr<Snapshot> snapshot) {
   const Error error{ErrorKind::kIo,
                     "the disk is full",
                     {"/out/w.npy"},
-                    "take it away with `resume --roll-back`, or name a spec with --spec"};
+                    "remove it with `resume --roll-back`, or name a spec with --spec"};
   snapshot->error = error;
   snapshot->failure = std::make_shared<const FailedCommand>(FailedCommand{"values-save", error});
   return snapshot;
@@ -30,7 +30,7 @@ std::shared_ptr<Snapshot> with_failure(std::shared_ptr<Snapshot> snapshot) {
 JobState repairing() {
   JobState job;
   job.running = true;
-  job.on_stop = StopEffect::kResumable;
+  job.stop_effect = StopEffect::kResumable;
   job.verb = "repair";
   job.title = "Repairing";
   return job;
@@ -97,10 +97,10 @@ TEST_CASE("notices: a step that cannot be opened leaves the steps of its run in 
 }
 
 TEST_CASE("job bar: the button that stops a job says what is left of that job") {
-  const auto tip_of = [](StopEffect effect, bool past_proof) {
+  const auto tip_of = [](StopEffect effect, bool is_proof_done) {
     JobState job = repairing();
-    job.on_stop = effect;
-    job.past_proof = past_proof;
+    job.stop_effect = effect;
+    job.is_proof_done = is_proof_done;
     Driver driver(make::demo());
     driver.show(make::demo(), job);
     driver.frame();
@@ -108,7 +108,7 @@ TEST_CASE("job bar: the button that stops a job says what is left of that job") 
     return driver.marks.tips["job/cancel"];
   };
   std::vector<std::string> tips;
-  for (const auto effect : {StopEffect::kNothingWritten, StopEffect::kDiscarded,
+  for (const auto effect : {StopEffect::kNothingWritten, StopEffect::kOutputDiscarded,
                             StopEffect::kUnchanged, StopEffect::kResumable, StopEffect::kFinished})
     tips.push_back(tip_of(effect, false));
   for (std::size_t i = 0; i < tips.size(); ++i) {

@@ -138,7 +138,7 @@ TEST_CASE("the place that a repair would go to is asked about as soon as it is t
   // An existing output folder cannot be overwritten.
   auto refused = std::make_shared<Snapshot>(*snapshot);
   verbs::RepairTarget target{"there"};
-  target.refused = Error{ErrorKind::kUsage, "is there already, and is never replaced"};
+  target.refused = Error{ErrorKind::kUsage, "already exists, and is never replaced"};
   refused->target = std::make_shared<const verbs::RepairTarget>(target);
   driver.show(refused);
   driver.frame();
@@ -177,7 +177,7 @@ TEST_CASE("plan/over-there: offered for findings whose diagnosis stayed on anoth
   snapshot->runs_over_ssh = true;
   const auto commands = offer_in(snapshot);
   REQUIRE(sole<PlanCommand>(commands));
-  CHECK(sole<PlanCommand>(commands)->over_there);
+  CHECK(sole<PlanCommand>(commands)->on_remote_host);
   snapshot->options.fill = "from:/here/step_1";
   CHECK(offer_in(snapshot).empty());
 }

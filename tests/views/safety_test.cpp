@@ -122,11 +122,11 @@ TEST_CASE("apply: nothing is written before the folder that is typed was examine
   CHECK(refuses(panel));
   panel.driver.desk.out.clear();
   verbs::RepairTarget of_another_plan = examined;
-  of_another_plan.needs_of = std::make_shared<const Plan>(*unknown->plan);
+  of_another_plan.plan_of_needs = std::make_shared<const Plan>(*unknown->plan);
   panel.examine(of_another_plan);
   CHECK(refuses(panel));
   verbs::RepairTarget refused = examined;
-  refused.refused = Error{ErrorKind::kUsage, "is there already, and is never replaced"};
+  refused.refused = Error{ErrorKind::kUsage, "already exists, and is never replaced"};
   panel.examine(refused);
   CHECK(refuses(panel));
   panel.examine(examined);
@@ -251,7 +251,7 @@ TEST_CASE("quit: every job that writes, or has read for a while, is asked about 
     job.running = true;
     job.title = "Hashing every tensor";
     job.seconds = one.seconds;
-    if (one.is_writing) job.on_stop = StopEffect::kDiscarded;
+    if (one.is_writing) job.stop_effect = StopEffect::kOutputDiscarded;
     const auto snapshot = make::lossy();
     Driver driver(snapshot);
     if (one.is_concurrent)
@@ -276,7 +276,7 @@ TEST_CASE("quit: every job that writes, or has read for a while, is asked about 
 TEST_CASE("a question whose job has ended goes away by itself") {
   JobState job;
   job.running = true;
-  job.on_stop = StopEffect::kResumable;
+  job.stop_effect = StopEffect::kResumable;
   job.title = "Repairing";
   Driver driver(make::demo_planned());
   driver.show(make::demo_planned(), job);

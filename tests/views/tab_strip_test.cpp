@@ -23,7 +23,7 @@ bool asks(const Driver& driver, TabRequest::Kind kind, std::size_t tab) {
 JobState writing() {
   JobState job;
   job.running = true;
-  job.on_stop = StopEffect::kResumable;
+  job.stop_effect = StopEffect::kResumable;
   job.title = "Repairing";
   return job;
 }
@@ -135,15 +135,15 @@ TEST_CASE("tabs: the place that another tab shows is taken over with its tensor"
   driver.frame();
   REQUIRE(snapshot->tensor);
   WantedPlace place{*snapshot->tensor, driver.desk.map.slice, 3, 5, 7};
-  driver.desk.place_wanted = place;
+  driver.desk.requested_place = place;
   driver.frame();
   CHECK(driver.desk.map.zoom == 3);
-  CHECK_FALSE(driver.desk.place_wanted);
+  CHECK_FALSE(driver.desk.requested_place);
   // For another tensor the view is applied later.
   place.tensor = TensorId{place.tensor == TensorId{0} ? 1u : 0u};
   place.zoom = 2;
-  driver.desk.place_wanted = place;
+  driver.desk.requested_place = place;
   driver.frame();
   CHECK(driver.desk.map.zoom == 3);
-  CHECK(driver.desk.place_wanted);
+  CHECK(driver.desk.requested_place);
 }

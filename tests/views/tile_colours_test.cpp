@@ -235,7 +235,7 @@ TEST_CASE("a statistic is asked for once, drawn as far as it is known, and never
   driver.frame();
   driver.frame();
   auto digest = make_digest(with_tile_values(make::demo_planned(), 40));
-  for (ColourBy by : {ColourBy::kOdd, ColourBy::kGreatest, ColourBy::kZeros}) {
+  for (ColourBy by : {ColourBy::kNonFinite, ColourBy::kGreatest, ColourBy::kZeros}) {
     auto paint = (*digest->paints)[by];
     REQUIRE(paint != nullptr);
     CHECK(paint->looked == 40);
@@ -252,7 +252,7 @@ TEST_CASE("a statistic is asked for once, drawn as far as it is known, and never
   CHECK(greatest->from == "0.5");
   CHECK(greatest->to == "39.5");
   CHECK(greatest->saved[39] > greatest->saved[6]);
-  auto odd = (*digest->paints)[ColourBy::kOdd];
+  auto odd = (*digest->paints)[ColourBy::kNonFinite];
   CHECK(odd->groups[odd->saved[0]].label == "none");
   CHECK(odd->saved[5] > odd->saved[3]);
   CHECK(has_text(driver, "40 of 64"));

@@ -98,7 +98,7 @@ void check_marks(const Snapshot& snapshot, const Digest& digest, std::size_t aff
   const bool judged =
       std::any_of(snapshot.report->findings.begin(), snapshot.report->findings.end(),
                   [](const Finding& finding) {
-                    return finding.severity != Severity::kInfo && counts_unreadable(finding);
+                    return finding.severity != Severity::kInfo && has_unreadable_counts(finding);
                   });
   for (ChunkId chunk : checkpoint.chunks()) {
     auto item = checkpoint.item(chunk);

@@ -121,7 +121,7 @@ TEST_CASE("verdict: tensors that the count could not read whole are named") {
   numbers->tensors.resize(snapshot->checkpoint->tensor_count());
   snapshot->numbers = numbers;
   const VerdictText whole = verdict_of(*snapshot, {}, *make_finding_effects(*snapshot));
-  numbers->not_whole = 2;
+  numbers->partly_read_tensors = 2;
   const VerdictText text = verdict_of(*snapshot, {}, *make_finding_effects(*snapshot));
   CHECK(whole.tone == Tone::kOk);
   CHECK(text.tone == Tone::kWarn);
@@ -207,7 +207,7 @@ TEST_CASE("a clean verdict counts the notes that the column at the side shows") 
 }
 
 TEST_CASE("bytes without a checksum are read, and not said to agree with one") {
-  const Unjudged open{.what = "whether the bytes of 13 items are those that were written",
+  const Unjudged open{.what = "whether the bytes of 13 items are unchanged since the save",
                       .needs = "checksums, which they do not have",
                       .is_unproved_bytes = true};
   CHECK(verdict_of(clean_with({}, {}), {}, {}).detail.find("checksum") != std::string::npos);

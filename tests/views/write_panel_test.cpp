@@ -166,7 +166,7 @@ TEST_CASE("write panel: the bar tells what was written, and whether it is proved
   left->emplace_back();
   left->back().rule = "coverage-gap";
   left->back().severity = Severity::kError;
-  snapshot->still_wrong = left;
+  snapshot->result_findings = left;
   CHECK(verdict_of(*snapshot, {}, {}).tone == Tone::kBad);
   verified = std::make_shared<VerifyReport>();
   verified->outcome = VerifyReport::Outcome::kBroken;

@@ -86,7 +86,7 @@ void draw_all_tiles(Frame& frame, ImDrawList* draw, UiState& state, const Pictur
   MapPicture map{"map/all", 2, at, picture.saved, slice, view, false, false, picture.missing};
   map.filled_boxes = picture.filled;
   map.colouring = colouring_of(frame, state);
-  map.paint = paint_of(frame, state);
+  map.paint = current_tile_paint(frame, state);
   auto under = draw_map(frame, state, map, &clicked);
   if (under) state.map.hovered = under;
   if (under && !frame.stable && !ImGui::IsItemActive()) tile_tooltip(frame, *under);

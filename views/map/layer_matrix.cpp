@@ -31,8 +31,8 @@ std::string without_numbers(std::string_view name) {
 }
 
 // The tensor's name inside its layer; empty if it is in none.
-std::string_view inside_layer(const Checkpoint& checkpoint, const TensorModules& names,
-                              std::uint32_t tensor) {
+std::string_view name_inside_layer(const Checkpoint& checkpoint, const TensorModules& names,
+                                   std::uint32_t tensor) {
   const ModuleLayer& layer = names.modules[names.module_of[tensor]].layer;
   if (!layer.is_layer) return {};
   const std::string_view fqn = checkpoint.fqn(TensorId{tensor});
@@ -126,7 +126,7 @@ void fill_cells(const Snapshot& snapshot, const TensorModules& names,
   matrix.cells.resize(matrix.layers.size() * matrix.kinds.size());
   for (std::uint32_t t : family.tensors) {
     const std::uint32_t layer = names.modules[names.module_of[t]].layer.number;
-    auto kind = family.kinds.find(without_numbers(inside_layer(checkpoint, names, t)));
+    auto kind = family.kinds.find(without_numbers(name_inside_layer(checkpoint, names, t)));
     if (kind == family.kinds.end()) continue;
     MatrixCell& cell = matrix.cells[row_of[layer] * matrix.kinds.size() + kind->second];
     const std::uint8_t mark = t < marks.size() ? marks[t] : std::uint8_t{0};
@@ -189,7 +189,7 @@ std::vector<LayerMatrix> make_matrices(const Snapshot& snapshot, const TensorMod
     before[module.family] = module.layer.before;
     family.layers.insert(module.layer.number);
     if (family.kinds.size() < kMostKinds)
-      family.kinds.emplace(without_numbers(inside_layer(checkpoint, names, t)), 0);
+      family.kinds.emplace(without_numbers(name_inside_layer(checkpoint, names, t)), 0);
     family.tensors.push_back(t);
   }
   std::vector<std::size_t> order;

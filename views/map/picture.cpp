@@ -123,7 +123,7 @@ void collect_boxes(const Finding& finding, std::string_view fqn, std::size_t ndi
     const auto* boxes = std::get_if<std::vector<Box>>(&value);
     // Boxes with the label "belongs_at" mark where saved parts belong, not missing data.
     if (boxes == nullptr || label.starts_with("belongs")) continue;
-    const std::vector<std::string>* inside = tensors_of_boxes(finding, boxes->size());
+    const std::vector<std::string>* inside = tensor_per_evidence_box(finding, boxes->size());
     // A box that may be of another subject is not drawn on this one.
     if (inside == nullptr && finding.subjects.size() > 1) continue;
     const bool overlap = rule_of(finding).boxes_overlap || label.find("overlap") != label.npos;
@@ -148,7 +148,7 @@ std::optional<Extents> expected_of(const Diagnosis& diagnosis, TensorId tensor) 
       diagnosis);
 }
 
-void expect_from_spec(const SpecEntry& entry, Picture& picture) {
+void set_expectation_from_spec(const SpecEntry& entry, Picture& picture) {
   picture.expects = true;
   picture.expected = entry.shape;
   picture.expected_cuts.resize(entry.shape.size());
@@ -175,7 +175,7 @@ void expect_from_spec(const SpecEntry& entry, Picture& picture) {
 }
 
 // The expected boxes and their ranks by mesh and placements; replicas count once.
-void expect_tiles(const SpecEntry& entry, std::uint32_t ranks, Picture& picture) {
+void set_expected_tiles(const SpecEntry& entry, std::uint32_t ranks, Picture& picture) {
   if (!entry.mesh || entry.placements.size() != entry.mesh->axes.size()) return;
   std::int64_t size = entry.mesh->size();
   if (size < 1 || size > static_cast<std::int64_t>(kMaxOrigins)) return;
@@ -278,8 +278,8 @@ std::shared_ptr<const Picture> make_picture(const Snapshot& snapshot, const Find
   std::string_view fqn = checkpoint.fqn(picture->tensor);
   if (snapshot.spec != nullptr) {
     if (const SpecEntry* entry = snapshot.spec->find(fqn)) {
-      expect_from_spec(*entry, *picture);
-      expect_tiles(*entry, checkpoint.rank_count(), *picture);
+      set_expectation_from_spec(*entry, *picture);
+      set_expected_tiles(*entry, checkpoint.rank_count(), *picture);
       picture->expected_from = file_name(snapshot.spec->source);
     }
   }

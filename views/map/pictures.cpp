@@ -71,7 +71,7 @@ struct Panel {
   float x = 0;
 };
 
-std::vector<Panel> panels_of(const Frame& frame, const UiState& state, const Picture& picture) {
+std::vector<Panel> map_panels_of(const Frame& frame, const UiState& state, const Picture& picture) {
   const Slice& slice = state.map.slice;
   std::vector<Panel> panels;
   std::string how = slice.row < 0
@@ -264,7 +264,7 @@ struct CommonScale {
   double row_pixels = 0, column_pixels = 0;
   double widest = 0, highest = 0;  // of a picture, in pixels
   float margin = 0;                // room for numbers to the right
-  std::vector<PanelOptions> wishes;
+  std::vector<PanelOptions> panel_options;
 };
 
 CommonScale common_scale(const Frame& frame, const MapState& map, std::span<const Panel> panels,
@@ -276,19 +276,22 @@ CommonScale common_scale(const Frame& frame, const MapState& map, std::span<cons
   // Titles are shortened rather than pictures on small screens.
   float most_head = std::max(1.0f, (room - margin * (count - 1)) / count - 1);
   for (const Panel& panel : panels) {
-    scale.wishes.push_back({static_cast<double>(extent_of(panel.shape, slice.column)),
-                            std::min(head_width(frame, panel) - margin + frame.px(24), most_head)});
+    scale.panel_options.push_back(
+        {static_cast<double>(extent_of(panel.shape, slice.column)),
+         std::min(head_width(frame, panel) - margin + frame.px(24), most_head)});
     scale.rows = std::max(scale.rows, extent_of(panel.shape, slice.row));
     scale.columns = std::max(scale.columns, extent_of(panel.shape, slice.column));
   }
-  scale.column_pixels = column_pixels_for(scale.wishes, room, margin);
+  scale.column_pixels = column_pixels_for(scale.panel_options, room, margin);
   scale.row_pixels = static_cast<double>(height) / static_cast<double>(scale.rows);
-  scale.widest = widest_panel_for(scale.wishes, room, margin, scale.column_pixels * map.zoom);
+  scale.widest =
+      widest_panel_for(scale.panel_options, room, margin, scale.column_pixels * map.zoom);
   scale.highest = static_cast<double>(height);
   return scale;
 }
 
-// The leading picture; `shift`: to where the tile in its middle is in this one.
+// View of one panel at the common scale. `shift` moves it so that the tile in the middle of the
+// leading panel is in its middle too.
 TileView view_of(const MapState& map, const CommonScale& scale, const Panel& panel,
                  const TileShift& shift) {
   TileView view{0, 0, scale.row_pixels * map.zoom, scale.column_pixels * map.zoom, 1, 1};
@@ -305,8 +308,8 @@ TileView view_of(const MapState& map, const CommonScale& scale, const Panel& pan
 }
 
 // The views of all pictures. They show the tile that is in the middle of the leading one.
-std::vector<TileView> views_of(MapState& map, const Picture& picture, const CommonScale& scale,
-                               std::span<const Panel> panels) {
+std::vector<TileView> tile_views_of(MapState& map, const Picture& picture, const CommonScale& scale,
+                                    std::span<const Panel> panels) {
   map.leads_after = map.leads_after && picture.after != nullptr;
   const Kind lead = map.leads_after ? Kind::kAfter : Kind::kSaved;
   const TileSet& tiles = map.leads_after ? *picture.after : *picture.saved;
@@ -329,8 +332,8 @@ std::vector<TileView> views_of(MapState& map, const Picture& picture, const Comm
   return views;
 }
 
-MapPicture map_of(const Frame& frame, const UiState& state, const Picture& picture, Kind kind,
-                  ImVec2 at, const TileView& view) {
+MapPicture map_picture_of(const Frame& frame, const UiState& state, const Picture& picture,
+                          Kind kind, ImVec2 at, const TileView& view) {
   bool after = kind == Kind::kAfter;
   MapPicture map{after ? "map/after" : "map/saved",
                  after ? kAfterSlot : 0,
@@ -342,13 +345,13 @@ MapPicture map_of(const Frame& frame, const UiState& state, const Picture& pictu
                  after};
   map.bad_boxes = after ? picture.lost : picture.missing;
   map.colouring = colouring_of(frame, state);
-  map.paint = paint_of(frame, state);
+  map.paint = current_tile_paint(frame, state);
   if (after) {
     map.origins = picture.origins;
-    map.bad_word = "lost";
-    map.bad_note = picture.fill_text;
+    map.problem_word = "lost";
+    map.problem_note = picture.fill_text;
   } else {
-    map.twice_boxes = picture.overlapping;
+    map.overlapped_boxes = picture.overlapping;
     map.filled_boxes = picture.filled;
     map.filled_note = picture.filled_note;
   }
@@ -379,7 +382,7 @@ std::optional<ChunkId> draw_picture(Frame& frame, ImDrawList* draw, UiState& sta
     draw_expected(frame, draw, picture, slice, at, end, view,
                   tinted ? std::optional(colouring_of(frame, state)) : std::nullopt);
   } else {
-    under = draw_tiles(frame, state, map_of(frame, state, picture, panel.kind, at, view));
+    under = draw_tiles(frame, state, map_picture_of(frame, state, picture, panel.kind, at, view));
   }
   draw_numbers(frame, draw, picture, panel, slice, at, end, view);
   return under;
@@ -390,19 +393,20 @@ std::optional<ChunkId> draw_picture(Frame& frame, ImDrawList* draw, UiState& sta
 void draw_panels(Frame& frame, ImDrawList* draw, UiState& state, const Picture& picture,
                  Column& column, float height) {
   const Slice slice = state.map.slice;
-  auto panels = panels_of(frame, state, picture);
+  auto panels = map_panels_of(frame, state, picture);
   float margin = frame.px(56), room = column.width() - margin;
   drop_panels_without_room(frame, state, panels, room, margin);
   if (slice.row < 0) height = std::min(height, frame.px(220));
   float head_room = frame.px(66), picture_room = height - head_room;
   CommonScale scale = common_scale(frame, state.map, panels, room, margin, picture_room);
   if (scale.row_pixels <= 0) return;
-  const std::vector<TileView> views = views_of(state.map, picture, scale, panels);
+  const std::vector<TileView> views = tile_views_of(state.map, picture, scale, panels);
   std::optional<ChunkId> hovered;
   float x = column.left;
   for (std::size_t p = 0; p < panels.size(); ++p) {
     const TileView& view = views[p];
-    float slot = std::max(scale.wishes[p].head_width, static_cast<float>(view.width)) + margin;
+    float slot =
+        std::max(scale.panel_options[p].head_width, static_cast<float>(view.width)) + margin;
     ImVec2 at{std::floor(x), std::floor(column.y + head_room)};
     draw_panel_head(frame, draw, picture, panels[p], {at.x, column.y}, slot - frame.px(10));
     if (auto under = draw_picture(frame, draw, state, picture, panels[p], at, view))

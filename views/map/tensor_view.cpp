@@ -64,15 +64,15 @@ bool is_slice_of(const Slice& slice, const Extents& shape) {
   return true;
 }
 
-void follow_tensor(Frame& frame, UiState& state) {
+void sync_map_to_selected_tensor(Frame& frame, UiState& state) {
   const Picture& picture = *frame.digest.picture;
   if (state.map.of.lock() != picture.saved) {
     state.map = MapState{};
     state.map.of = picture.saved;
     state.map.slice = picture.slice;
   }
-  if (state.place_wanted && state.place_wanted->tensor == picture.tensor) {
-    const WantedPlace& place = *state.place_wanted;
+  if (state.requested_place && state.requested_place->tensor == picture.tensor) {
+    const WantedPlace& place = *state.requested_place;
     if (is_slice_of(place.slice, picture.saved->shape())) {
       state.map.slice = place.slice;
       state.map.zoom = place.zoom;
@@ -80,7 +80,7 @@ void follow_tensor(Frame& frame, UiState& state) {
       state.map.pan_column = place.pan_column;
       state.map.leads_after = place.leads_after;
     }
-    state.place_wanted.reset();
+    state.requested_place.reset();
   }
   // A selected tile outside the slice moves the slice.
   auto chunk = frame.snapshot.chunk;
@@ -250,7 +250,7 @@ void draw_pickers(Frame& frame, ImDrawList* draw, UiState& state, const Picture&
 }
 
 // Arrow keys step between neighbouring tiles of the slice.
-void map_keys(Frame& frame, UiState& state, const Picture& picture) {
+void handle_map_keys(Frame& frame, UiState& state, const Picture& picture) {
   if (!state.map_has_keys || ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup) ||
       is_covered(state) || ImGui::GetIO().WantTextInput)
     return;
@@ -286,7 +286,7 @@ void draw_tensor(Frame& frame, UiState& state, Region region) {
   float pad = frame.px(16);
   Column column{draw, region.min.x + pad, region.max.x - pad, region.min.y + frame.px(10)};
   const Picture& picture = *frame.digest.picture;
-  follow_tensor(frame, state);
+  sync_map_to_selected_tensor(frame, state);
   draw_name(frame, draw, state, picture, column);
   draw_pickers(frame, draw, state, picture, column);
   const float beside_legend = state.map.zoom > 1 ? frame.px(106) : 0;  // the zoom overview
@@ -301,7 +301,7 @@ void draw_tensor(Frame& frame, UiState& state, Region region) {
   draw_panels(frame, draw, state, picture, column, room - below - (below > 0 ? frame.px(26) : 0));
   column.take(frame.px(26));
   if (!others.empty()) draw_all_tiles(frame, draw, state, picture, column, below);
-  map_keys(frame, state, picture);
+  handle_map_keys(frame, state, picture);
   if (state.map.hovered && !frame.stable && state.map.pinned &&
       (ImGui::GetIO().MouseDelta.x != 0 || ImGui::GetIO().MouseDelta.y != 0))
     state.map.pinned.reset();

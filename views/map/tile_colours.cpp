@@ -22,8 +22,10 @@ float draw_swatch(Frame& frame, ImDrawList* draw, float x, float middle, const P
   Rgba fill = colour_of(group, frame.theme.tiles);
   if (group.token == PaintGroup::Token::kUnread) fill = mix(fill, frame.theme.background, 0.72f);
   draw->AddRectFilled(min, max, fill, frame.px(2));
-  if (group.token == PaintGroup::Token::kUnread) hatch(frame, draw, min, max, frame.theme.bad);
-  if (group.token == PaintGroup::Token::kNotLooked) hatch(frame, draw, min, max, frame.theme.quiet);
+  if (group.token == PaintGroup::Token::kUnread)
+    draw_hatching(frame, draw, min, max, frame.theme.bad);
+  if (group.token == PaintGroup::Token::kNotLooked)
+    draw_hatching(frame, draw, min, max, frame.theme.quiet);
   const ImFont* font = frame.fonts.mono_small;
   if (!group.sign.empty())
     text_from(draw, font, x + (side - text_width(font, group.sign)) / 2, middle,
@@ -132,8 +134,9 @@ const verbs::TileValues* known_values(const Snapshot& snapshot) {
 
 // The button that starts or stops reading, at the end of the line.
 float draw_job_chip(Frame& frame, UiState& state, const Column& column) {
-  if (!is_statistic(state.colour_by) || tiles_are_known(frame.snapshot)) return column.right;
-  bool runs = state.tiles_asked_for == frame.snapshot.tensor && frame.job.looking;
+  if (!is_statistic(state.colour_by) || are_tile_values_complete(frame.snapshot))
+    return column.right;
+  bool runs = state.requested_tile_values == frame.snapshot.tensor && frame.job.looking;
   std::string text = "Stop reading";
   if (!runs) {
     auto tiles = frame.snapshot.checkpoint->chunks(*frame.snapshot.tensor).size();
@@ -146,7 +149,7 @@ float draw_job_chip(Frame& frame, UiState& state, const Column& column) {
                   runs ? "Stops reading. What was read stays."
                        : "Reads every element of this tensor and colours its tiles.");
   if (pressed && runs) {
-    state.tiles_asked_for.reset();
+    state.requested_tile_values.reset();
     frame.emit(TileValuesCommand{true});
   } else if (pressed) {
     request_tile_values(frame, state);
@@ -156,20 +159,20 @@ float draw_job_chip(Frame& frame, UiState& state, const Column& column) {
 
 }  // namespace
 
-std::shared_ptr<const TilePaint> paint_of(const Frame& frame, const UiState& state) {
+std::shared_ptr<const TilePaint> current_tile_paint(const Frame& frame, const UiState& state) {
   if (state.colour_by == ColourBy::kWriter || frame.digest.paints == nullptr) return nullptr;
   return (*frame.digest.paints)[state.colour_by];
 }
 
-bool tiles_are_known(const Snapshot& snapshot) {
+bool are_tile_values_complete(const Snapshot& snapshot) {
   const verbs::TileValues* values = known_values(snapshot);
   return values != nullptr && values->is_complete();
 }
 
 void request_tile_values(Frame& frame, UiState& state) {
-  if (!frame.snapshot.tensor || tiles_are_known(frame.snapshot)) return;
-  if (!is_statistic(state.colour_by)) state.colour_by = ColourBy::kOdd;
-  state.tiles_asked_for = frame.snapshot.tensor;
+  if (!frame.snapshot.tensor || are_tile_values_complete(frame.snapshot)) return;
+  if (!is_statistic(state.colour_by)) state.colour_by = ColourBy::kNonFinite;
+  state.requested_tile_values = frame.snapshot.tensor;
   frame.emit(TileValuesCommand{
       false, std::string(frame.snapshot.checkpoint->fqn(*frame.snapshot.tensor))});
 }
@@ -181,28 +184,28 @@ void colour_by(Frame& frame, UiState& state, ColourBy by) {
   if (is_statistic(by)) return request_tile_values(frame, state);
 }
 
-void follow_tile_values(Frame& frame, UiState& state) {
+void request_or_cancel_tile_values(Frame& frame, UiState& state) {
   bool wanted = is_statistic(state.colour_by);
-  if (!state.tiles_asked_for && !wanted) return;
-  if (wanted && state.tiles_asked_for == frame.snapshot.tensor) return;
+  if (!state.requested_tile_values && !wanted) return;
+  if (wanted && state.requested_tile_values == frame.snapshot.tensor) return;
   if (!wanted) {  // another colouring: cancel reading
-    if (!tiles_are_known(frame.snapshot)) frame.emit(TileValuesCommand{true});
-    state.tiles_asked_for.reset();
+    if (!are_tile_values_complete(frame.snapshot)) frame.emit(TileValuesCommand{true});
+    state.requested_tile_values.reset();
     return;
   }
   // The colouring stays for a newly selected tensor: small ones are read, for large ones a button
   // is shown.
-  if (!state.tiles_asked_for || known_values(frame.snapshot) != nullptr) return;
+  if (!state.requested_tile_values || known_values(frame.snapshot) != nullptr) return;
   if (frame.digest.paints->bytes <= kReadUnasked) return request_tile_values(frame, state);
   frame.emit(TileValuesCommand{true});
 }
 
 void draw_legend(Frame& frame, UiState& state, Column& column) {
-  follow_tile_values(frame, state);
+  request_or_cancel_tile_values(frame, state);
   if (state.colour_by == ColourBy::kWriter) return;
   column.y -= frame.px(8);
   LegendLine line(frame, column, draw_job_chip(frame, state, column));
-  auto paint = paint_of(frame, state);
+  auto paint = current_tile_paint(frame, state);
   if (paint == nullptr)
     line.word("no tile's values have been checked: the tiles have their writers' colours",
               frame.theme.quiet);

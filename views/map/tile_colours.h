@@ -7,13 +7,13 @@
 namespace shw {
 
 // The paint of the tiles; null: by writer, or not yet available.
-std::shared_ptr<const TilePaint> paint_of(const Frame& frame, const UiState& state);
+std::shared_ptr<const TilePaint> current_tile_paint(const Frame& frame, const UiState& state);
 void colour_by(Frame& frame, UiState& state, ColourBy by);
 // True if the values of all tiles of the selected tensor have been read.
-bool tiles_are_known(const Snapshot& snapshot);
+bool are_tile_values_complete(const Snapshot& snapshot);
 void request_tile_values(Frame& frame, UiState& state);
 // Follows the selection: cancels reads for a tensor that is no longer selected.
-void follow_tile_values(Frame& frame, UiState& state);
+void request_or_cancel_tile_values(Frame& frame, UiState& state);
 void draw_legend(Frame& frame, UiState& state, Column& column);
 // Caption of EXPECTED: the meaning of its colours, or why there are none.
 std::string_view expected_map_caption(const UiState& state);

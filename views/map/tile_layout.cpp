@@ -91,7 +91,7 @@ Element element_at(const TileView& view, float x, float y) {
           along(view.first_column, x, view.column_pixels)};
 }
 
-Extents point_at(const Slice& slice, std::size_t ndim, Element element) {
+Extents tensor_index_of_element(const Slice& slice, std::size_t ndim, Element element) {
   Extents point(ndim, 0);
   for (std::size_t d = 0; d < ndim; ++d) {
     int dim = static_cast<int>(d);

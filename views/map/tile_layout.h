@@ -49,7 +49,7 @@ struct Element {
 };
 Element element_at(const TileView& view, float x, float y);
 // The full position: the slice's fixed coordinates with row and column inserted.
-Extents point_at(const Slice& slice, std::size_t ndim, Element element);
+Extents tensor_index_of_element(const Slice& slice, std::size_t ndim, Element element);
 
 // Zooms by `factor` around a pixel and keeps a part of the tensor visible.
 TileView zoomed(const TileView& view, double factor, float x, float y);

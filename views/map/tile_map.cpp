@@ -119,8 +119,10 @@ const PaintGroup* group_of(const TileRequest& request, std::uint32_t tile) {
 // Marks that do not rely on colour: the group's sign in the corner, hatching for unread and
 // unreadable tiles.
 void draw_group(Frame& frame, ImDrawList* draw, const PaintGroup& group, ImVec2 min, ImVec2 max) {
-  if (group.token == PaintGroup::Token::kNotLooked) hatch(frame, draw, min, max, frame.theme.head);
-  if (group.token == PaintGroup::Token::kUnread) hatch(frame, draw, min, max, frame.theme.bad_text);
+  if (group.token == PaintGroup::Token::kNotLooked)
+    draw_hatching(frame, draw, min, max, frame.theme.head);
+  if (group.token == PaintGroup::Token::kUnread)
+    draw_hatching(frame, draw, min, max, frame.theme.bad_text);
   const ImFont* font = frame.fonts.mono_small;
   float side = frame.px(16), in = frame.px(3);
   if (group.sign.empty() || max.x - min.x < side + 2 * in || max.y - min.y < frame.px(44)) return;
@@ -172,7 +174,7 @@ void draw_quads(Frame& frame, ImDrawList* draw, const MapPicture& picture,
     if (bad) fill = mix(fill, frame.theme.background, 0.72f);
     draw->AddRectFilled(min, max, fill);
     if (bad) {
-      hatch(frame, draw, min, max, frame.theme.bad);
+      draw_hatching(frame, draw, min, max, frame.theme.bad);
       add_frame(draw, min, max, frame.theme.bad, 0, frame.px(2));
     }
     const PaintGroup* group = group_of(painted.request, quad.tile);
@@ -186,8 +188,8 @@ void draw_quads(Frame& frame, ImDrawList* draw, const MapPicture& picture,
 }
 
 // Seams: the edges of a moved tile along every visible dim in which its offset changed.
-void draw_seams(Frame& frame, ImDrawList* draw, const MapPicture& picture,
-                const TileLayout& layout) {
+void draw_moved_edges(Frame& frame, ImDrawList* draw, const MapPicture& picture,
+                      const TileLayout& layout) {
   const Checkpoint* checkpoint = frame.snapshot.checkpoint.get();
   if (checkpoint == nullptr) return;
   const TileSet& tiles = *picture.tiles;
@@ -271,7 +273,7 @@ void draw_boxes(Frame& frame, ImDrawList* draw, const MapPicture& picture,
     if (!place) continue;
     draw->AddRectFilled({place->x, place->y}, {place->z, place->w},
                         mix(frame.theme.background, colour, 0.10f));
-    hatch(frame, draw, {place->x, place->y}, {place->z, place->w}, colour);
+    draw_hatching(frame, draw, {place->x, place->y}, {place->z, place->w}, colour);
     add_frame(draw, {place->x, place->y}, {place->z, place->w}, colour, 0, frame.px(2));
     draw_box_words(frame, draw, picture, box, *place, colour, words);
   }
@@ -331,7 +333,7 @@ std::optional<ImVec4> box_on_screen(const MapPicture& picture, ExtentsView offse
                 picture.at.x + static_cast<float>(x1), picture.at.y + static_cast<float>(y1)};
 }
 
-void hatch(Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max, Rgba colour) {
+void draw_hatching(Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max, Rgba colour) {
   float step = frame.px(8), height = max.y - min.y;
   if (max.x - min.x < 3 || height < 3) {
     draw->AddRectFilled(min, max, colour);
@@ -360,13 +362,13 @@ std::optional<ChunkId> draw_map(Frame& frame, UiState& state, const MapPicture& 
     draw->PopClipRect();
   }
   draw_boxes(frame, draw, picture, picture.bad_boxes, frame.theme.bad,
-             {picture.bad_word, picture.bad_note});
+             {picture.problem_word, picture.problem_note});
   draw_boxes(frame, draw, picture, picture.filled_boxes, frame.theme.bad,
              {"lost", picture.filled_note});
-  draw_boxes(frame, draw, picture, picture.twice_boxes, frame.theme.warn);
+  draw_boxes(frame, draw, picture, picture.overlapped_boxes, frame.theme.warn);
   if (auto tile = current_tile(frame, state)) draw_tile_frame(frame, draw, picture, *tile);
   if (picture.seams && painted != nullptr && painted->request.tiles == picture.tiles)
-    draw_seams(frame, draw, picture, painted->layout);
+    draw_moved_edges(frame, draw, picture, painted->layout);
   ImGui::SetCursorScreenPos(picture.at);
   if (picture_control(frame, picture.id, size)) *clicked = true;
   focus_ring(frame, draw);
@@ -374,7 +376,8 @@ std::optional<ChunkId> draw_map(Frame& frame, UiState& state, const MapPicture& 
   if (!mouse_is_over()) return std::nullopt;
   ImVec2 mouse = ImGui::GetMousePos();
   Element element = element_at(picture.view, mouse.x - picture.at.x, mouse.y - picture.at.y);
-  auto tile = picture.tiles->find(point_at(picture.slice, picture.tiles->ndim(), element));
+  auto tile =
+      picture.tiles->find(tensor_index_of_element(picture.slice, picture.tiles->ndim(), element));
   if (!tile) return std::nullopt;
   if (menu) state.menu = {frame.snapshot.tensor, picture.tiles->chunk(*tile), true};
   return picture.tiles->chunk(*tile);

@@ -17,12 +17,12 @@ struct MapPicture {
   bool labels = true;
   bool seams = false;                   // outline moved tiles in gold along the dim of their move
   std::span<const Box> bad_boxes = {};  // missing or lost: hatched
-  std::span<const Box> filled_boxes = {};    // filled by an earlier repair: hatched
-  std::span<const Box> twice_boxes = {};     // covered by more than one tile
-  std::span<const TileOrigin> origins = {};  // one per tile, or empty
+  std::span<const Box> filled_boxes = {};      // filled by an earlier repair: hatched
+  std::span<const Box> overlapped_boxes = {};  // covered by more than one tile
+  std::span<const TileOrigin> origins = {};    // one per tile, or empty
   Colouring colouring = {};
   std::shared_ptr<const TilePaint> paint = nullptr;  // null: according to the colouring
-  std::string_view bad_word = "missing", bad_note = {},
+  std::string_view problem_word = "missing", problem_note = {},
                    filled_note = {};  // labels of hatched boxes
 };
 
@@ -48,6 +48,6 @@ std::optional<ImVec4> box_on_screen(const MapPicture& picture, ExtentsView offse
 void draw_expected(Frame& frame, ImDrawList* draw, const Picture& picture, const Slice& slice,
                    ImVec2 at, ImVec2 end, const TileView& view,
                    const std::optional<Colouring>& tint);
-void hatch(Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max, Rgba colour);
+void draw_hatching(Frame& frame, ImDrawList* draw, ImVec2 min, ImVec2 max, Rgba colour);
 
 }  // namespace shw

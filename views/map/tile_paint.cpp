@@ -76,26 +76,26 @@ class TilesOfFinding {
     auto chunks = checkpoint_.chunks(picture_.tensor);
     std::vector<bool> named(chunks.size(), false);
     const bool tensor = names_.names(picture_.tensor, index_);
-    bool placed = tensor && (by_diagnosis(named) || by_box(named));
+    bool placed = tensor && (mark_tiles_by_diagnoses(named) || by_box(named));
     if (tensor && !placed) named.assign(chunks.size(), true);
     by_file(named);
     return named;
   }
 
  private:
-  void name_chunk(std::vector<bool>& named, ChunkId chunk) const {
+  void mark_chunk(std::vector<bool>& named, ChunkId chunk) const {
     auto chunks = checkpoint_.chunks(picture_.tensor);
     if (index_of(chunk) >= chunks.first && index_of(chunk) < chunks.last)
       named[index_of(chunk) - chunks.first] = true;
   }
 
-  bool by_diagnosis(std::vector<bool>& named) const {
+  bool mark_tiles_by_diagnoses(std::vector<bool>& named) const {
     auto chunks = checkpoint_.chunks(picture_.tensor);
     bool placed = false;
     for (const Diagnosis& diagnosis : finding_.diagnoses) {
       if (tensor_of(diagnosis) != picture_.tensor) continue;
       if (const auto* repointed = std::get_if<WrongItemRecords>(&diagnosis)) {
-        for (const CorrectItemPlace& place : repointed->places) name_chunk(named, place.chunk);
+        for (const CorrectItemPlace& place : repointed->places) mark_chunk(named, place.chunk);
         placed = true;
       }
       const auto* relabelled = std::get_if<WrongBoxes>(&diagnosis);
@@ -119,7 +119,7 @@ class TilesOfFinding {
     for (const auto& [label, value] : finding_.evidence) {
       const auto* boxes = std::get_if<std::vector<Box>>(&value);
       if (boxes == nullptr || boxes->empty()) continue;
-      const auto* tensors = tensors_of_boxes(finding_, boxes->size());
+      const auto* tensors = tensor_per_evidence_box(finding_, boxes->size());
       if (tensors == nullptr && finding_.subjects.size() > 1) continue;
       for (std::size_t b = 0; b < boxes->size() && most > 0; ++b) {
         if (tensors != nullptr && (*tensors)[b] != fqn) continue;
@@ -139,7 +139,7 @@ class TilesOfFinding {
   // Of a file that lacks bytes only the chunks that cannot be read.
   void by_file(std::vector<bool>& named) const {
     auto chunks = checkpoint_.chunks(picture_.tensor);
-    const bool lacks_bytes = counts_unreadable(finding_);
+    const bool lacks_bytes = has_unreadable_counts(finding_);
     for (std::uint32_t i = 0; i < chunks.size(); ++i) {
       auto item = checkpoint_.item(chunks[i]);
       if (!item || item->file == FileId::kNone || named[i]) continue;
@@ -166,7 +166,7 @@ struct ClassifiedValue {
 ClassifiedValue classify_value(const TileNumbers& tile, ColourBy by) {
   auto odd = static_cast<double>(tile.nan + tile.infinite);
   if (tile.elements == 0) return {ValueClass::kZero, 0};
-  if (by == ColourBy::kOdd) return {odd > 0 ? ValueClass::kNumber : ValueClass::kZero, odd};
+  if (by == ColourBy::kNonFinite) return {odd > 0 ? ValueClass::kNumber : ValueClass::kZero, odd};
   if (by == ColourBy::kZeros)
     return {ValueClass::kNumber,
             static_cast<double>(tile.zero) / static_cast<double>(tile.elements)};
@@ -202,12 +202,12 @@ Scale scale_of(const verbs::TileValues& values, ColourBy by) {
 
 std::string scale_text(double number, ColourBy by) {
   if (by == ColourBy::kZeros) return fmt::format("{:.0f} %", number * 100);
-  if (by == ColourBy::kOdd) return human_count(static_cast<std::uint64_t>(number));
+  if (by == ColourBy::kNonFinite) return human_count(static_cast<std::uint64_t>(number));
   return fmt::format("{:.3g}", number);
 }
 
 const char* statistic_title(ColourBy by) {
-  if (by == ColourBy::kOdd) return "NaN and infinite elements per tile";
+  if (by == ColourBy::kNonFinite) return "NaN and infinite elements per tile";
   if (by == ColourBy::kZeros) return "share of zeros per tile";
   return "largest |x| per tile";
 }
@@ -321,7 +321,7 @@ std::shared_ptr<const TilePaint> paint_by_statistic(const verbs::TileValues& val
   paint->by = by;
   paint->title = statistic_title(by);
   enum : std::uint16_t { kNotLooked, kUnread, kZero, kInfinite, kOnlyNan, kFirstStep };
-  const char* zero = by == ColourBy::kOdd ? "none" : "all zero";
+  const char* zero = by == ColourBy::kNonFinite ? "none" : "all zero";
   paint->groups = {{PaintGroup::Token::kNotLooked, 0, "not checked", "?", 0, 0},
                    {PaintGroup::Token::kUnread, 0, "cannot be read", "!", 0, 100},
                    {PaintGroup::Token::kQuiet, 0, zero, "0", 0, 1},
@@ -375,7 +375,7 @@ std::shared_ptr<const TilePaints> make_paints(const Snapshot& snapshot, const Fi
     put(ColourBy::kFinding, paint_by_finding(snapshot, names, *picture));
   }
   const verbs::TileValues* values = tile_values_of(snapshot, picture->tensor);
-  for (ColourBy by : {ColourBy::kOdd, ColourBy::kGreatest, ColourBy::kZeros})
+  for (ColourBy by : {ColourBy::kNonFinite, ColourBy::kGreatest, ColourBy::kZeros})
     put(by, values == nullptr ? nullptr
                               : paint_by_statistic(*values, by, *snapshot.checkpoint, *picture));
   return paints;

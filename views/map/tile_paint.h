@@ -17,12 +17,12 @@
 
 namespace shw {
 
-enum class ColourBy : std::uint8_t { kWriter, kFile, kFinding, kOdd, kGreatest, kZeros };
+enum class ColourBy : std::uint8_t { kWriter, kFile, kFinding, kNonFinite, kGreatest, kZeros };
 inline constexpr std::size_t kColourings = 6;
 // "file"; "writer" also for mesh axes.
 std::string_view name(ColourBy by);
 inline bool is_statistic(ColourBy by) {
-  return by >= ColourBy::kOdd;
+  return by >= ColourBy::kNonFinite;
 }
 
 // The tile sets of one tensor's pictures.

@@ -61,7 +61,7 @@ void set_text(BrowserState& browser, std::string text) {
 
 // An absolute or home path that was typed or pasted after the existing text, such as "/runs/7/"
 // followed by "/data/x"; empty if there is none.
-std::string restarted_path(std::string_view text) {
+std::string path_typed_after_another(std::string_view text) {
   std::size_t root = text.rfind("//"), home = text.rfind("/~/");
   std::size_t at = root == text.npos ? home : home == text.npos ? root : std::max(root, home);
   return at == text.npos ? "" : std::string(text.substr(at + 1));
@@ -110,7 +110,8 @@ void draw_field(Frame& frame, UiState& state, Column& column) {
   if (edit_line(frame, "browser/path", browser.text, look,
                 "The path of a checkpoint or a folder. Tab completes it, arrows choose a row.")) {
     browser.row = -1;
-    if (std::string anew = restarted_path(browser.text); !anew.empty()) set_text(browser, anew);
+    if (std::string anew = path_typed_after_another(browser.text); !anew.empty())
+      set_text(browser, anew);
   }
   ImGui::PopStyleColor();
   ImGui::PopStyleVar();
@@ -150,14 +151,14 @@ void take(Frame& frame, UiState& state, const BrowserRow& row) {
   state.browser.wanted = true;
 }
 
-void apply_typed(Frame& frame, UiState& state, const std::vector<BrowserRow>& rows) {
+void open_typed_or_chosen_path(Frame& frame, UiState& state, const std::vector<BrowserRow>& rows) {
   BrowserState& browser = state.browser;
   if (browser.row >= 0 && static_cast<std::size_t>(browser.row) < rows.size())
     return take(frame, state, rows[static_cast<std::size_t>(browser.row)]);
   auto [folder, part] = split_typed(browser.text);
   const FolderListing* listing = frame.snapshot.folder.get();
   bool listed = listing != nullptr && listing->asked == folder && !listing->error;
-  if (listed && part.empty() && (listing->here.is_openable() || listing->here.holds_steps))
+  if (listed && part.empty() && (listing->here.is_openable() || listing->here.contains_checkpoints))
     return open_place(frame, state, {listing->path});
   for (const BrowserRow& row : rows) {
     if (row.place != nullptr && row.place->name == part) return take(frame, state, row);
@@ -322,7 +323,7 @@ void draw_browser(Frame& frame, UiState& state) {
   if (in_tab) browser.in_new_tab = true;
   bool enter = in_tab || frame.pressed({Key::kEnter});
   if (browser.open && (click || enter)) {
-    apply_typed(frame, state, rows);
+    open_typed_or_chosen_path(frame, state, rows);
     browser.wanted = browser.open;
   }
   end_overlay();

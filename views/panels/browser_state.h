@@ -35,8 +35,8 @@ struct BrowserState {
   std::optional<std::string> asked;    // the folder of the last listing
   int row = -1;                        // selected row; -1: the typed text
   std::optional<std::string> dropped;  // a dropped path that is not yet opened
-  bool drop_asked = false;             // a listing for `dropped` was requested
-  bool reveal = false;                 // scroll to the row selected by key
+  bool is_drop_listing_requested = false;  // a listing for `dropped` was requested
+  bool reveal = false;                     // scroll to the row selected by key
   BrowserRows found;
 };
 

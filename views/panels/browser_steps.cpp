@@ -70,19 +70,19 @@ void handle_dropped_path(Frame& frame, UiState& state) {
   if (!state.browser.dropped) return;
   std::string path = *state.browser.dropped;
   const verbs::FolderListing* listing = frame.snapshot.folder.get();
-  bool listed = state.browser.drop_asked && listing != nullptr && listing->asked == path &&
-                (listing->error || listing->here.looked);
+  bool listed = state.browser.is_drop_listing_requested && listing != nullptr &&
+                listing->asked == path && (listing->error || listing->here.looked);
   if (!listed) {
     // The result may belong to an earlier drop: asks again for the latest.
-    if (!state.browser.drop_asked) frame.emit(BrowseCommand{path});
-    state.browser.drop_asked = true;
+    if (!state.browser.is_drop_listing_requested) frame.emit(BrowseCommand{path});
+    state.browser.is_drop_listing_requested = true;
     return;
   }
   // Not a folder: a checkpoint file, or a file whose open error explains.
-  const bool is_run = listing->here.holds_steps;
+  const bool is_run = listing->here.contains_checkpoints;
   bool opens = listing->error || listing->here.is_openable() || is_run || listing->places.empty();
   state.browser.dropped.reset();
-  state.browser.drop_asked = false;
+  state.browser.is_drop_listing_requested = false;
   if (opens) return open_place(frame, state, OpenCommand{path});
   open_browser(frame, state, path);
 }

@@ -18,12 +18,12 @@ constexpr float kLeastWidth = 780;  // room for offset, 16 bytes, their text and
 }  // namespace
 
 bool viewer_is_open(const Frame& frame, UiState& state) {
-  if (state.looked_into.lock() != frame.snapshot.checkpoint) {
-    state.looked_into = frame.snapshot.checkpoint;
+  if (state.last_viewed_checkpoint.lock() != frame.snapshot.checkpoint) {
+    state.last_viewed_checkpoint = frame.snapshot.checkpoint;
     state.bytes.open = state.values.open = false;
     // A closed comparison also closes its panel, which would be empty and hide the findings.
-    if (state.has_looked && frame.snapshot.compared == nullptr) state.compare_open = false;
-    state.has_looked = frame.snapshot.checkpoint != nullptr;
+    if (state.has_viewed_files && frame.snapshot.compared == nullptr) state.compare_open = false;
+    state.has_viewed_files = frame.snapshot.checkpoint != nullptr;
   }
   return state.bytes.open || frame.snapshot.bytes != nullptr || state.values.open ||
          frame.snapshot.values != nullptr;
@@ -72,7 +72,7 @@ bool has_bytes(const Frame& frame, const UiState& /*state*/) {
 }
 
 template <bool kOfFinding>
-void show_bytes_of(Frame& frame, UiState& state) {
+void show_bytes_of_finding(Frame& frame, UiState& state) {
   show_bytes(frame, state, kOfFinding);
 }
 
@@ -97,19 +97,19 @@ bool can_save_values(const Frame& frame, const UiState& /*state*/) {
 }
 
 template <BytesCommand::Go kWhere>
-void step_bytes(Frame& frame, UiState& /*state*/) {
+void go_to_adjacent_bytes(Frame& frame, UiState& /*state*/) {
   frame.emit(BytesCommand{kWhere});
 }
 
 constexpr std::array kLookRows{
     ActionRow{Action::kShowBytes, "Show the bytes", ctrl(Key::kH), has_tensor,
-              show_bytes_of<false>},
+              show_bytes_of_finding<false>},
     ActionRow{Action::kShowFindingBytes, "Show the bytes of the finding", ctrl_shift(Key::kH),
-              has_findings, show_bytes_of<true>},
+              has_findings, show_bytes_of_finding<true>},
     ActionRow{Action::kNextRecord, "Go to the next record", alt(Key::kDown), has_bytes,
-              step_bytes<BytesCommand::Go::kNext>},
+              go_to_adjacent_bytes<BytesCommand::Go::kNext>},
     ActionRow{Action::kPreviousRecord, "Go to the previous record", alt(Key::kUp), has_bytes,
-              step_bytes<BytesCommand::Go::kPrevious>},
+              go_to_adjacent_bytes<BytesCommand::Go::kPrevious>},
     ActionRow{Action::kCopyBytes, "Copy the bytes as text", {}, has_bytes, copy_bytes},
     ActionRow{Action::kShowValues, "Show the values", ctrl_shift(Key::kV), has_tensor, show_values},
     ActionRow{Action::kGoToIndex, "Go to an index of the values", ctrl(Key::kG), has_tensor,

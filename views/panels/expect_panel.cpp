@@ -12,8 +12,8 @@ namespace {
 
 // Reopens the checkpoint with this spec or reference, keeps the selected tensor and repeats the
 // check at the same depth.
-void check_against_certificate(Frame& frame, UiState& state, const std::string& spec,
-                               const std::string& against) {
+void reopen_with_expectation(Frame& frame, UiState& state, const std::string& spec,
+                             const std::string& against) {
   const Snapshot& s = frame.snapshot;
   OpenCommand open = reopen_command(s, s.options.checkpoint);
   open.spec = spec;
@@ -30,7 +30,7 @@ void check_against_certificate(Frame& frame, UiState& state, const std::string& 
 
 void open_expectation(Frame& frame, UiState& state) {
   PanelsState& habits = state.habits;
-  habits.expect_open = habits.expect_wanted = true;
+  habits.expect_open = habits.wants_expect_focus = true;
   habits.expect_spec = frame.snapshot.options.spec;
   habits.expect_against = frame.snapshot.options.against;
 }
@@ -46,8 +46,8 @@ void draw_expectation(Frame& frame, UiState& state) {
       "A checkpoint alone does not say what should be in it. A spec, or another checkpoint of "
       "the same model, shows missing tensors and wrong shapes.",
       Gap::kLarge);
-  if (habits.expect_wanted) ImGui::SetKeyboardFocusHere();
-  habits.expect_wanted = false;
+  if (habits.wants_expect_focus) ImGui::SetKeyboardFocusHere();
+  habits.wants_expect_focus = false;
   bool enter =
       explained_field(frame, column, "expect/spec", "A SPEC OF THE MODEL", "/runs/7/spec.json",
                       "JSON that export_spec.py of Shardwright writes from the live model: "
@@ -68,13 +68,13 @@ void draw_expectation(Frame& frame, UiState& state) {
                           "Opens the checkpoint again and checks it against these.  (Enter)",
                           ButtonStyle::kPrimary) ||
        enter))
-    check_against_certificate(frame, state, habits.expect_spec, habits.expect_against);
+    reopen_with_expectation(frame, state, habits.expect_spec, habits.expect_against);
   if (close_button(line, "expect/close")) habits.expect_open = false;
   if (said && idle &&
       line.button("expect/forget", "Clear the expectation",
                   "Checks it again without a spec and without another checkpoint.",
                   ButtonStyle::kQuiet))
-    check_against_certificate(frame, state, "", "");
+    reopen_with_expectation(frame, state, "", "");
   end_overlay();
 }
 

@@ -76,12 +76,12 @@ void draw_lesson(Frame& frame, Column& column, const Rule& rule) {
     caption(frame, column, "Reported in " + std::string(rule.lesson.link), Gap::kSmall);
 }
 
-void draw_here(Frame& frame, Column& column, const Finding& finding) {
+void draw_finding_cause(Frame& frame, Column& column, const Finding& finding) {
   head(frame, column, "HERE");
   body(frame, column, with_desktop_terms(finding.cause), Gap::kMedium);
 }
 
-const Finding* finding_shown(const Snapshot& snapshot) {
+const Finding* finding_to_explain(const Snapshot& snapshot) {
   if (snapshot.report == nullptr || snapshot.report->findings.empty()) return nullptr;
   const auto& findings = snapshot.report->findings;
   return &findings[std::min(snapshot.finding.value_or(0), findings.size() - 1)];
@@ -178,7 +178,7 @@ bool error_field(Frame& frame, UiState& state, Column& column) {
 }  // namespace
 
 void draw_explain(Frame& frame, UiState& state) {
-  const Finding* finding = finding_shown(frame.snapshot);
+  const Finding* finding = finding_to_explain(frame.snapshot);
   const std::string& lesson = state.habits.lesson;
   const Rule* rule = !lesson.empty()      ? find_rule(lesson)
                      : finding != nullptr ? find_rule(finding->rule)
@@ -188,7 +188,7 @@ void draw_explain(Frame& frame, UiState& state) {
   if (!begin_panel(frame, state, "##explain", 680, state.explain_height, title, panel))
     state.explain_open = false;
   if (rule != nullptr) draw_lesson(frame, panel.content, *rule);
-  if (lesson.empty() && finding != nullptr) draw_here(frame, panel.content, *finding);
+  if (lesson.empty() && finding != nullptr) draw_finding_cause(frame, panel.content, *finding);
   state.explain_height = end_panel_content(frame, panel);
   Line line(frame, panel.all);
   if (line.button("explain/error", "Explain an error message", Action::kExplainError)) {

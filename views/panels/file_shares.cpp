@@ -27,7 +27,7 @@ std::string damaged_ranks_text(std::span<const RankShare> ranks, std::uint32_t r
 namespace {
 
 // Computed tensors are in no file: they become one row.
-void fold_computed(const Checkpoint& checkpoint, std::vector<FileShare>& files) {
+void merge_computed_rows(const Checkpoint& checkpoint, std::vector<FileShare>& files) {
   if (checkpoint.directory() == nullptr) return;
   FileShare sum;
   std::size_t count = 0;
@@ -47,7 +47,7 @@ void fold_computed(const Checkpoint& checkpoint, std::vector<FileShare>& files) 
 
 }  // namespace
 
-FileShares make_file_shares(const Snapshot& snapshot, const std::vector<std::uint8_t>& marks) {
+FileShares make_file_overview(const Snapshot& snapshot, const std::vector<std::uint8_t>& marks) {
   FileShares shares;
   if (snapshot.checkpoint == nullptr) return shares;
   const Checkpoint& checkpoint = *snapshot.checkpoint;
@@ -68,7 +68,7 @@ FileShares make_file_shares(const Snapshot& snapshot, const std::vector<std::uin
     ++share.tiles;
     if (has_files && !is_reachable(checkpoint, *item)) ++share.unreadable_tiles;
   }
-  fold_computed(checkpoint, all);
+  merge_computed_rows(checkpoint, all);
   std::stable_sort(all.begin(), all.end(), [](const FileShare& a, const FileShare& b) {
     const auto worse = [](const FileShare& share) {
       return std::pair(share.mark > 1 ? share.mark : std::uint8_t{0}, share.unreadable_tiles);

@@ -37,7 +37,7 @@ struct FileShares {
 
 inline constexpr std::size_t kMostFileShares = 12;
 // `marks`: by file, as in FindingEffects.
-FileShares make_file_shares(const Snapshot& snapshot, const std::vector<std::uint8_t>& marks);
+FileShares make_file_overview(const Snapshot& snapshot, const std::vector<std::uint8_t>& marks);
 
 // "Ranks 8 to 15 of 64 lost tiles: node 1, if a node has 8 ranks."; empty if no rank lost any.
 // `ranks_per_node` 0: usual numbers are tried.

@@ -79,7 +79,7 @@ std::string label_text(std::string_view label, bool is_of_one = false) {
 }
 
 // True if the repair for this finding has been applied.
-bool is_mended(const Snapshot& snapshot, const Finding& finding) {
+bool is_repaired_by_executed_plan(const Snapshot& snapshot, const Finding& finding) {
   if (!is_plan_executed(snapshot)) return false;
   const auto& operations = snapshot.plan->operations;
   return std::any_of(operations.begin(), operations.end(),
@@ -91,7 +91,8 @@ void draw_rule(Frame& frame, UiState& state, Column& column, const Finding& find
                std::size_t index, std::size_t count) {
   float middle = column.y + frame.px(11);
   draw_sign(frame, column.draw, {column.left + frame.px(6), middle}, frame.px(6),
-            is_mended(frame.snapshot, finding) && !is_repaired_elsewhere(frame.snapshot)
+            is_repaired_by_executed_plan(frame.snapshot, finding) &&
+                    !is_repaired_elsewhere(frame.snapshot)
                 ? Sign::kOk
                 : severity_sign(finding.severity));
   float right = column.right - frame.px(22);  // leaves room for the collapse button
@@ -114,8 +115,9 @@ void draw_rule(Frame& frame, UiState& state, Column& column, const Finding& find
   std::string of = human_count(index + 1) + " of " + human_count(count);
   right -= text_until(column.draw, frame.fonts.small, right, middle, frame.theme.quiet, of);
   text_from(column.draw, frame.fonts.mono_small, column.left + frame.px(20), middle,
-            is_mended(frame.snapshot, finding) ? frame.theme.ok
-                                               : severity_colour(frame.theme, finding.severity),
+            is_repaired_by_executed_plan(frame.snapshot, finding)
+                ? frame.theme.ok
+                : severity_colour(frame.theme, finding.severity),
             elide_middle(finding.rule, right - column.left - frame.px(32),
                          measure_with(frame.fonts.mono_small)));
   column.take(frame.px(28));
@@ -123,8 +125,8 @@ void draw_rule(Frame& frame, UiState& state, Column& column, const Finding& find
 
 // The command for a click on a name in a finding: selects the tensor, or shows the bytes of the
 // file. Computed only for the name under the mouse, because there may be thousands.
-std::optional<Command> command_to(const Snapshot& snapshot, const std::string& name,
-                                  std::uint64_t offset) {
+std::optional<Command> command_for_name(const Snapshot& snapshot, const std::string& name,
+                                        std::uint64_t offset) {
   const Checkpoint& c = *snapshot.checkpoint;
   if (c.find(name)) return SelectTensorCommand{name};
   for (const FileRow& file : c.files()) {
@@ -135,12 +137,12 @@ std::optional<Command> command_to(const Snapshot& snapshot, const std::string& n
 }
 
 // Makes the row from `top` to the column's end a link, if the name leads anywhere.
-void link_row(Frame& frame, const Column& column, float top, std::string_view id,
-              const std::string& name, std::uint64_t offset) {
+void make_row_a_link(Frame& frame, const Column& column, float top, std::string_view id,
+                     const std::string& name, std::uint64_t offset) {
   ImGui::SetCursorScreenPos({column.left, top});
   const ImVec2 size{column.width(), std::max(1.0f, column.y - top)};
   const bool clicked = control(frame, id, size, Tip([&] {
-                                 auto command = command_to(frame.snapshot, name, offset);
+                                 auto command = command_for_name(frame.snapshot, name, offset);
                                  if (!command) return name;
                                  return std::holds_alternative<SelectTensorCommand>(*command)
                                             ? "Goes to the tensor " + name + "."
@@ -148,7 +150,7 @@ void link_row(Frame& frame, const Column& column, float top, std::string_view id
                                }));
   focus_ring(frame, column.draw);
   if (!ImGui::IsItemHovered() && !clicked) return;
-  auto command = command_to(frame.snapshot, name, offset);
+  auto command = command_for_name(frame.snapshot, name, offset);
   if (!command) return;
   const float line = column.y - frame.px(3);
   column.draw->AddLine({column.left, line}, {column.right, line}, frame.theme.quiet);
@@ -156,7 +158,7 @@ void link_row(Frame& frame, const Column& column, float top, std::string_view id
 }
 
 // The offset in a file that the evidence names.
-std::uint64_t offset_in(const Finding& finding) {
+std::uint64_t evidence_offset_of(const Finding& finding) {
   const auto* offset = find_evidence<std::int64_t>(finding, "offset");
   return offset != nullptr && *offset > 0 ? static_cast<std::uint64_t>(*offset) : 0;
 }
@@ -195,7 +197,8 @@ void draw_evidence(Frame& frame, UiState& state, Column& column, const Finding& 
       const auto* name = std::get_if<std::string>(&value);
       if (list != nullptr && list->size() == 1) name = &list->front();
       if (name != nullptr)
-        link_row(frame, column, top, "evidence/" + label, *name, offset_in(finding));
+        make_row_a_link(frame, column, top, "evidence/" + label, *name,
+                        evidence_offset_of(finding));
     }
   }
   gap(frame, column, Gap::kSmall);
@@ -223,7 +226,7 @@ void draw_subjects(Frame& frame, UiState& state, Column& column, std::size_t ind
                                      {column.width(), frame.px(22)}, false,
                                      Tip([&] { return subject + "\nGoes to it."; }));
     auto command = clicked || ImGui::IsItemHovered()
-                       ? command_to(frame.snapshot, subject, offset_in(finding))
+                       ? command_for_name(frame.snapshot, subject, evidence_offset_of(finding))
                        : std::nullopt;
     bool lit = ImGui::IsItemHovered() && command.has_value();
     if (clicked && command) frame.emit(std::move(*command));
@@ -271,16 +274,16 @@ void draw_remedy(Frame& frame, UiState& state, Column& column, const Finding& fi
   const bool is_note = finding.severity == Severity::kInfo && !finding.remedy;
   if (is_note && find_evidence<std::string>(finding, "suggested_step") == nullptr) return;
   head(frame, column,
-       !is_mended(frame.snapshot, finding)     ? "REMEDY"
-       : is_repaired_elsewhere(frame.snapshot) ? "REMEDY, APPLIED IN THE COPY"
-                                               : "REMEDY, APPLIED");
+       !is_repaired_by_executed_plan(frame.snapshot, finding) ? "REMEDY"
+       : is_repaired_elsewhere(frame.snapshot)                ? "REMEDY, APPLIED IN THE COPY"
+                                                              : "REMEDY, APPLIED");
   if (const auto* step = find_evidence<std::string>(finding, "suggested_step");
       step != nullptr && !finding.remedy)
     return draw_suggested_step(frame, state, column, *step);
   if (!finding.remedy) {
     paragraph(frame, column, frame.fonts.small, frame.theme.text,
               "No safe remedy from this checkpoint alone.", Gap::kSmall);
-    if (counts_unreadable(finding) && is_possible(Action::kReview, frame, state)) {
+    if (has_unreadable_counts(finding) && is_possible(Action::kReview, frame, state)) {
       if (link_line(frame, column, "finding/fill", "Fill what is lost from elsewhere",
                     "Another step, another checkpoint, or zeros."))
         run(Action::kReview, frame, state);

@@ -96,7 +96,7 @@ void draw_tensor_facts(Frame& frame, Column& column) {
 
 // Notes that the shown finding is about other tensors, and links the finding about the selected
 // tensor.
-void draw_finding_is_elsewhere(Frame& frame, Column& column) {
+void draw_finding_of_other_tensors(Frame& frame, Column& column) {
   const auto& findings = frame.snapshot.report->findings;
   std::string_view fqn = frame.snapshot.checkpoint->fqn(*frame.snapshot.tensor);
   draw_tensor_facts(frame, column);
@@ -177,7 +177,7 @@ void draw_inspector(Frame& frame, UiState& state, Region region) {
   bool selected = frame.snapshot.tensor &&
                   index_of(*frame.snapshot.tensor) < frame.snapshot.checkpoint->tensor_count();
   if (selected && shown != nullptr && !is_about_tensor(frame, index, *frame.snapshot.tensor))
-    draw_finding_is_elsewhere(frame, column);
+    draw_finding_of_other_tensors(frame, column);
   if (findings)
     draw_finding(frame, state, column);
   else

@@ -16,7 +16,8 @@ namespace shw {
 namespace {
 
 constexpr float kLabelledRow = 17, kMostHigh = 340, kMostHighBelow = 150;
-// Where there is room a row grows to this, and a cell to six times its height.
+// Where there is room, a row grows up to kHighestRow pixels high and a cell up to six times as
+// wide.
 constexpr float kHighestRow = 44, kCell = 36;
 constexpr float kAroundMatrix = 36;  // its title, and the gap below
 constexpr std::array kMatrixNames{"findings", "difference", "NaN", "norm", "zeros", "bytes"};
@@ -207,7 +208,7 @@ void draw_matrix(Frame& frame, UiState& state, Column& column, const LayerMatrix
 }
 
 // Colours by what was read last: by NaN if there are some, by difference after a comparison.
-void show_what_is_new(const Snapshot& snapshot, UiState& state) {
+void colour_by_last_result(const Snapshot& snapshot, UiState& state) {
   if (state.comparison_shown.lock() != snapshot.compared) {
     state.comparison_shown = snapshot.compared;
     if (snapshot.compared != nullptr) state.matrix_by = MatrixBy::kDifference;
@@ -234,7 +235,7 @@ bool can_colour_matrix_by(const Frame& frame, MatrixBy by) {
 void draw_matrices(Frame& frame, UiState& state, Column& column, float room) {
   const auto& matrices = frame.digest.overview->matrices;
   if (matrices.empty()) return;
-  show_what_is_new(frame.snapshot, state);
+  colour_by_last_result(frame.snapshot, state);
   if (!can_colour_matrix_by(frame, state.matrix_by)) state.matrix_by = MatrixBy::kFindings;
   Column beside_head = column;
   beside_head.y -= frame.px(4);

@@ -24,14 +24,14 @@ std::vector<MeshAxis> from_spec(const Snapshot& snapshot, std::uint32_t ranks) {
     for (const Finding& finding : snapshot.report->findings) {
       for (const std::string& subject : finding.subjects) {
         if (const SpecEntry* entry = snapshot.spec->find(subject); fits(entry))
-          return long_axes(*entry->mesh);
+          return axes_longer_than_one(*entry->mesh);
       }
     }
   }
   std::vector<MeshAxis> best;
   for (const auto& [fqn, entry] : snapshot.spec->entries) {
     if (!fits(&entry)) continue;
-    auto axes = long_axes(*entry.mesh);
+    auto axes = axes_longer_than_one(*entry.mesh);
     if (axes.size() > best.size()) best = std::move(axes);
   }
   return best;
@@ -140,7 +140,7 @@ std::shared_ptr<const MeshInfo> make_mesh(const Snapshot& snapshot) {
   if (info->ranks > 0) info->shares = shares_of(*snapshot.checkpoint, std::max(ranks, highest + 1));
   const char* source = "given by you";
   if (snapshot.mesh && snapshot.mesh->size() == std::int64_t{ranks})
-    info->axes = long_axes(*snapshot.mesh);
+    info->axes = axes_longer_than_one(*snapshot.mesh);
   if (info->axes.empty()) {
     source = "named by the spec";
     info->axes = from_spec(snapshot, ranks);

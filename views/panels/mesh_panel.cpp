@@ -22,7 +22,7 @@ constexpr std::size_t kShownGuesses = 3, kShownAgainst = 2;
 constexpr std::uint32_t kMostNumbers = 256;  // with more ranks a cell has no room for its number
 constexpr std::uint32_t kMostCells = 16'384;
 
-std::string mesh_line(const Mesh& mesh) {
+std::string mesh_axes_text(const Mesh& mesh) {
   std::string text;
   for (const MeshAxis& axis : mesh.axes)
     text += fmt::format("{}{} {}", text.empty() ? "" : " × ", axis.name, axis.size);
@@ -41,7 +41,7 @@ void draw_guess(Frame& frame, UiState& state, Column& column, const MeshGuess& g
                 bool first) {
   const Theme& theme = frame.theme;
   Line line(frame, column, 22, Gap::kTight);
-  line.text(frame.fonts.mono_strong, first ? theme.text : theme.quiet, mesh_line(guess.mesh));
+  line.text(frame.fonts.mono_strong, first ? theme.text : theme.quiet, mesh_axes_text(guess.mesh));
   line.text(frame.fonts.small, theme.quiet, source_text(guess));
   if (!first || !frame.snapshot.mesh) {
     ImGui::PushID(number);
@@ -133,7 +133,7 @@ std::string mesh_text_error(const Frame& frame, const std::string& text) {
   if (!mesh) return mesh.error().message;
   std::uint32_t ranks = frame.digest.mesh->ranks;
   if (ranks > 0 && mesh->size() != static_cast<std::int64_t>(ranks))
-    return mesh_line(*mesh) + " is " + human_count(static_cast<std::uint64_t>(mesh->size())) +
+    return mesh_axes_text(*mesh) + " is " + human_count(static_cast<std::uint64_t>(mesh->size())) +
            " ranks; " + human_count(ranks) + " wrote.";
   return "";
 }

@@ -18,7 +18,7 @@ using verbs::PairedRow;
 using verbs::PairedTensors;
 
 // Computes the worst finding of each row, once per check.
-void mark_rows(const Frame& frame, NamesMapState& map, const PairedNames& names) {
+void compute_row_marks(const Frame& frame, NamesMapState& map, const PairedNames& names) {
   const auto& marks = frame.digest.marks;
   if (map.marks.size() == names.rows.size() && map.marks_of.lock() == marks) return;
   map.marks_of = marks;
@@ -114,7 +114,7 @@ bool names_map_is_open(const Frame& frame, UiState& state) {
   if (map.of.lock() != paired) {
     map.of = paired;
     map.marks.clear();
-    mark_rows(frame, map, *paired);
+    compute_row_marks(frame, map, *paired);
     map.row = row_to_show(frame, map, *paired);
     map.is_row_wanted = map.row.has_value();
     map.open = true;
@@ -124,7 +124,7 @@ bool names_map_is_open(const Frame& frame, UiState& state) {
     map.pair_of.reset();
     map.pair_row.reset();
   }
-  mark_rows(frame, map, *paired);
+  compute_row_marks(frame, map, *paired);
   find_shown_pair(frame, map, *paired);
   if (map.open) follow_selection_elsewhere(frame, map);
   return map.open;

@@ -35,13 +35,13 @@ MapSpans map_spans(const Frame& frame, const Column& column) {
   return {column.left, column.left + names, column.right - names, column.right};
 }
 
-std::string last_of_path(std::string path) {
+std::string last_path_part(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path.substr(path.find_last_of('/') + 1);
 }
 
 // Operations of a row in short, such as "join, stack": each sentence begins with its operation.
-std::string short_words(const PairedRow& row) {
+std::string operation_words_of_row(const PairedRow& row) {
   std::string text;
   for (const std::string& sentence : row.does) {
     std::string word = sentence.substr(0, sentence.find_first_of(" :"));
@@ -53,7 +53,7 @@ std::string short_words(const PairedRow& row) {
 }
 
 // Name of a program as its users know it.
-std::string program_of(const std::string& world) {
+std::string program_display_name(const std::string& world) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kPrograms{
       {{"hf", "Hugging Face"},
        {"torch_dist", "Megatron-core"},
@@ -71,8 +71,9 @@ std::string counts_text(const PairedNames& names) {
     from += row.from_count;
     to += row.to_count;
   }
-  return fmt::format("{} of {} {} {} of {}, in {}.", plural(from, "tensor"), program_of(names.from),
-                     from == 1 ? "is" : "are", plural(to, "tensor"), program_of(names.to),
+  return fmt::format("{} of {} {} {} of {}, in {}.", plural(from, "tensor"),
+                     program_display_name(names.from), from == 1 ? "is" : "are",
+                     plural(to, "tensor"), program_display_name(names.to),
                      plural(names.rows.size(), "row"));
 }
 
@@ -97,12 +98,12 @@ void draw_head(Frame& frame, UiState& state, Column& column, const PairedNames& 
 // Draws "HF  llama-3-hf" above each column, and marks the open checkpoint.
 void draw_sides(Frame& frame, const Column& column, const MapSpans& spans,
                 const PairedNames& names) {
-  const std::string open = last_of_path(frame.snapshot.options.checkpoint);
-  const std::string other = last_of_path(frame.snapshot.compared_with);
+  const std::string open = last_path_part(frame.snapshot.options.checkpoint);
+  const std::string other = last_path_part(frame.snapshot.compared_with);
   const float middle = column.y + frame.px(10);
   const auto side = [&](float from, float to, const std::string& world, bool is_open) {
     const float x = from + text_from(column.draw, frame.fonts.strong, from, middle,
-                                     frame.theme.text, program_of(world));
+                                     frame.theme.text, program_display_name(world));
     const std::string more =
         (is_open ? "   open: " : "   other: ") + printable(is_open ? open : other);
     text_from(column.draw, frame.fonts.small, x, middle, frame.theme.quiet,
@@ -191,7 +192,8 @@ void draw_map_row(Frame& frame, UiState& state, Column& column, const MapSpans& 
     draw_sign(frame, column.draw, {spans.left + frame.px(5), middle}, frame.px(6), sign);
   const ImFont* small = frame.fonts.small;
   const std::string words =
-      elide_end(short_words(row), spans.right - spans.left_end - frame.px(44), measure_with(small));
+      elide_end(operation_words_of_row(row), spans.right - spans.left_end - frame.px(44),
+                measure_with(small));
   const float half = text_width(small, words) / 2 + frame.px(6);
   const Rgba line = lit ? frame.theme.control : frame.theme.strong_line;
   for (ImVec2 end : lefts)

@@ -34,7 +34,7 @@ std::string family_of(std::string_view module) {
 }
 
 // The filter for a family: the words between its stars.
-std::string filter_of(std::string_view family) {
+std::string filter_text_of_family(std::string_view family) {
   std::string text(family);
   std::replace(text.begin(), text.end(), '*', ' ');
   return text;
@@ -50,7 +50,7 @@ std::string_view state_of(std::string_view fqn) {
 }
 
 // The layer in a name, such as "layers.3"; empty if there is none.
-std::string layer_in(std::string_view fqn) {
+std::string layer_prefix_in_name(std::string_view fqn) {
   for (std::size_t at = 0; at < fqn.size();) {
     std::size_t end = std::min(fqn.find('.', at), fqn.size());
     std::string_view word = fqn.substr(at, end - at);
@@ -183,13 +183,13 @@ std::shared_ptr<const Overview> make_overview(const Snapshot& snapshot,
     double bytes = static_cast<double>(volume(checkpoint.shape(tensor)).value_or(0)) *
                    size_of(checkpoint.dtype(tensor));
     std::string family = family_of(fqn.substr(0, module_length(fqn)));
-    std::string filter = filter_of(family);
+    std::string filter = filter_text_of_family(family);
     modules.add(family.empty() ? "(no module)" : family, filter, bytes);
     states.add(state_of(fqn), "", bytes);
     std::string dtype(name(checkpoint.dtype(tensor)));
     dtypes.add(dtype, "dtype:" + dtype, bytes);
     if (t < marks.size() && marks[t] > 1 && marks[t] != kMended) {
-      std::string layer = layer_in(fqn);
+      std::string layer = layer_prefix_in_name(fqn);
       if (layer.empty()) layer = is_stacked(fqn) ? "stacked layers" : "outside of layers";
       layers.add(layer, "finding:*", bytes, marks[t]);
     }
@@ -199,7 +199,7 @@ std::shared_ptr<const Overview> make_overview(const Snapshot& snapshot,
   overview->dtypes = dtypes.sorted();
   overview->layers = layers.in_order();
   if (list.names != nullptr) overview->matrices = make_matrices(snapshot, *list.names, marks);
-  overview->files = make_file_shares(snapshot, about.files);
+  overview->files = make_file_overview(snapshot, about.files);
   return overview;
 }
 

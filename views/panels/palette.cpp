@@ -50,7 +50,8 @@ std::vector<PaletteRow> matching(const Frame& frame, const UiState& state) {
 }
 
 // Moves the selection by keys and wheel and keeps it visible.
-std::size_t step_palette(const Frame& frame, UiState& state, std::size_t rows, std::size_t shown) {
+std::size_t move_palette_selection(const Frame& frame, UiState& state, std::size_t rows,
+                                   std::size_t shown) {
   auto last = std::max(0, static_cast<int>(rows) - 1), fits = std::max(1, static_cast<int>(shown));
   int &row = state.palette_row, &first = state.palette_first;
   for (KeyPress key : frame.keys) {
@@ -100,7 +101,7 @@ void draw_search_field(Frame& frame, UiState& state, Column& column) {
   state.palette_wanted = false;
   InputStyle look;
   look.hint = "A command, tensor, finding, rank or file";
-  look.tip_by_mouse_only = true;
+  look.shows_tip_by_mouse_only = true;
   if (edit_line(frame, "palette/text", state.palette_text, look,
                 "A part of a name. Arrows choose a row, Enter takes it, Esc closes the list."))
     state.palette_row = state.palette_first = 0;
@@ -161,7 +162,7 @@ void draw_palette(Frame& frame, UiState& state) {
                      {frame.px(640), frame.px(96) + line * static_cast<float>(fits)}, column))
     state.palette_open = false;
   draw_search_field(frame, state, column);
-  const std::size_t first = step_palette(frame, state, rows.size(), shown);
+  const std::size_t first = move_palette_selection(frame, state, rows.size(), shown);
   std::optional<PaletteRow> chosen;
   if (rows.empty())
     text_from(column.draw, frame.fonts.small, column.left, column.y + line / 2, frame.theme.quiet,

@@ -42,7 +42,7 @@ struct PanelsState {
   std::optional<verbs::UiPanel> restore;  // to be opened once a tensor is selected
 
   bool settings_open = false, errors_open = false, report_open = false;
-  bool expect_open = false, expect_wanted = false;  // see errors_wanted
+  bool expect_open = false, wants_expect_focus = false;  // see errors_wanted
   std::string expect_spec, expect_against;
   float expect_height = 400;
   bool pins_open = false, pins_wanted = false;  // see errors_wanted
@@ -57,7 +57,8 @@ struct PanelsState {
   std::weak_ptr<const verbs::WrittenReport> report_before;
   int tour_step = -1;        // -1: no tour
   bool tour_wanted = false;  // start the tour once a checkpoint is open and checked
-  std::weak_ptr<const CheckReport> tour_not_of;  // the report shown when the demo was requested
+  std::weak_ptr<const CheckReport>
+      report_before_demo;  // the report shown when the demo was requested
   TourMoment tour_began;
   float tour_height = 190;
 };

@@ -21,8 +21,9 @@ struct PathButton {
   const char* label = nullptr;
   const char* tip = nullptr;
 };
-bool path_with(Frame& frame, Column& column, const char* id, const char* hint, const char* tip,
-               std::string& text, PathButton first, PathButton second, bool* second_clicked) {
+bool draw_path_field_with_buttons(Frame& frame, Column& column, const char* id, const char* hint,
+                                  const char* tip, std::string& text, PathButton first,
+                                  PathButton second, bool* second_clicked) {
   Line line(frame, column);
   if (second.label != nullptr)
     *second_clicked = line.button_at_end(fmt::format("{}-{}", id, second.label).c_str(),
@@ -32,7 +33,7 @@ bool path_with(Frame& frame, Column& column, const char* id, const char* hint, c
   return line.field(id, hint, text, tip) || go;
 }
 
-void draw_as_text(Frame& frame, UiState& state, Column& column) {
+void draw_plan_text_editor(Frame& frame, UiState& state, Column& column) {
   const std::shared_ptr<const PlanEdit>& edit =
       frame.snapshot.edits->all[frame.snapshot.edits->now];
   if (edit->json.empty()) {
@@ -77,9 +78,9 @@ void draw_plan_history(Frame& frame, UiState& state, Column& column) {
         line.button(b.id, b.label, b.action, ButtonStyle::kQuiet))
       run(b.action, frame, state);
   }
-  line.text_to_end(frame.fonts.small, frame.theme.quiet,
-                   fmt::format("Edit {} of {}: {}", human_count(edits.now + 1),
-                               human_count(edits.all.size()), edits.edit().what));
+  line.elided_text_to_end(frame.fonts.small, frame.theme.quiet,
+                          fmt::format("Edit {} of {}: {}", human_count(edits.now + 1),
+                                      human_count(edits.all.size()), edits.edit().what));
 }
 
 // An error with its position, in red next to the input.
@@ -121,7 +122,7 @@ void draw_place(Frame& frame, Column& column, const verbs::RepairTarget& target)
                      Gap::kSmall);
   if (!fits_on_disk(target))
     signed_paragraph(frame, column, Sign::kBad, frame.theme.bad,
-                     target.needs_at_most
+                     target.is_needs_upper_bound
                          ? "The disk may have too little room for it. A dry run counts the bytes."
                          : "The disk has too little room for it.",
                      Gap::kSmall);
@@ -145,7 +146,7 @@ void draw_stopped_run(Frame& frame, UiState& state, Column& column) {
     request_action(Action::kRollBack, frame, state);
 }
 
-std::string takes_text(const DeviceEstimate& device) {
+std::string device_time_text(const DeviceEstimate& device) {
   return device.failed.empty() ? "about " + human_seconds(device.seconds)
                                : "fails: " + device.failed;
 }
@@ -155,7 +156,7 @@ std::string device_note(const RepairEstimate* outlook) {
   if (outlook->devices.size() > 1) return "The bytes are the same on every device.";
   std::string note;
   for (const DeviceEstimate& device : outlook->devices)
-    note = fmt::format("CPU, {}: {}. ", device.name, takes_text(device));
+    note = fmt::format("CPU, {}: {}. ", device.name, device_time_text(device));
   return outlook->no_gpu.empty() ? note : note + "No GPU can be used: " + outlook->no_gpu + ".";
 }
 
@@ -163,7 +164,7 @@ std::string device_note(const RepairEstimate* outlook) {
 void draw_devices(Frame& frame, UiState& state, Column& column) {
   const RepairEstimate* outlook = frame.snapshot.outlook.get();
   head(frame, column, "DEVICE");
-  // A choice is offered only where there is one: a dry run looks for GPUs.
+  // Offers devices only after a dry run found a GPU, or if one was chosen before.
   const bool is_chosen = state.plan.device != "auto";
   const bool has_choice = is_chosen || (outlook != nullptr && outlook->devices.size() > 1);
   if (has_choice) {
@@ -180,7 +181,7 @@ void draw_devices(Frame& frame, UiState& state, Column& column) {
     for (std::size_t i = 0; outlook != nullptr && i < outlook->devices.size(); ++i) {
       const DeviceEstimate& one = outlook->devices[i];
       offer(one.device, fmt::format("{}, {}: {}", one.device == "cpu" ? "CPU" : one.device,
-                                    one.name, takes_text(one)));
+                                    one.name, device_time_text(one)));
     }
   }
   caption(frame, column, device_note(outlook), Gap::kMedium);
@@ -195,10 +196,10 @@ void draw_plan_text(Frame& frame, UiState& state, Column& column) {
   head(frame, column, "THE PLAN AS A FILE",
        "hash " + frame.snapshot.edits->edit().hash.substr(0, 12));
   bool load = false;
-  bool save = path_with(frame, column, "plan/file", "plan.json: save it here, or load it",
-                        "The file of the plan.", state.plan.file,
-                        {"Save", "Writes the plan into this file.  (Enter)"},
-                        {"Load", "Reads the plan from this file."}, &load);
+  bool save = draw_path_field_with_buttons(
+      frame, column, "plan/file", "plan.json: save it here, or load it", "The file of the plan.",
+      state.plan.file, {"Save", "Writes the plan into this file.  (Enter)"},
+      {"Load", "Reads the plan from this file."}, &load);
   if (!state.plan.file.empty() && load) {
     frame.emit(LoadPlanCommand{state.plan.file});
   } else if (!state.plan.file.empty() && save) {
@@ -214,7 +215,7 @@ void draw_plan_text(Frame& frame, UiState& state, Column& column) {
           .button("plan/as-text", label, "Shows or hides the plan as JSON, to edit it.",
                   ButtonStyle::kQuiet))
     state.plan.text_open = !state.plan.text_open, state.plan.reveal_text = 3;
-  if (state.plan.text_open) draw_as_text(frame, state, column);
+  if (state.plan.text_open) draw_plan_text_editor(frame, state, column);
   // The editor opens below the visible part of the panel.
   if (state.plan.text_open && state.plan.reveal_text-- > 0)
     ImGui::SetScrollY(ImGui::GetScrollMaxY());
@@ -239,10 +240,10 @@ void draw_plan_target(Frame& frame, UiState& state, Column& column) {
   std::string hint = s.target != nullptr && s.target->typed_path.empty()
                          ? s.target->path
                          : "a new folder next to the checkpoint";
-  bool dry =
-      path_with(frame, column, "plan/out", hint.c_str(),
-                "The folder of the result, which does not exist yet.", state.out,
-                {"Dry run", "Says what the repair takes. Writes nothing.  (Ctrl+D)"}, {}, nullptr);
+  bool dry = draw_path_field_with_buttons(
+      frame, column, "plan/out", hint.c_str(),
+      "The folder of the result, which does not exist yet.", state.out,
+      {"Dry run", "Says what the repair takes. Writes nothing.  (Ctrl+D)"}, {}, nullptr);
   state.plan.out_has_keys = state.tabs.focused() == ImGui::GetID("##plan/out");
   if (dry) run(Action::kDryRun, frame, state);
   if (const auto* target = examined_target(frame, state)) draw_place(frame, column, *target);

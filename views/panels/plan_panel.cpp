@@ -55,7 +55,7 @@ bool loses_elements(const Plan& plan) {
                      [](const Operation& step) { return step.elements_lost > 0; });
 }
 
-// Files are missing or cut off: only a fill makes a plan of it.
+// True if data is missing or truncated: then a plan exists only with a fill.
 bool has_unreadable_tensors(const Frame& frame) {
   return frame.digest.about != nullptr && frame.digest.about->unreadable.tensors > 0;
 }
@@ -172,7 +172,7 @@ void draw_plan_buttons(Frame& frame, UiState& state, Column column) {
   }
   const Snapshot& s = frame.snapshot;
   if (s.plan == nullptr || s.plan->empty() || is_plan_executed(s)) return;
-  line.text_to_end(frame.fonts.small, frame.theme.quiet, why_not_applied(frame, state));
+  line.elided_text_to_end(frame.fonts.small, frame.theme.quiet, why_not_applied(frame, state));
 }
 
 void draw_content(Frame& frame, UiState& state, Column& column, const Plan& plan) {
@@ -200,7 +200,7 @@ const verbs::RepairTarget* examined_target(const Frame& frame, const UiState& st
   if (s.target == nullptr || s.plan == nullptr || s.target->typed_path != typed_output(state))
     return nullptr;
   // A refused folder is the same for every plan.
-  return s.target->refused || s.target->needs_of == s.plan ? s.target.get() : nullptr;
+  return s.target->refused || s.target->plan_of_needs == s.plan ? s.target.get() : nullptr;
 }
 
 bool fits_on_disk(const verbs::RepairTarget& target) {
@@ -209,7 +209,7 @@ bool fits_on_disk(const verbs::RepairTarget& target) {
 
 std::string written_text(const verbs::RepairTarget& target) {
   if (!target.needs) return {};
-  return (target.needs_at_most ? "at most " : "") + human_bytes(*target.needs);
+  return (target.is_needs_upper_bound ? "at most " : "") + human_bytes(*target.needs);
 }
 
 bool has_unused_plan_input(const Frame& frame, const UiState& state) {

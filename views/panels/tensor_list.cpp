@@ -253,8 +253,8 @@ int requested_rows(const Frame& frame, std::uint32_t rows, int page) {
 
 // Arrows, Home, End and page keys move the selection over tensors. Headers are skipped; a folded
 // header expands when reached, and its first (or last) tensor is selected.
-void list_keys(Frame& frame, UiState& state, const std::shared_ptr<const ListModel>& list,
-               int page) {
+void handle_list_keys(Frame& frame, UiState& state, const std::shared_ptr<const ListModel>& list,
+                      int page) {
   std::uint32_t rows = state.rows.size();
   int step = rows_to_move(frame, state, rows, page);
   bool looks = frame.snapshot.bytes != nullptr || frame.snapshot.values != nullptr;
@@ -364,7 +364,7 @@ void draw_list(Frame& frame, UiState& state, Region region) {
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2{0, 0});
   ImGui::SetCursorPos({0, 0});
   float page = (region.max.y - region.min.y) / frame.px(24);
-  list_keys(frame, state, frame.digest.list, std::max(1, static_cast<int>(page) - 1));
+  handle_list_keys(frame, state, frame.digest.list, std::max(1, static_cast<int>(page) - 1));
   follow_selection(frame, state, region);
   Visible visible = visible_rows(frame, state, list, region);
   if (ImGui::GetScrollMaxY() > 0) visible.width -= ImGui::GetStyle().ScrollbarSize;
@@ -384,7 +384,7 @@ void move_in_hidden_list(Frame& frame, UiState& state) {
   if (frame.digest.list->checkpoint == nullptr) return;
   constexpr int kPage = 10;
   state.rows.update(frame.digest.list, state.folded, state.unfolded);
-  list_keys(frame, state, frame.digest.list, kPage);
+  handle_list_keys(frame, state, frame.digest.list, kPage);
 }
 
 }  // namespace shw

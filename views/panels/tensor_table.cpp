@@ -251,7 +251,7 @@ void draw_table_row(Frame& frame, UiState& state, const TableSpans& columns, std
   if (hovered && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) state.table.open = false;
 }
 
-void table_keys(Frame& frame, UiState& state, int page) {
+void handle_table_keys(Frame& frame, UiState& state, int page) {
   std::uint32_t rows = table_rows(frame.snapshot);
   int step = rows_to_move(frame, state, rows, page);
   if (step == 0 || rows == 0) return;
@@ -286,7 +286,7 @@ void draw_table_title(Frame& frame, UiState& state, Column& column) {
                          Tip("Closes the table and shows the map.", Action::kTable)))
     state.table.open = false;
   std::uint32_t rows = table_rows(s), all = s.checkpoint->tensor_count();
-  line.text_to_end(
+  line.elided_text_to_end(
       frame.fonts.small, frame.theme.quiet,
       rows == all ? human_count(all) : human_count(rows) + " of " + human_count(all) + " shown");
 }
@@ -312,7 +312,7 @@ void draw_tensor_table(Frame& frame, UiState& state, Region region) {
   float height = frame.px(kTableRow), room = std::max(height, body.max.y - body.min.y);
   std::uint32_t rows = table_rows(frame.snapshot);
   begin_region(frame, "table-rows", body, frame.theme.background, true);
-  table_keys(frame, state, std::max(1, static_cast<int>(room / height) - 1));
+  handle_table_keys(frame, state, std::max(1, static_cast<int>(room / height) - 1));
   follow_table_selection(frame, state.table, room);
   float scroll = ImGui::GetScrollY();
   auto first = static_cast<std::uint32_t>(std::max(0.0f, std::floor(scroll / height)));

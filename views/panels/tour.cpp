@@ -179,12 +179,12 @@ void open_demo(Frame& frame, UiState& state) {
   frame.emit(DemoCommand{state.habits.cache_folder + "/demo"});
   frame.emit(CheckCommand{});
   state.habits.tour_wanted = !state.habits.settings.tour_seen;
-  state.habits.tour_not_of = frame.snapshot.report;
+  state.habits.report_before_demo = frame.snapshot.report;
 }
 
 void step_tour(Frame& frame, UiState& state) {
   if (tour_is_on(state)) return next_step(frame, state);
-  state.habits.tour_not_of.reset();
+  state.habits.report_before_demo.reset();
   if (frame.snapshot.checkpoint == nullptr) open_demo(frame, state);
   state.habits.tour_wanted = true;
 }
@@ -193,7 +193,7 @@ void draw_tour(Frame& frame, UiState& state) {
   PanelsState& habits = state.habits;
   if (frame.snapshot.error && !frame.job.running) habits.tour_wanted = false;
   bool ready = frame.snapshot.report != nullptr && !frame.job.running &&
-               frame.snapshot.report != habits.tour_not_of.lock();
+               frame.snapshot.report != habits.report_before_demo.lock();
   if (habits.tour_wanted && ready) {
     habits.tour_wanted = false;
     habits.tour_step = 0;

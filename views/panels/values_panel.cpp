@@ -27,7 +27,7 @@ void draw_non_finite_cell(Frame& frame, ImDrawList* draw, const ValueCell& cell,
                           ImVec2 max) {
   const Theme& theme = frame.theme;
   if (cell.missing || cell.unread)
-    hatch(frame, draw, min, max, cell.unread ? theme.bad : theme.quiet);
+    draw_hatching(frame, draw, min, max, cell.unread ? theme.bad : theme.quiet);
   if (!cell.nan && !cell.infinite) return;
   // At least three pixels, so that a single cell is visible.
   ImVec2 end{std::max(max.x, min.x + 3), std::max(max.y, min.y + 3)};
@@ -211,8 +211,8 @@ std::string inspected_text(const SliceValues& values) {
                                human_count(static_cast<std::uint64_t>(values.columns)));
   if (values.is_all()) return "all " + of + " elements were checked";
   return fmt::format("checked {} × {} of {} elements, evenly spaced",
-                     human_count(static_cast<std::uint64_t>(values.looked_rows)),
-                     human_count(static_cast<std::uint64_t>(values.looked_columns)), of);
+                     human_count(static_cast<std::uint64_t>(values.sampled_rows)),
+                     human_count(static_cast<std::uint64_t>(values.sampled_columns)), of);
 }
 
 // The window of the selected tile in the current slice.
@@ -295,8 +295,9 @@ ShownNumbers draw_numbers_of(Frame& frame, const SliceValues& values, Column col
     scale.text(frame.fonts.small, frame.theme.quiet, "to");
     scale.text(frame.fonts.mono_small, frame.theme.warn, most);
     if (scale.room() > frame.px(40))
-      scale.text_to_end(frame.fonts.small, frame.theme.quiet,
-                        "square-root scale; a cell shows its largest magnitude; × NaN, + infinite");
+      scale.elided_text_to_end(
+          frame.fonts.small, frame.theme.quiet,
+          "square-root scale; a cell shows its largest magnitude; × NaN, + infinite");
     at.y = below.y;
     // Above the cells the wheel zooms.
     if (is_in_cells) return {values.rows, values.columns};

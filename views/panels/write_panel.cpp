@@ -80,8 +80,8 @@ constexpr std::array kCombinations{
                 "A difference that was written to this checkpoint."}};
 
 // A row of buttons of which one is chosen; it continues in the next line where it is full.
-void choose_one(Frame& frame, Column& column, const char* id, std::span<const Choice> choices,
-                std::string& chosen) {
+void draw_choice_buttons(Frame& frame, Column& column, const char* id,
+                         std::span<const Choice> choices, std::string& chosen) {
   Line line(frame, column, 30, Gap::kMedium);
   for (const Choice& choice : choices) {
     const bool is_chosen = chosen == choice.value;
@@ -151,7 +151,7 @@ bool draw_combination(Frame& frame, Column& column, WriteState& write) {
   std::array<Choice, kCombinations.size()> choices{};
   std::ranges::transform(kCombinations, choices.begin(), &Combination::choice);
   const std::string before = write.combined;
-  choose_one(frame, column, "write/with", choices, write.combined);
+  draw_choice_buttons(frame, column, "write/with", choices, write.combined);
   const auto* chosen = std::ranges::find_if(
       kCombinations, [&](const Combination& one) { return write.combined == one.choice.value; });
   if (chosen == kCombinations.begin() || chosen == kCombinations.end()) return false;
@@ -205,7 +205,7 @@ void draw_write_panel(Frame& frame, UiState& state) {
             "what is written and where; nothing is written before.",
             Gap::kLarge);
   head(frame, column, "AS");
-  choose_one(frame, column, "write/as", kForms, write.chosen.to);
+  draw_choice_buttons(frame, column, "write/as", kForms, write.chosen.to);
   const auto* form = std::ranges::find(kForms, write.chosen.to, &Choice::value);
   bool entered = false;
   if (form == kForms.end() || form->has_tiles) {
@@ -222,10 +222,10 @@ void draw_write_panel(Frame& frame, UiState& state) {
   // The focus scrolls to the field although it is in sight.
   if (write.frames++ < 3) ImGui::SetScrollY(0);
   head(frame, column, "WEIGHTS");
-  choose_one(frame, column, "write/dtype", kDtypes, write.chosen.dtype);
+  draw_choice_buttons(frame, column, "write/dtype", kDtypes, write.chosen.dtype);
   draw_toggles(frame, write, column);
   head(frame, column, "QUANTISED WEIGHTS");
-  choose_one(frame, column, "write/quantised", kQuantised, write.quantised);
+  draw_choice_buttons(frame, column, "write/quantised", kQuantised, write.quantised);
   entered = draw_combination(frame, column, write) || entered;
   write.height = end_panel_content(frame, panel);
   Line line(frame, panel.all);

@@ -42,7 +42,7 @@ std::vector<std::size_t> short_dims(ExtentsView saved, ExtentsView expected) {
   return dims;
 }
 
-std::optional<UndersizedTensor> short_tensor(const CheckInput& input, TensorId tensor) {
+std::optional<UndersizedTensor> find_undersized_tensor(const CheckInput& input, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
   const SpecEntry* entry = layout_of(input, c.fqn(tensor));
   if (entry == nullptr) return std::nullopt;
@@ -71,7 +71,7 @@ std::optional<UndersizedTensor> short_tensor(const CheckInput& input, TensorId t
   return found;
 }
 
-bool cuts_short_dim(const UndersizedTensor& tensor, std::size_t axis) {
+bool splits_undersized_dim(const UndersizedTensor& tensor, std::size_t axis) {
   return tensor.entry->mesh.value().axes[axis].size > 1 &&
          sharded_dim_of(tensor.entry->placements[axis], tensor.entry->shape.size()) == tensor.dim;
 }
@@ -79,20 +79,21 @@ bool cuts_short_dim(const UndersizedTensor& tensor, std::size_t axis) {
 // True if no other axis splits the same dimension earlier: the axis' part is one interval.
 bool splits_dim_first(const UndersizedTensor& tensor, std::size_t axis) {
   for (std::size_t other : tensor.order) {
-    if (cuts_short_dim(tensor, other)) return other == axis;
+    if (splits_undersized_dim(tensor, other)) return other == axis;
   }
   return false;
 }
 
 // The part of the short dimension at one coordinate of the axis.
-Cut part_at_coordinate(const UndersizedTensor& tensor, std::size_t axis, std::int64_t coordinate) {
+Cut short_dim_part_at_coordinate(const UndersizedTensor& tensor, std::size_t axis,
+                                 std::int64_t coordinate) {
   return chunk_of(tensor.entry->shape[tensor.dim], tensor.entry->mesh->axes[axis].size, coordinate);
 }
 
 struct LayoutInterpretation {
-  bool by_part = false;  // each writer split the part of its own coordinate (uneven parts differ),
-                         // not the saved shape
-  bool plain = false;    // plain splits: a saver that drops an axis may drop the strides too
+  bool splits_own_part = false;  // each writer split the part of its own coordinate (uneven parts
+                                 // differ), not the saved shape
+  bool plain = false;  // plain splits: a saver that drops an axis may drop the strides too
 };
 
 // True if every chunk is the box that its writer computes, and every writer of an empty chunk has
@@ -118,7 +119,7 @@ bool is_part_at_some_coordinate(const Checkpoint& c, const UndersizedTensor& ten
                                 std::size_t axis) {
   std::int64_t saved = c.shape(tensor.tensor)[tensor.dim];
   for (std::int64_t at = 0; at < tensor.entry->mesh->axes[axis].size; ++at) {
-    if (part_at_coordinate(tensor, axis, at).size == saved) return true;
+    if (short_dim_part_at_coordinate(tensor, axis, at).size == saved) return true;
   }
   return false;
 }
@@ -126,15 +127,15 @@ bool is_part_at_some_coordinate(const Checkpoint& c, const UndersizedTensor& ten
 // True if removing `axis` from the layout reproduces every chunk box.
 bool explains(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis,
               LayoutInterpretation reading) {
-  if (reading.by_part && !is_part_at_some_coordinate(c, tensor, axis)) return false;
+  if (reading.splits_own_part && !is_part_at_some_coordinate(c, tensor, axis)) return false;
   const Mesh& mesh = *tensor.entry->mesh;
   MeshLayout reduced = without_axis(mesh, tensor.entry->placements, axis);
   if (reading.plain) reduced.placements = as_plain_placements(reduced.placements);
   return reproduces_all_chunks(c, tensor, [&](std::int64_t rank) {
     std::vector<std::int64_t> coordinates = mesh.coordinates(rank);
     Extents shape = copy_of(c.shape(tensor.tensor));
-    if (reading.by_part)
-      shape[tensor.dim] = part_at_coordinate(tensor, axis, coordinates[axis]).size;
+    if (reading.splits_own_part)
+      shape[tensor.dim] = short_dim_part_at_coordinate(tensor, axis, coordinates[axis]).size;
     coordinates.erase(coordinates.begin() + static_cast<std::ptrdiff_t>(axis));
     auto box = box_of_nested_splits(shape, reduced.mesh, reduced.placements,
                                     reduced.mesh.rank(coordinates));
@@ -176,7 +177,7 @@ bool fills_part_of_first_axis(const Checkpoint& c, const UndersizedTensor& tenso
     return false;
   const Mesh& mesh = *tensor.entry->mesh;
   return std::all_of(tensor.ranks.begin(), tensor.ranks.end(), [&](std::int64_t rank) {
-    return part_at_coordinate(tensor, axis, mesh.coordinates(rank)[axis]).size ==
+    return short_dim_part_at_coordinate(tensor, axis, mesh.coordinates(rank)[axis]).size ==
            c.shape(tensor.tensor)[tensor.dim];
   });
 }
@@ -195,7 +196,8 @@ bool have_disjoint_boxes(const std::vector<RetainedChunk>& retained_chunks) {
   return std::adjacent_find(starts.begin(), starts.end()) == starts.end();
 }
 
-void place_by_box(const CheckInput& input, const UndersizedTensor& tensor, DroppedAxis& out) {
+void place_chunks_by_nested_splits(const CheckInput& input, const UndersizedTensor& tensor,
+                                   DroppedAxis& out) {
   const SpecEntry& entry = *tensor.entry;
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
     Extents sizes = payload_sizes(input, tensor.chunks[i]);
@@ -213,7 +215,7 @@ void place_by_box(const CheckInput& input, const UndersizedTensor& tensor, Dropp
     out.retained_chunks.push_back(whole_retained_chunk(tensor.chunks[i], sizes, box->offsets));
   }
   out.placed = have_disjoint_boxes(out.retained_chunks);
-  if (!out.placed) out.why_not = "two chunks were written by ranks of the same place";
+  if (!out.placed) out.why_not = "two chunks were written by ranks with the same mesh position";
 }
 
 // Buckets are split unevenly but in rank order: chunks must begin in the order of the spec's boxes,
@@ -235,8 +237,7 @@ bool is_stored_in_order(const Checkpoint& c, const UndersizedTensor& tensor, std
                         [](const auto& a, const auto& b) { return a.second < b.second; });
 }
 
-constexpr const char* kOutOfOrder =
-    "its chunks are not in the order in which the spec lets their writers begin";
+constexpr const char* kOutOfOrder = "its chunks are not in the order that the spec's ranks imply";
 
 bool is_stored_in_order(const Checkpoint& c, const UndersizedTensor& tensor, std::size_t axis) {
   for (std::size_t dim = 0; dim < tensor.entry->shape.size(); ++dim) {
@@ -245,7 +246,8 @@ bool is_stored_in_order(const Checkpoint& c, const UndersizedTensor& tensor, std
   return true;
 }
 
-void place_by_shift(const CheckInput& input, const UndersizedTensor& tensor, DroppedAxis& out) {
+void place_chunks_by_axis_shift(const CheckInput& input, const UndersizedTensor& tensor,
+                                DroppedAxis& out) {
   const Mesh& mesh = *tensor.entry->mesh;
   if (!is_stored_in_order(input.checkpoint, tensor, out.axis)) {
     out.why_not = kOutOfOrder;
@@ -254,11 +256,11 @@ void place_by_shift(const CheckInput& input, const UndersizedTensor& tensor, Dro
   for (std::size_t i = 0; i < tensor.chunks.size(); ++i) {
     Box box = box_of(input.checkpoint, tensor.chunks[i]);
     if (payload_sizes(input, tensor.chunks[i]) != box.sizes) {
-      out.why_not = "an item does not hold what its chunk says";
+      out.why_not = "an item's shape does not match its chunk";
       return;
     }
     std::int64_t coordinate = mesh.coordinates(tensor.ranks[i])[out.axis];
-    box.offsets[tensor.dim] += part_at_coordinate(tensor, out.axis, coordinate).offset;
+    box.offsets[tensor.dim] += short_dim_part_at_coordinate(tensor, out.axis, coordinate).offset;
     out.retained_chunks.push_back(whole_retained_chunk(tensor.chunks[i], box.sizes, box.offsets));
   }
   out.placed = true;
@@ -271,7 +273,7 @@ DroppedAxis dropped(const CheckInput& input, const UndersizedTensor& tensor, std
   out.entry = tensor.entry;
   out.axis = axis;
   out.dim = tensor.dim;
-  out.by_grid = grid;
+  out.matches_grid_by_rank = grid;
   std::int64_t saved = input.checkpoint.shape(tensor.tensor)[tensor.dim];
   out.factor = tensor.entry->shape[tensor.dim] / saved +
                (tensor.entry->shape[tensor.dim] % saved != 0 ? 1 : 0);
@@ -284,11 +286,11 @@ DroppedAxis dropped(const CheckInput& input, const UndersizedTensor& tensor, std
         "tensors of this mesh and these placements that were saved whole are not cut "
         "along " +
         tensor.entry->mesh->axes[axis].name +
-        " as the spec says, so their writers do not tell where survivors belong";
+        " as the spec says, so the ranks that wrote them do not show where kept chunks belong";
   } else if (grid) {
-    place_by_box(input, tensor, out);
+    place_chunks_by_nested_splits(input, tensor, out);
   } else {
-    place_by_shift(input, tensor, out);
+    place_chunks_by_axis_shift(input, tensor, out);
   }
   return out;
 }
@@ -356,22 +358,23 @@ std::optional<DroppedAxisCandidate> find_explaining_axes(const CheckInput& input
   } else if (tensor.ranks.empty()) {
     // Without writers: the factor must be the size of an axis that splits this dimension.
     for (std::size_t axis : tensor.order) {
-      if (cuts_short_dim(tensor, axis) && expected % saved == 0 &&
+      if (splits_undersized_dim(tensor, axis) && expected % saved == 0 &&
           expected / saved == mesh.axes[axis].size)
         out.axes.push_back(axis);
     }
   } else {
     for (std::size_t axis : tensor.order) {
-      if (cuts_short_dim(tensor, axis) &&
+      if (splits_undersized_dim(tensor, axis) &&
           (explains(c, tensor, axis, {}) ||
-           (splits_dim_first(tensor, axis) && explains(c, tensor, axis, {.by_part = true})) ||
+           (splits_dim_first(tensor, axis) &&
+            explains(c, tensor, axis, {.splits_own_part = true})) ||
            explains(c, tensor, axis, {.plain = true})))
         out.axes.push_back(axis);
     }
     if (out.axes.empty()) {
       out.grid = false;
       for (std::size_t axis : tensor.order) {
-        if (cuts_short_dim(tensor, axis) && fills_part_of_first_axis(c, tensor, axis))
+        if (splits_undersized_dim(tensor, axis) && fills_part_of_first_axis(c, tensor, axis))
           out.axes.push_back(axis);
       }
     }
@@ -441,8 +444,8 @@ void reject_unmatched_families(std::vector<DroppedAxis>& found) {
     one.placed = false;
     one.retained_chunks.clear();
     one.why_not =
-        "the chunks of others on this mesh are not in the order in which the spec lets their "
-        "writers begin: where these are is not known";
+        "other tensors on this mesh are not in the order that the spec's ranks imply, so the "
+        "positions of these chunks are not known";
   }
 }
 
@@ -453,7 +456,7 @@ std::vector<DroppedAxis> dropped_axes(const CheckInput& input) {
   std::vector<DroppedAxisCandidate> suspects;
   if (input.spec == nullptr) return {};
   for (TensorId id : each_tensor(input)) {
-    auto tensor = short_tensor(input, id);
+    auto tensor = find_undersized_tensor(input, id);
     auto item =
         tensor && !tensor->chunks.empty() ? find_explaining_axes(input, *tensor) : std::nullopt;
     if (item) suspects.push_back(std::move(*item));

@@ -50,12 +50,12 @@ bool tiles_allow_relabel(const Checkpoint& checkpoint, TensorId tensor, ExtentsV
 
 bool is_consolidated(const Checkpoint& checkpoint, TensorId tensor) {
   auto chunks = checkpoint.chunks(tensor);
-  return checkpoint.format().traits.one_piece && chunks.size() == 1 &&
+  return checkpoint.format().traits.has_one_piece_per_tensor && chunks.size() == 1 &&
          same(checkpoint.sizes(chunks[0]), checkpoint.shape(tensor));
 }
 
-std::string why_not_relabelled(const Checkpoint& checkpoint, TensorId tensor,
-                               ExtentsView expected) {
+std::string why_axes_are_not_relabelled(const Checkpoint& checkpoint, TensorId tensor,
+                                        ExtentsView expected) {
   auto relation = relate_axes(checkpoint.shape(tensor), expected);
   if (!relation) return "";
   std::string text =
@@ -64,11 +64,10 @@ std::string why_not_relabelled(const Checkpoint& checkpoint, TensorId tensor,
   if (!is_consolidated(checkpoint, tensor) &&
       !tiles_allow_relabel(checkpoint, tensor, expected, *relation))
     return text +
-           "as after a placement on the wrong axis, but the tiles are not cut that way, so moving "
-           "them would not mend it";
+           "as after a placement on the wrong axis, but the chunks are not cut that way, so moving "
+           "them would not fix it";
   return text +
-         "which a transpose and a placement on the wrong axis both leave: nothing here "
-         "tells which";
+         "which both a transpose and a placement on the wrong axis produce: it is not known which";
 }
 
 }  // namespace shw

@@ -32,6 +32,7 @@ bool is_consolidated(const Checkpoint& checkpoint, TensorId tensor);
 
 // Why a tensor with such a relation cannot be relabelled; empty if the shapes are not related in
 // this way.
-std::string why_not_relabelled(const Checkpoint& checkpoint, TensorId tensor, ExtentsView expected);
+std::string why_axes_are_not_relabelled(const Checkpoint& checkpoint, TensorId tensor,
+                                        ExtentsView expected);
 
 }  // namespace shw

@@ -54,9 +54,9 @@ struct OrderQuestion {
   RankOrderMismatch found = {};
 };
 
-OrderQuestion make_question(const Mesh& of_spec, Mesh saved, const Mesh& believed) {
+OrderQuestion make_order_question(const Mesh& of_spec, Mesh saved, const Mesh& believed) {
   OrderQuestion out{of_spec, std::move(saved), {}, {}};
-  Mesh order{long_axes(believed)};
+  Mesh order{axes_longer_than_one(believed)};
   Mesh own = sort_axes_as_in(of_spec, order);
   out.reordered = own != order;
   out.orders.push_back(order);
@@ -78,9 +78,9 @@ OrderQuestion make_question(const Mesh& of_spec, Mesh saved, const Mesh& believe
 struct CutTensor {
   const Checkpoint& checkpoint;
   TensorId tensor{};
-  SpecEntry entry;                // on the mesh that saved it
-  std::vector<std::size_t> cuts;  // axes in the split order of the placements
-  bool competing = false;         // two axes split one dimension
+  SpecEntry entry;                       // on the mesh that saved it
+  std::vector<std::size_t> cuts;         // axes in the split order of the placements
+  bool has_two_axes_on_one_dim = false;  // two axes split one dimension
 
   bool matches_split(const RankMap& ranks, std::span<const std::size_t> order) const;
   bool matches_split(const RankMap& ranks) const { return matches_split(ranks, cuts); }
@@ -104,7 +104,7 @@ bool CutTensor::matches_any_split_order(const RankMap& ranks) const {
   std::sort(order.begin(), order.end());
   do {
     if (matches_split(ranks, order)) return true;
-  } while (competing && order.size() <= kMaxAxes &&
+  } while (has_two_axes_on_one_dim && order.size() <= kMaxAxes &&
            std::next_permutation(order.begin(), order.end()));
   return false;
 }
@@ -122,8 +122,8 @@ bool is_cut_by_several(const Checkpoint& c, TensorId tensor) {
   return false;
 }
 
-std::optional<CutTensor> cut_tensor(const Checkpoint& c, TensorId tensor, const SpecEntry& entry,
-                                    const Mesh& saved) {
+std::optional<CutTensor> split_tensor_of_spec(const Checkpoint& c, TensorId tensor,
+                                              const SpecEntry& entry, const Mesh& saved) {
   auto order = split_axis_order(entry);
   if (!order) return std::nullopt;
   CutTensor out{c, tensor, entry, {}};
@@ -133,7 +133,7 @@ std::optional<CutTensor> cut_tensor(const Checkpoint& c, TensorId tensor, const 
     auto dim = sharded_dim_of(entry.placements[axis], entry.shape.size());
     if (!dim || saved.axes[axis].size < 2) continue;
     out.cuts.push_back(axis);
-    out.competing = !dims.insert(*dim).second || out.competing;
+    out.has_two_axes_on_one_dim = !dims.insert(*dim).second || out.has_two_axes_on_one_dim;
   }
   return out;
 }
@@ -145,7 +145,7 @@ void add_tensor_vote(const CutTensor& tensor, OrderQuestion& question) {
     question.proved = question.proved || !tensor.matches_any_split_order(question.maps[1]);
     return;
   }
-  if (tensor.competing && !question.reordered) return;
+  if (tensor.has_two_axes_on_one_dim && !question.reordered) return;
   auto matches_order = [&](std::size_t order) {
     if (!tensor.matches_split(question.maps[order])) return false;
     if (question.found.tensors.empty()) question.found.instead = question.orders[order];
@@ -178,7 +178,7 @@ class RankOrderVotes {
     for (std::size_t i = 0; i < lies.size(); ++i) fits_[i] = fits_[i] && lies[i];
   }
   // A single tensor is not enough evidence, because it may be the damaged one.
-  std::optional<Mesh> unanimous_order() const {
+  std::optional<Mesh> order_of_all_votes() const {
     if (count_ < 2 || std::count(fits_.begin(), fits_.end(), true) != 1) return std::nullopt;
     const auto found = std::find(fits_.begin(), fits_.end(), true) - fits_.begin();
     return question_.orders[static_cast<std::size_t>(found)];
@@ -204,11 +204,11 @@ class OrderQuestions {
     auto saved = input_.mesh ? spec_mesh_with_given_sizes(of_spec, *input_.mesh) : std::nullopt;
     if (saved) {
       out.push_back(all.size());
-      all.push_back(make_question(of_spec, *saved, *input_.mesh));
+      all.push_back(make_order_question(of_spec, *saved, *input_.mesh));
     }
     if (saved != of_spec && of_spec.size() >= input_.ranks) {
       out.push_back(all.size());
-      all.push_back(make_question(of_spec, of_spec, of_spec));
+      all.push_back(make_order_question(of_spec, of_spec, of_spec));
     }
     known_.emplace_back(of_spec, out);
     return out;
@@ -231,20 +231,20 @@ void each_cut_tensor(const CheckInput& input, OrderQuestions& questions, Ask ask
     const auto asked = questions.questions_for_mesh(*entry->mesh);
     if (!same(entry->shape, c.shape(tensor)) || !is_cut_by_several(c, tensor)) continue;
     for (std::size_t i : asked) {
-      auto cut = cut_tensor(c, tensor, *entry, questions.all[i].saved);
+      auto cut = split_tensor_of_spec(c, tensor, *entry, questions.all[i].saved);
       if (cut) ask(*cut, i);
     }
   }
 }
 
-bool is_on_own_order(const OrderQuestion& question) {
+bool matches_spec_order(const OrderQuestion& question) {
   return !question.reordered && question.saved == question.of_spec;
 }
 
 void add_all_votes(const CheckInput& input, OrderQuestions& questions) {
   std::vector<std::optional<RankOrderVotes>> voices;
   for (const OrderQuestion& question : questions.all) {
-    const bool is_asked = is_on_own_order(question) && !question.found.tensors.empty();
+    const bool is_asked = matches_spec_order(question) && !question.found.tensors.empty();
     voices.push_back(is_asked ? std::optional<RankOrderVotes>(question) : std::nullopt);
   }
   if (std::none_of(voices.begin(), voices.end(), [](const auto& one) { return one.has_value(); }))
@@ -253,7 +253,7 @@ void add_all_votes(const CheckInput& input, OrderQuestions& questions) {
     if (voices[i]) voices[i]->add_vote(tensor);
   });
   for (std::size_t i = 0; i < voices.size(); ++i) {
-    if (voices[i]) questions.all[i].found.proved = voices[i]->unanimous_order();
+    if (voices[i]) questions.all[i].found.proved = voices[i]->order_of_all_votes();
   }
 }
 
@@ -268,7 +268,7 @@ RankOrders find_rank_orders(const CheckInput& input) {
   });
   add_all_votes(input, questions);
   for (OrderQuestion& question : questions.all) {
-    question.found.is_disputed = question.supported;
+    question.found.is_contradicted_by_others = question.supported;
     if (!question.found.tensors.empty())
       out.contradicted.push_back(std::move(question.found));
     else if (question.reordered && !question.proved)

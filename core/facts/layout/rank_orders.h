@@ -19,7 +19,7 @@ struct RankOrderMismatch {
   Mesh instead;   // matches the first tensor: the same axes in another order
   std::vector<TensorId> tensors;
   // Other tensors match `believed` and not the order of the spec.
-  bool is_disputed = false;
+  bool is_contradicted_by_others = false;
   // The only order that matches all tensors that distinguish orders, if there are several such
   // tensors. Tensors that match no order are ignored: they may be damaged.
   std::optional<Mesh> proved = {};

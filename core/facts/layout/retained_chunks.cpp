@@ -54,8 +54,8 @@ std::vector<RetainedChunk> crop_to_retained_chunks(const Checkpoint& checkpoint,
   return out;
 }
 
-PartlyLost truncated_to_shape(const Checkpoint& checkpoint, TensorId tensor,
-                              const Extents& expected) {
+PartlyLost crop_tensor_to_shape(const Checkpoint& checkpoint, TensorId tensor,
+                                const Extents& expected) {
   return {tensor, expected,
           crop_to_retained_chunks(checkpoint, tensor, whole(expected), Extents(expected.size(), 0)),
           ""};
@@ -118,8 +118,9 @@ std::string moment_prefix(std::string_view fqn) {
 }
 
 // nullopt unless the chunks cover the moment.
-std::optional<PartlyLost> whole_moment(const Checkpoint& c,
-                                       const std::vector<DifferentOrder>& orders, TensorId tensor) {
+std::optional<PartlyLost> retain_complete_moment(const Checkpoint& c,
+                                                 const std::vector<DifferentOrder>& orders,
+                                                 TensorId tensor) {
   PartlyLost part{tensor, copy_of(c.shape(tensor)), {}, {}};
   auto order = std::find_if(orders.begin(), orders.end(),
                             [&](const DifferentOrder& item) { return item.tensor == tensor; });
@@ -159,7 +160,7 @@ std::vector<std::string> keep_common_moments(const Checkpoint& checkpoint,
     if (found == of_parameters.end() ||
         !same(checkpoint.shape(state.state), parts[found->second.damaged.front()].expected))
       continue;
-    if (auto part = whole_moment(checkpoint, orders, state.state))
+    if (auto part = retain_complete_moment(checkpoint, orders, state.state))
       found->second.whole.push_back(std::move(*part));
   }
   for (auto& [name, of_one] : of_parameters) {

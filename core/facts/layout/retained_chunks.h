@@ -21,8 +21,8 @@ RetainedChunk whole_retained_chunk(ChunkId chunk, ExtentsView sizes, ExtentsView
 std::vector<RetainedChunk> crop_to_retained_chunks(const Checkpoint& checkpoint, TensorId source,
                                                    const Box& wanted, const Extents& at);
 // The first elements of a tensor, as far as `expected` reaches.
-PartlyLost truncated_to_shape(const Checkpoint& checkpoint, TensorId tensor,
-                              const Extents& expected);
+PartlyLost crop_tensor_to_shape(const Checkpoint& checkpoint, TensorId tensor,
+                                const Extents& expected);
 Box destination(const RetainedChunk& retained_chunk);
 
 struct LostCount {

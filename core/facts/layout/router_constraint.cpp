@@ -23,10 +23,10 @@ constexpr std::int64_t kMost = std::int64_t{1} << 31;  // limit of experts, and 
 constexpr const char* kRouterLink = "ISEEKYAN/Megatron-LM #61";
 
 struct Layer {
-  std::vector<TensorId> first, second;  // [x 2I, H] or [x I, H]; [x H, I]
-  std::vector<TensorId> routers;        // [E, H]
-  bool counts_local = true;             // keys are known to number one rank's experts ("fc1")
-  std::set<TensorId> of_spec;           // counted with the others, but described by the spec
+  std::vector<TensorId> first, second;   // [x 2I, H] or [x I, H]; [x H, I]
+  std::vector<TensorId> routers;         // [E, H]
+  bool has_local_expert_numbers = true;  // keys are known to number one rank's experts ("fc1")
+  std::set<TensorId> of_spec;            // counted with the others, but described by the spec
   bool as_expected = false;  // the spec knows a tensor of the layer, which has the expected size
 };
 
@@ -72,7 +72,7 @@ std::map<std::string, Layer, std::less<>> layers_of(const CheckInput& input) {
         layer.of_spec.insert(tensor);
         if (same(entry->shape, c.shape(tensor))) layer.as_expected = true;
       }
-      if (name->matrix.starts_with("linear_")) layer.counts_local = false;
+      if (name->matrix.starts_with("linear_")) layer.has_local_expert_numbers = false;
       if (name->matrix == "fc1" || name->matrix == "linear_fc1") layer.first.push_back(tensor);
       if (name->matrix == "fc2" || name->matrix == "linear_fc2") layer.second.push_back(tensor);
     } else if (auto router = router_layer(fqn)) {
@@ -134,7 +134,7 @@ struct Parts {
   std::size_t dim = 0;
   std::int64_t count = 1;
 };
-std::optional<Parts> expert_parts(const CheckInput& input, TensorId tensor) {
+std::optional<Parts> expert_split_of_tensor(const CheckInput& input, TensorId tensor) {
   const Checkpoint& c = input.checkpoint;
   if (input.tilings[index_of(tensor)].tiling != Tiling::kExact) return std::nullopt;
   Parts parts{0, 0};
@@ -214,7 +214,7 @@ DerivedLayout derive_layout_for(const CheckInput& input, const std::vector<Short
     entry.mesh = candidate.mesh;
     entry.placements.assign(candidate.mesh.axes.size(), Placement{});
     entry.placements[candidate.experts] = {Placement::Kind::kShard, 0, 1};
-    auto parts = expert_parts(input, tensor);
+    auto parts = expert_split_of_tensor(input, tensor);
     if (candidate.fsdp && parts)
       entry.placements[*candidate.fsdp] = {Placement::Kind::kShard,
                                            static_cast<std::int64_t>(parts->dim), 1};
@@ -223,7 +223,7 @@ DerivedLayout derive_layout_for(const CheckInput& input, const std::vector<Short
   }
   const ShortExperts& first = all.front();
   out.constraint =
-      fmt::format("{} chooses among {} experts, {} were saved", c.fqn(first.layer->routers[0]),
+      fmt::format("{} selects among {} experts, {} were saved", c.fqn(first.layer->routers[0]),
                   first.count.routed, first.count.saved);
   out.spec.source = out.constraint;
   out.confidence = kRouterConfidence;
@@ -232,12 +232,12 @@ DerivedLayout derive_layout_for(const CheckInput& input, const std::vector<Short
 }
 
 // True if all tensors of the layout can be placed by their writers.
-bool router_places_all(const CheckInput& input, const DerivedLayout& layout) {
+bool can_place_all_by_router_layout(const CheckInput& input, const DerivedLayout& layout) {
   CheckInput derived = with_layout(input, layout);
   std::vector<DroppedAxis> dropped = dropped_axes(derived);
   return dropped.size() == layout.spec.entries.size() &&
          std::all_of(dropped.begin(), dropped.end(), [&](const DroppedAxis& item) {
-           return item.placed && item.by_grid && item.others.empty() &&
+           return item.placed && item.matches_grid_by_rank && item.others.empty() &&
                   is_expert_axis(item.entry->mesh->axes[item.axis].name);
          });
 }
@@ -253,20 +253,20 @@ RouterLayoutAnswer decide(const CheckInput& input, const std::vector<ShortExpert
   constexpr const char* kSpec = "a spec (--spec) that gives shapes, mesh and placements";
   std::int64_t factor = all.front().factor();
   bool alike = std::all_of(all.begin(), all.end(), [&](const ShortExperts& item) {
-    return item.factor() == factor && item.layer->counts_local;
+    return item.factor() == factor && item.layer->has_local_expert_numbers;
   });
-  if (!alike) return {{}, std::string("which rows belong where needs ") + kSpec};
+  if (!alike) return {{}, std::string("to place the rows, give ") + kSpec};
   std::optional<std::int64_t> cut_into;
   for (TensorId tensor : tensors_of(all)) {
-    auto parts = expert_parts(input, tensor);
+    auto parts = expert_split_of_tensor(input, tensor);
     if (!parts || cut_into.value_or(parts->count) != parts->count)
-      return {{}, std::string("the chunks are not even parts of the experts: it needs ") + kSpec};
+      return {{}, std::string("the chunks do not divide the experts evenly; give ") + kSpec};
     cut_into = parts->count;
     if (parts->count > 1 && parts->dim == 0)
       return {{},
-              "FSDP cut the rows that the expert ranks stack: whether all parts of one expert are "
-              "side by side or those of all experts take turns is the loader's choice, which only "
-              "a spec (--spec) tells"};
+              "FSDP shards the rows of the stacked experts: whether the parts of one expert are "
+              "contiguous or interleaved with other experts' depends on the loader, so a spec "
+              "(--spec) is needed"};
   }
   std::vector<std::int64_t> beside;
   if (masters) {
@@ -280,17 +280,17 @@ RouterLayoutAnswer decide(const CheckInput& input, const std::vector<ShortExpert
     std::int64_t parts = candidate.fsdp ? candidate.mesh.axes[*candidate.fsdp].size : 1;
     if (parts != cut_into || (masters && contradicts(candidate, *masters))) continue;
     DerivedLayout layout = derive_layout_for(input, all, candidate);
-    if (!router_places_all(input, layout)) continue;
+    if (!can_place_all_by_router_layout(input, layout)) continue;
     if (found)
       return {{},
-              "two orders of the mesh explain who wrote what: the mesh (--mesh edp=..,ep=..) or "
-              "a spec (--spec) decides"};
+              "two mesh orders explain which rank wrote what: give the mesh (--mesh edp=..,ep=..) "
+              "or a spec (--spec)"};
     found = std::move(layout);
   }
   if (found) return {std::move(found), {}};
   return {{},
-          "the ranks that wrote form no mesh of expert ranks and parts that gives each chunk "
-          "its writer: the mesh (--mesh edp=..,ep=..) or a spec (--spec) decides"};
+          "no mesh of expert and data ranks explains which rank wrote which chunk: give the mesh "
+          "(--mesh edp=..,ep=..) or a spec (--spec)"};
 }
 
 // Optimizer masters per rank exist: with a spec everything can be restored.
@@ -316,8 +316,8 @@ UndecidedAxis undecided_by_router(const Checkpoint& c, const std::vector<ShortEx
   const ShortExperts& first = all.front();
   std::string router(c.fqn(first.layer->routers[0]));
   told.cause = fmt::format(
-      "{} chooses among {} experts and only {} were saved: the saver probably left out the "
-      "expert-parallel axis, and one rank's experts stand for those of {}.",
+      "{} selects among {} experts but only {} were saved: the save probably left out the "
+      "expert-parallel axis, and kept the experts of only one of {} ranks.",
       router, first.count.routed, first.count.saved, first.factor());
   told.evidence = {{"router", router},
                    {"experts_of_the_router", first.count.routed},
@@ -336,7 +336,8 @@ std::vector<UncountedExperts> uncounted_experts(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
   std::vector<UncountedExperts> out;
   for (const auto& [name, layer] : layers_of(input)) {
-    if (layer.routers.size() != 1 || layer.first.empty() || !layer.counts_local) continue;
+    if (layer.routers.size() != 1 || layer.first.empty() || !layer.has_local_expert_numbers)
+      continue;
     if (!layer.of_spec.empty() || count(c, layer) || !all_equal_shapes(c, layer.first)) continue;
     out.push_back({layer.first, count_of(layer.first.size()), c.shape(layer.routers[0])[0]});
   }

@@ -52,7 +52,7 @@ std::size_t count_non_empty_chunks(const Checkpoint& c, TensorId tensor) {
 }
 
 // Number of equal parts along `dim`; 1 if not split or uneven.
-std::int64_t parts_along(const Checkpoint& c, TensorId tensor, std::size_t dim) {
+std::int64_t equal_parts_along_dim(const Checkpoint& c, TensorId tensor, std::size_t dim) {
   std::set<std::int64_t> starts;
   for (ChunkId chunk : c.chunks(tensor)) {
     if (volume(c.sizes(chunk)) != 0) starts.insert(c.offsets(chunk)[dim]);
@@ -69,7 +69,8 @@ struct Pair {
   std::string_view first, second;
   bool fused = false;  // may hold two stacked matrices
 };
-// Queries and outputs are not such a pair: some models use other sizes for values.
+// Pairs of matrices of one layer whose inner sizes agree. q_proj and o_proj are not listed: some
+// models use another head size for values.
 constexpr std::array<Pair, 8> kPairs{{{"fc1", "fc2", true},
                                       {"linear_fc1", "linear_fc2", true},
                                       {"gate_proj", "down_proj", false},
@@ -90,7 +91,7 @@ std::int64_t missing_split_factor(const Checkpoint& c, const SiblingMatrix& firs
   if (!comparable ||
       count_non_empty_chunks(c, first.tensor) >= count_non_empty_chunks(c, second.tensor))
     return 1;
-  std::int64_t parts = parts_along(c, second.tensor, 1);
+  std::int64_t parts = equal_parts_along_dim(c, second.tensor, 1);
   auto whole = checked_mul(a[0], parts);
   bool fits = whole && (*whole == b[1] || (two && *whole == 2 * b[1]));
   return parts > 1 && fits ? parts : 1;
@@ -181,7 +182,8 @@ bool may_be_split_by_axis(const CheckInput& input, const Mesh& mesh, std::size_t
 }
 
 // Suspects all matrices if the user's mesh has an axis that splits no tensor.
-SuspectTensors unknown_axis(const CheckInput& input, const std::vector<SiblingMatrix>& all) {
+SuspectTensors suspects_by_unused_mesh_axis(const CheckInput& input,
+                                            const std::vector<SiblingMatrix>& all) {
   SuspectTensors out;
   auto axis = tensor_axis(*input.mesh);
   if (!axis || may_be_split_by_axis(input, *input.mesh, *axis)) return out;
@@ -197,7 +199,7 @@ SuspectTensors unknown_axis(const CheckInput& input, const std::vector<SiblingMa
   }
   if (!columns || !rows) return {};
   out.factor = input.mesh->axes[*axis].size;
-  out.constraint = "no tensor is cut along the axis " + input.mesh->axes[*axis].name + " of " +
+  out.constraint = "no tensor is sharded along the axis " + input.mesh->axes[*axis].name + " of " +
                    to_text(*input.mesh);
   return out;
 }
@@ -258,7 +260,7 @@ std::optional<DerivedLayout> layout_of_suspects(const CheckInput& input,
   // States of a parameter have the same damage.
   std::set<TensorId> parameters(suspects.tensors.begin(), suspects.tensors.end());
   for (const OptimizerState& state : each_state(input)) {
-    if (!state.parameter || !parameters.contains(*state.parameter) || !state.parameter_is_sure)
+    if (!state.parameter || !parameters.contains(*state.parameter) || !state.is_parameter_certain)
       continue;
     if (!same(c.shape(state.state), c.shape(*state.parameter))) continue;
     auto entry = out.spec.entries.at(std::string(c.fqn(*state.parameter)));
@@ -271,7 +273,7 @@ std::optional<DerivedLayout> layout_of_suspects(const CheckInput& input,
   return out;
 }
 
-bool siblings_place_all(const CheckInput& input, const DerivedLayout& layout) {
+bool can_place_all_by_sibling_layout(const CheckInput& input, const DerivedLayout& layout) {
   CheckInput derived = with_layout(input, layout);
   std::vector<DroppedAxis> dropped = dropped_axes(derived);
   return dropped.size() == layout.spec.entries.size() &&
@@ -286,17 +288,17 @@ UndecidedAxis undecided_by_siblings(const CheckInput& input, const SuspectTensor
   UndecidedAxis told;
   for (TensorId tensor : suspects.tensors) told.subjects.emplace_back(c.fqn(tensor));
   told.cause = fmt::format(
-      "{}: the saver probably left the tensor-parallel axis out of the first, and one rank's part "
-      "stands for those of {}.",
+      "{}: the save probably left the tensor-parallel axis out of the first, and kept the "
+      "shard of only one of {} ranks.",
       suspects.constraint, suspects.factor);
   told.evidence = {{"factor", suspects.factor}, {"confidence", kSiblingConfidence}};
   if (input.mesh == nullptr) {
     auto guesses = infer_meshes(c, {}, nullptr, input.progress);
     if (!guesses.empty()) told.evidence.emplace_back("likely_mesh", to_text(guesses.front().mesh));
   }
-  told.evidence.emplace_back(
-      "undecided", std::string("which rank holds which part needs the mesh (--mesh dp=..,tp=..) or "
-                               "a spec (--spec)"));
+  told.evidence.emplace_back("undecided",
+                             std::string("to know which rank holds which shard, give the mesh "
+                                         "(--mesh dp=..,tp=..) or a spec (--spec)"));
   told.link = "Megatron-LM #4423";
   return told;
 }
@@ -309,13 +311,13 @@ void derive_by_siblings(const CheckInput& input, DerivedLayouts& out) {
   SuspectTensors suspects = suspects_with_intact_siblings(input, all);
   bool by_constraint = !suspects.tensors.empty();
   bool searched = input.mesh != nullptr && input.mesh->size() <= kRanks;
-  if (!by_constraint && searched) suspects = unknown_axis(input, all);
+  if (!by_constraint && searched) suspects = suspects_by_unused_mesh_axis(input, all);
   if (suspects.tensors.empty()) return;
   if (searched) {
     auto axis = tensor_axis(*input.mesh);
     bool same_size = axis && input.mesh->axes[*axis].size == suspects.factor;
     auto layout = same_size ? layout_of_suspects(input, suspects, *axis) : std::nullopt;
-    if (layout && siblings_place_all(input, *layout)) {
+    if (layout && can_place_all_by_sibling_layout(input, *layout)) {
       out.decided.push_back(std::move(*layout));
       return;
     }

@@ -155,7 +155,8 @@ bool others_show_one_axis(const CheckInput& input, const Mesh& mesh) {
   return looked_at > 0;
 }
 
-bool is_contradicted(const CheckInput& input, const std::set<TensorId>& found, const Mesh& mesh) {
+bool contradicts_tile_layout(const CheckInput& input, const std::set<TensorId>& found,
+                             const Mesh& mesh) {
   Agreement agreement = layout_agreement(input, found, &mesh);
   if (agreement.has_no_votes()) agreement = layout_agreement(input, found);
   if (agreement.has_no_votes()) return others_show_one_axis(input, mesh);
@@ -186,7 +187,7 @@ std::vector<DifferentOrder> find_different_orders(const CheckInput& input) {
   std::map<std::string, bool> contradicted;
   std::erase_if(out, [&](const DifferentOrder& item) {
     auto [at, added] = contradicted.try_emplace(to_text(*item.entry->mesh));
-    if (added) at->second = is_contradicted(input, found, *item.entry->mesh);
+    if (added) at->second = contradicts_tile_layout(input, found, *item.entry->mesh);
     return at->second;
   });
   return out;

@@ -55,7 +55,7 @@ std::optional<double> adapter_number(const Json& value) {
 
 // Initialisations for which PEFT derives the matrices from the base's weight and subtracts their
 // product from it.
-std::string base_changing_initialisation(const Json& object) {
+std::string initialisation_that_changes_base(const Json& object) {
   const auto found = object.find("init_lora_weights");
   if (found == object.end() || !found->is_string()) return {};
   const auto text = found->get<std::string>();
@@ -75,11 +75,11 @@ void read_scale(const Json& object, AdapterConfig& config) {
   }
   config.use_rslora = is_set(object, "use_rslora");
   config.fan_in_fan_out = is_set(object, "fan_in_fan_out");
-  config.changes_base = base_changing_initialisation(object);
+  config.changes_base = initialisation_that_changes_base(object);
 }
 
 // `r` and `lora_alpha` may be absent; then PEFT's defaults count.
-void read_unusable(const Json& object, AdapterConfig& config) {
+void collect_unusable_rank_and_alpha(const Json& object, AdapterConfig& config) {
   const auto rank = object.find("r"), alpha = object.find("lora_alpha");
   if (rank != object.end() && !adapter_rank(*rank)) config.unusable.push_back("r " + rank->dump());
   if (alpha != object.end() && !alpha->is_number())
@@ -151,11 +151,11 @@ AdapterConfig adapter_config_in(const Json& object) {
   config.saved = adapter_texts(object, "modules_to_save");
   config.excludes_modules = is_set(object, "exclude_modules");
   config.ties_weights = is_set(object, "ensure_weight_tying");
-  config.of_some_layers =
+  config.is_limited_to_layers =
       is_set(object, "layers_to_transform") ||
       (object.contains("layers_to_transform") && object["layers_to_transform"].is_number());
   read_layers(object, config);
-  read_unusable(object, config);
+  collect_unusable_rank_and_alpha(object, config);
   read_prompt(object, config);
   read_numbers(object, config);
   config.has_rank_pattern = is_set(object, "rank_pattern");

@@ -34,7 +34,7 @@ struct AdapterConfig {
   bool excludes_modules = false;     // "exclude_modules": a list, or a regular expression
   bool ties_weights = false;         // "ensure_weight_tying": also modules tied to a target
   bool use_dora = false;
-  bool of_some_layers = false;              // "layers_to_transform"
+  bool is_limited_to_layers = false;        // "layers_to_transform"
   std::vector<std::int64_t> layers;         // layer numbers in "layers_to_transform"
   std::vector<std::string> layer_patterns;  // "layers_pattern"
   bool wraps_parameters = false;            // "target_parameters"
@@ -64,8 +64,8 @@ std::optional<std::int64_t> rank_of_module(const AdapterConfig& config, std::str
 std::optional<std::int64_t> number_of_module(const AdapterConfig& config, std::string_view key,
                                              std::string_view module);
 
-// The factor of the product of a module's matrices of this rank; nullopt if the config does not
-// give it, or gives it by a regular expression.
+// Factor by which B * A of a module is multiplied (LoRA: alpha / rank), for matrices of this rank.
+// nullopt if the config does not give it, or gives it by a regular expression.
 std::optional<double> scale_of_module(const AdapterConfig& config, std::string_view module,
                                       std::int64_t rank);
 

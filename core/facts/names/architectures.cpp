@@ -21,7 +21,7 @@ constexpr char kLetters[] =
 #pragma GCC diagnostic pop
 constexpr LineTable kArchitectureTable(std::string_view(kLetters, sizeof(kLetters) - 1));
 
-std::vector<std::string> group_in(std::string_view line) {
+std::vector<std::string> names_from_json_group(std::string_view line) {
   const auto words = parse_json<nlohmann::json>(line).tree.get<std::vector<std::string>>();
   std::vector<std::string> names;
   for (std::size_t i = 1; i < words.size(); ++i) names.push_back(words.front() + words[i]);
@@ -45,7 +45,8 @@ std::optional<Architecture> architecture_named(std::string_view class_name) {
             [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
   for (const char* kind : {"always", "sometimes"}) {
     for (std::size_t group : row.at(kind).get<std::vector<std::size_t>>())
-      found.groups.push_back({group_in(groups[group]), kind == std::string_view("always")});
+      found.groups.push_back(
+          {names_from_json_group(groups[group]), kind == std::string_view("always")});
   }
   return found;
 }

@@ -13,7 +13,7 @@ namespace {
 
 // Names of layer tensors with * for numbers. Norms and heads are excluded, because other parts have
 // them too.
-std::unordered_set<std::string> layer_names(const ModelPart& part) {
+std::unordered_set<std::string> starred_layer_names(const ModelPart& part) {
   std::unordered_set<std::string> names;
   for (const SizeConstraint& constraint : part.constraints->sizes) {
     if (constraint.name.find('*') != std::string_view::npos) names.emplace(constraint.name);
@@ -108,11 +108,11 @@ std::optional<ConfigPrefix> wrong_config_prefix(const Checkpoint& checkpoint,
   if (!config || !*config) return std::nullopt;
   if (auto added = added_prefix(checkpoint, **config, progress))
     return remove_added_prefix(checkpoint, *added, (*config)->parts.front().model_type, progress);
-  const std::vector<ModelPart> parts = known_parts(**config);
+  const std::vector<ModelPart> parts = parts_with_known_constraints(**config);
   // A single prefix can only be right for a model of one part.
   if (parts.size() != 1 || parts.front().config != &(*config)->parts.front()) return std::nullopt;
   const ModelPart& part = parts.front();
-  const auto layers = layer_names(part);
+  const auto layers = starred_layer_names(part);
   std::map<std::string, std::size_t> seen;
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     if (auto before = prefix_before_layer(layers, checkpoint.fqn(tensor))) ++seen[*before];

@@ -118,7 +118,7 @@ FamilyJudgement judge(const ExpertFamily& family, std::optional<std::int64_t> hi
   if (experts != (*family.down)[0] || b <= 0 || d <= 0) return {};
   if (a == d && b == c) {
     // [E, I, H] and [E, H, I] or vice versa; impossible for a moved family.
-    return {State::kHealthy, 1, hidden && (*hidden == b || *hidden == a)};
+    return {State::kHasExpectedSizes, 1, hidden && (*hidden == b || *hidden == a)};
   }
   auto factor = square_factor(a, d);
   if (!factor || factor != square_factor(c, b)) return {};

@@ -38,7 +38,7 @@ struct HiddenSize {
 std::optional<HiddenSize> hidden_size(const CheckInput& input);
 
 struct FamilyJudgement {
-  enum class State { kUnknown, kHealthy, kMoved } state = State::kUnknown;
+  enum class State { kUnknown, kHasExpectedSizes, kMoved } state = State::kUnknown;
   std::int64_t factor = 1;  // for kMoved
   bool by_hidden = false;   // the hidden size agrees: three equations instead of two
 };

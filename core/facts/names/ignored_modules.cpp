@@ -14,12 +14,12 @@ IgnoredModules::IgnoredModules(const std::vector<std::string>& names) {
     if (parts.size() > kMostParts) continue;
     NodeId node = 0;
     for (const std::string_view part : parts) {
-      const auto next = static_cast<NodeId>(name_at_.size());
+      const auto next = static_cast<NodeId>(name_index_by_node_.size());
       const auto [child, is_new] = children_.try_emplace({node, part}, next);
-      if (is_new) name_at_.emplace_back();
+      if (is_new) name_index_by_node_.emplace_back();
       node = child->second;
     }
-    if (!name_at_[node]) name_at_[node] = i;
+    if (!name_index_by_node_[node]) name_index_by_node_[node] = i;
   }
 }
 
@@ -32,7 +32,7 @@ std::optional<std::size_t> IgnoredModules::first_in(std::string_view fqn) const 
       const auto child = children_.find({node, parts[at]});
       if (child == children_.end()) break;
       node = child->second;
-      const auto found = name_at_[node];
+      const auto found = name_index_by_node_[node];
       if (found) first = std::min(*found, first.value_or(*found));
     }
   }

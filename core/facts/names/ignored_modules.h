@@ -32,7 +32,8 @@ class IgnoredModules {
   static constexpr std::size_t kMostParts = 64;
 
   std::map<std::pair<NodeId, std::string_view>, NodeId> children_;
-  std::vector<std::optional<std::size_t>> name_at_{1};  // by node: the first name that ends there
+  std::vector<std::optional<std::size_t>> name_index_by_node_{
+      1};  // by node: the first name that ends there
   std::set<std::string_view> parents_;
 };
 

@@ -43,13 +43,13 @@ std::optional<LayerName> layer_name_of(std::string_view fqn) {
   return std::nullopt;
 }
 
-std::optional<NewNumber> with_correct_layer_number(std::string_view name,
-                                                   const LayerNumbers& numbers) {
+std::optional<CorrectLayerNumber> with_correct_layer_number(std::string_view name,
+                                                            const LayerNumbers& numbers) {
   std::size_t own = begin_of_own_name(name);
   auto layer = layer_name_of(name.substr(own));
   if (!layer || unwrapped_name(layer->before) != unwrapped_name(numbers.before))
     return std::nullopt;
-  NewNumber out{std::string(name.substr(0, own)) + layer->before, layer->number};
+  CorrectLayerNumber out{std::string(name.substr(0, own)) + layer->before, layer->number};
   auto found = numbers.real.find(layer->number);
   out.known = found != numbers.real.end();
   out.name += fmt::format("{}{}", out.known ? found->second : layer->number, layer->after);

@@ -25,12 +25,12 @@ struct LayerNumbers {
 
 // The new name of a tensor or entry of these layers, wherever the layer's name is in it (after
 // "optim.state." or "optim.param_groups.", with wrappers inserted).
-struct NewNumber {
+struct CorrectLayerNumber {
   std::string name;         // with the correct number
   std::int64_t number = 0;  // the old number
   bool known = true;        // false: the correct number is unknown
 };
-std::optional<NewNumber> with_correct_layer_number(std::string_view name,
-                                                   const LayerNumbers& numbers);
+std::optional<CorrectLayerNumber> with_correct_layer_number(std::string_view name,
+                                                            const LayerNumbers& numbers);
 
 }  // namespace shw

@@ -3,7 +3,7 @@
 namespace shw {
 namespace {
 
-std::string_view without_comma(std::string_view line) {
+std::string_view without_trailing_comma(std::string_view line) {
   if (line.ends_with(',')) line.remove_suffix(1);
   return line;
 }
@@ -16,7 +16,7 @@ std::vector<std::string_view> LineTable::lines(std::string_view list) const {
   for (std::size_t at = text_.find(heading); at != std::string_view::npos;) {
     at = text_.find('\n', at);
     if (at == std::string_view::npos || text_[++at] == ']' || text_[at] == '}') break;
-    lines.push_back(without_comma(text_.substr(at, text_.find('\n', at) - at)));
+    lines.push_back(without_trailing_comma(text_.substr(at, text_.find('\n', at) - at)));
   }
   return lines;
 }
@@ -27,7 +27,7 @@ std::string_view LineTable::row(std::string_view key) const {
   if (key.find_first_of("\"\n") != std::string_view::npos || at == std::string_view::npos)
     return {};
   const std::size_t begin = at + mark.size();
-  return without_comma(text_.substr(begin, text_.find('\n', begin) - begin));
+  return without_trailing_comma(text_.substr(begin, text_.find('\n', begin) - begin));
 }
 
 }  // namespace shw

@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 constexpr std::uint64_t kMostQuantConfig = std::uint64_t{4} << 20;
 constexpr std::int64_t kLargestGroup = std::int64_t{1} << 32;
 
-const Json* object_in(const Json& object, const char* key) {
+const Json* json_object_member(const Json& object, const char* key) {
   auto found = object.find(key);
   return found != object.end() && found->is_object() ? &*found : nullptr;
 }
@@ -49,7 +49,7 @@ void add_names_in(const Json& object, const char* key, QuantConfig& config) {
 // True if compressed-tensors quantises only some modules: the default group targets all of
 // "Linear".
 bool has_narrow_targets(const Json& object) {
-  const Json* groups = object_in(object, "config_groups");
+  const Json* groups = json_object_member(object, "config_groups");
   if (groups == nullptr) return false;
   for (const auto& [name, group] : groups->items()) {
     if (!group.is_object() || group.value("targets", Json()) != Json::array({"Linear"}))
@@ -69,22 +69,37 @@ void read_weight_bits(const Json& object, QuantConfig& config) {
     if (in8 != in4) config.weight_bits = in8 ? 8 : 4;
     return;
   }
-  const Json* groups = object_in(object, "config_groups");
+  if (config.method == "hqq") {
+    const Json* all = json_object_member(object, "quant_config");
+    const Json* weights =
+        all != nullptr ? json_object_member(*all, "weight_quant_params") : nullptr;
+    if (weights == nullptr) return;
+    config.weight_bits = quant_size(*weights, "nbits");
+    config.weight_group = quant_size(*weights, "group_size");
+    return;
+  }
+  if (config.method == "bitnet") {
+    const Json said = object.value("linear_class", Json("bitlinear"));  // transformers' default
+    config.divides_by_scale = said == "bitlinear";
+    return;
+  }
+  const Json* groups = json_object_member(object, "config_groups");
   if (groups == nullptr || groups->size() != 1) return;
   const Json& group = groups->front();
-  const Json* weights = group.is_object() ? object_in(group, "weights") : nullptr;
+  const Json* weights = group.is_object() ? json_object_member(group, "weights") : nullptr;
   if (weights == nullptr) return;
   config.weight_bits = quant_size(*weights, "num_bits");
   config.weight_group = quant_size(*weights, "group_size");
 }
 
-// True if all groups of compressed-tensors and Model Optimizer say so of the part `key`.
+// True if config_groups exists and `says` holds for the member `key` of every group (compressed-
+// tensors, Model Optimizer).
 template <class Says>
 bool all_groups_agree(const Json& object, const char* key, Says says) {
-  const Json* groups = object_in(object, "config_groups");
+  const Json* groups = json_object_member(object, "config_groups");
   return groups != nullptr && !groups->empty() &&
          std::all_of(groups->begin(), groups->end(), [&](const Json& group) {
-           const Json* part = group.is_object() ? object_in(group, key) : nullptr;
+           const Json* part = group.is_object() ? json_object_member(group, key) : nullptr;
            return part != nullptr && says(*part);
          });
 }
@@ -95,7 +110,8 @@ void read_companions(const Json& object, QuantConfig& config) {
                                const Json dynamic = inputs.value("dynamic", Json());
                                return dynamic == false || dynamic == "local";
                              });
-  // "weight" and "static" reorder the columns while quantising; nothing of it is stored.
+  // actorder "weight" and "static" reorder columns only during quantisation and are not visible in
+  // the file; "group" is.
   if (all_groups_agree(object, "weights", [](const Json& weights) {
         return weights.value("actorder", Json()) == "group";
       }))
@@ -145,8 +161,8 @@ void read_modules(const Json& object, QuantConfig& config) {
   }
 }
 
-// AutoRound packs as GPTQ, AWQ or compressed-tensors do. Its own packing is that of GPTQ with whole
-// zero points; groups are always in order.
+// AutoRound stores weights in the packing of GPTQ, AWQ or compressed-tensors. Its own packing is
+// GPTQ's with zero points that are not reduced by 1; groups are always in order.
 void read_auto_round(const Json& object, QuantConfig& config) {
   const Json said = object.value("packing_format", Json());
   const std::string packing = said.is_string() ? said.get<std::string>() : "auto_round:auto_gptq";
@@ -154,6 +170,7 @@ void read_auto_round(const Json& object, QuantConfig& config) {
   if (auto modules = object.find("extra_config"); modules != object.end() && modules->is_object())
     read_modules(*modules, config);
   config.has_group_order = false;
+  config.has_bit_planes = false;
   if (names("llm_compressor"))
     config.method = "compressed-tensors";
   else if (names("fp8"))
@@ -168,10 +185,11 @@ void read_auto_round(const Json& object, QuantConfig& config) {
     config.method = "gptq";
 }
 
-// AutoAWQ's "exllama" is repacked when it is loaded; its other versions are stored in their order.
+// Finds layouts that differ from the usual one. AutoAWQ's "exllama" is repacked at load time; its
+// other versions are stored as loaded.
 void read_layout(const Json& object, QuantConfig& config) {
   constexpr auto kLayouts =
-      std::to_array<std::string_view>({"", "gptq", "gptq_v2", "gemm", "exllama"});
+      std::to_array<std::string_view>({"", "gptq", "gptq_v2", "gptq_p", "gemm", "exllama"});
   auto text = [&](const char* key) {
     const Json said = object.value(key, Json());
     return said.is_string() ? lowered(said.get<std::string>()) : std::string();
@@ -179,8 +197,14 @@ void read_layout(const Json& object, QuantConfig& config) {
   std::string layout;
   for (const char* key : {"checkpoint_format", "format", "version"})
     if (layout.empty()) layout = text(key);
-  config.has_whole_zeros = layout == "gptq_v2";
+  if (layout == "gptq_p") config.has_bit_planes = true;
+  config.has_whole_zeros = layout == "gptq_v2" || layout == "gptq_p";
   config.has_other_layout = !is_one_of(layout, kLayouts);
+  constexpr auto kWords = std::to_array<std::pair<std::string_view, std::int64_t>>(
+      {{"int8", 8}, {"int16", 16}, {"int64", 64}});
+  const std::string words = text("pack_dtype");
+  for (const auto& [name, bits] : kWords)
+    if (words == name) config.word_bits = bits;
 }
 
 QuantConfig quant_config_in(const Json& object) {
@@ -203,7 +227,7 @@ QuantConfig quant_config_in(const Json& object) {
       config.block = {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)};
   }
   for (const char* key : {"modules_to_not_convert", "ignore", "llm_int8_skip_modules",
-                          "ignored_layers", "exclude_modules"})
+                          "ignored_layers", "exclude_modules", "skip_modules"})
     add_names_in(object, key, config);
   config.has_patterns = config.has_patterns || has_narrow_targets(object);
   if (auto dynamic = object.find("dynamic"); dynamic != object.end())
@@ -237,21 +261,24 @@ QuantConfig quant_config_of_mlx(const Json& object) {
 }
 
 std::optional<QuantConfig> quant_config_from_json(const Json& tree) {
-  // MLX writes its settings under both keys, or leaves those of the model that it converted.
-  if (const Json* of_mlx = object_in(tree, "quantization"); of_mlx && of_mlx->contains("bits"))
+  // MLX writes its settings under "quantization" and "quantization_config", or keeps the converted
+  // model's settings in the latter; so "quantization" is read first.
+  if (const Json* of_mlx = json_object_member(tree, "quantization");
+      of_mlx && of_mlx->contains("bits"))
     return quant_config_of_mlx(*of_mlx);
   for (const char* key : {"quantization_config", "compression_config"}) {
-    if (const Json* object = object_in(tree, key)) return quant_config_in(*object);
+    if (const Json* object = json_object_member(tree, key)) return quant_config_in(*object);
   }
-  if (const Json* of_mlx = object_in(tree, "quantization")) return quant_config_of_mlx(*of_mlx);
-  const Json* text = object_in(tree, "text_config");
+  if (const Json* of_mlx = json_object_member(tree, "quantization"))
+    return quant_config_of_mlx(*of_mlx);
+  const Json* text = json_object_member(tree, "text_config");
   return text != nullptr ? quant_config_from_json(*text) : std::nullopt;
 }
 
 // Reads {"quantization": {"quant_algo": "NVFP4", "group_size": 16, "exclude_modules": [...]}}. With
 // MIXED_PRECISION each module has its own algorithm. Null: only the cache is quantised.
 std::optional<QuantConfig> quant_config_from_model_optimizer(const Json& tree) {
-  const Json* said = object_in(tree, "quantization");
+  const Json* said = json_object_member(tree, "quantization");
   if (said == nullptr) return std::nullopt;
   auto algorithm = said->find("quant_algo");
   if (algorithm == said->end() || !algorithm->is_string()) return std::nullopt;
@@ -284,7 +311,8 @@ QuantSettings settings_of(const QuantConfig& config, std::string_view module) {
   const QuantConfig::OfModule& of = own->second;
   if (of.bits) settings.bits = of.bits;
   if (of.group) settings.group = of.group;
-  // MLX writes no mode for its first one.
+  // MLX writes no "mode" for its default mode, so an override with "bits" and without mode resets
+  // the mode.
   if (of.bits || !of.mode.empty()) settings.mode = of.mode;
   return settings;
 }

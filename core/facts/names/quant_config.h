@@ -16,13 +16,14 @@ namespace shw {
 
 // What says how the numbers of a module are stored.
 struct QuantSettings {
-  // "fp8", "gptq", "awq", "compressed-tensors", "bitsandbytes", "mxfp4", "mlx" or "modelopt".
+  // "fp8", "gptq", "awq", "compressed-tensors", "bitsandbytes", "mxfp4", "mlx", "modelopt", "hqq",
+  // "bitnet".
   // AutoRound's is that of its packing_format.
   std::string method;
   std::string mode;                         // MLX: "affine", "mxfp4", "mxfp8", "nvfp4"
   std::optional<std::int64_t> bits, group;  // group -1: a whole row
-  // Set for bitsandbytes (load_in_8bit) and compressed-tensors (config_groups) if all modules share
-  // the value.
+  // Set for bitsandbytes (load_in_8bit), compressed-tensors (config_groups) and HQQ
+  // (weight_quant_params) if all modules share the value.
   std::optional<std::int64_t> weight_bits, weight_group;
   std::optional<bool> has_float_weights;  // compressed-tensors and Model Optimizer: of all groups
   bool has_scale_per_row = false;         // compressed-tensors ("channel") and FBGEMM
@@ -32,7 +33,12 @@ struct QuantSettings {
   std::optional<bool> is_symmetric;     // GPTQ: the zero points are those in the middle
   // Groups follow an order that is stored (desc_act of GPTQ, actorder of compressed-tensors).
   std::optional<bool> has_group_order;
-  bool has_whole_zeros = false;   // GPTQ: stored zero points are not decremented by one
+  bool has_whole_zeros = false;  // GPTQ: stored zero points are not decremented by one
+  // GPTQ: parts of a code's bits are stored apart (gptq_p). Not set: as GPTQ always did, which
+  // says nothing of 5 to 7 bits.
+  std::optional<bool> has_bit_planes;
+  std::int64_t word_bits = 32;    // GPTQ: of the words that codes are packed in ("pack_dtype")
+  bool divides_by_scale = false;  // BitNet: weight_scale is a divisor ("linear_class": "bitlinear")
   bool has_other_layout = false;  // GPTQ and AWQ: packed in the order of one kernel
 };
 

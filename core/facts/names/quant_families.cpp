@@ -152,8 +152,9 @@ void add_orphans(const CheckInput& input, const std::set<TensorId>& taken, Quant
 }  // namespace
 
 bool is_named_for_other_method(const QuantFamily& family, std::string_view method) {
-  constexpr auto kForms = std::to_array<QuantForm>(
-      {QuantForm::kGrouped, QuantForm::kNf, QuantForm::kInt8Rows, QuantForm::kMlx});
+  constexpr auto kForms =
+      std::to_array<QuantForm>({QuantForm::kGrouped, QuantForm::kNf, QuantForm::kInt8Rows,
+                                QuantForm::kMlx, QuantForm::kHqq});
   const bool is_unmistakable = std::ranges::find(kForms, family.scheme->form) != kForms.end();
   return is_unmistakable && !is_scheme_of_method(*family.scheme, method) &&
          std::ranges::any_of(quant_schemes(), [&](const QuantScheme& scheme) {
@@ -164,7 +165,7 @@ bool is_named_for_other_method(const QuantFamily& family, std::string_view metho
 bool stores_codes_as_floats(const Checkpoint& checkpoint, TensorId tensor) {
   const ExtentsView shape = checkpoint.shape(tensor);
   if (shape.size() != 2 || shape[1] != 1 ||
-      !is_among(checkpoint.dtype(tensor), CompanionDtypes::kFloats))
+      !is_allowed_dtype(checkpoint.dtype(tensor), CompanionDtypes::kFloats))
     return false;
   const std::string state = std::string(checkpoint.fqn(tensor)) + ".quant_state.bitsandbytes__";
   return checkpoint.find(state + "nf4").has_value() || checkpoint.find(state + "fp4").has_value();
@@ -175,7 +176,9 @@ std::vector<QuantFamily> quant_families(const CheckInput& input,
   std::vector<QuantFamily> families;
   std::set<TensorId> taken;
   for (const QuantScheme& scheme : quant_schemes()) {
-    QuantFamily family = family_of(input, scheme, is_declared_method(scheme, config), taken);
+    const bool is_said = is_declared_method(scheme, config);
+    if (scheme.needs_config && !is_said) continue;
+    QuantFamily family = family_of(input, scheme, is_said, taken);
     for (const QuantPair& pair : family.pairs) taken.insert(pair.weight);
     families.push_back(std::move(family));
   }

@@ -17,6 +17,11 @@ bool is_float8_or_int8(Dtype dtype, ExtentsView shape) {
 bool is_int32(Dtype dtype, ExtentsView shape) {
   return shape.size() >= 2 && dtype == Dtype::kInt32;
 }
+// GPTQModel packs in words of 8 to 64 bits ("pack_dtype").
+bool is_integer(Dtype dtype, ExtentsView shape) {
+  return shape.size() >= 2 && (dtype == Dtype::kInt8 || dtype == Dtype::kInt16 ||
+                               dtype == Dtype::kInt32 || dtype == Dtype::kInt64);
+}
 bool is_bytes(Dtype dtype, ExtentsView shape) {
   return shape.size() >= 2 && dtype == Dtype::kUint8;
 }
@@ -24,7 +29,7 @@ bool is_byte_column(Dtype dtype, ExtentsView shape) {
   return shape.size() == 2 && shape[1] == 1 && dtype == Dtype::kUint8;
 }
 bool is_float_column(Dtype dtype, ExtentsView shape) {
-  return shape.size() == 2 && shape[1] == 1 && is_among(dtype, CompanionDtypes::kFloats);
+  return shape.size() == 2 && shape[1] == 1 && is_allowed_dtype(dtype, CompanionDtypes::kFloats);
 }
 bool is_int8_matrix(Dtype dtype, ExtentsView shape) {
   return shape.size() == 2 && dtype == Dtype::kInt8;
@@ -44,6 +49,13 @@ bool is_int4_tiles(Dtype dtype, ExtentsView shape) {
 }
 bool is_float32(Dtype dtype, ExtentsView shape) {
   return shape.size() >= 2 && dtype == Dtype::kFloat32;
+}
+// HQQ's packed codes, and the same as bytes of floats (view_as_float).
+bool is_hqq_codes(Dtype dtype, ExtentsView shape) {
+  return shape.size() == 2 && (dtype == Dtype::kUint8 || dtype == Dtype::kInt32);
+}
+bool is_float_matrix(Dtype dtype, ExtentsView shape) {
+  return shape.size() == 2 && is_allowed_dtype(dtype, CompanionDtypes::kFloats);
 }
 bool is_uint32(Dtype dtype, ExtentsView shape) {
   return shape.size() >= 2 && dtype == Dtype::kUint32;
@@ -109,7 +121,7 @@ constexpr QuantCompanion kPackedBytes[] = {
 };
 constexpr QuantCompanion kGrouped[] = {
     {".scales", kAlways, true, group_scales_shape, kFloats},
-    {".qzeros", kAlways, false, group_zeros_shape, kInt32s},
+    {".qzeros", kAlways, false, group_zeros_shape, kInt8s | kInt16s | kInt32s | kInt64s},
     {".g_idx", kAsOthers, false, gptq_row_index_shape, kInt32s},
 };
 constexpr QuantCompanion kNf4[] = {
@@ -178,6 +190,38 @@ constexpr QuantCompanion kQuanto[] = {
     {"._scale", kAlways, true, nullptr, kFloats},
     {"._shift", kAsOthers, false, nullptr, kPoints | kBytes},
 };
+// What transformers' HqqConfig saves for each HQQLinear. hqq's own files (qmodel.pt) have the
+// settings as plain values. Older ones quantise scales and zero points, or stack them.
+constexpr QuantCompanion kHqq[] = {
+    {".scale|.zero_scale|.scale_q|.meta.scale|.meta.zero_scale|.meta.scale_q", kAlways, true,
+     nullptr, kFloats | kBytes},
+    {".zero|.zero_scale|.zero_q|.meta.zero|.meta.zero_scale|.meta.zero_q", kAlways, false, nullptr,
+     kFloats | kBytes},
+    {".shape", kAsOthers, false, nullptr, kIndices},
+    {".nbits", kAsOthers, false, nullptr, kInt32s | kInt64s | kFloats},
+    {".axis", kAsOthers, false, nullptr, kIndices},
+    {".group_size", kAsOthers, false, nullptr, kIndices},
+    {".packing", kAsOthers, false, nullptr, kBytes},
+    {".view_as_float", kAsOthers, false, nullptr, kBytes},
+    {".compute_dtype", kAsOthers, false, nullptr, kBytes},
+    {".unpack_view_dtype", kAsOthers, false, nullptr, kBytes},
+    {".quant_scale", kAsOthers, false, nullptr, kBytes},
+    {".quant_zero", kAsOthers, false, nullptr, kBytes},
+    {".channel_wise", kAsOthers, false, nullptr, kBytes},
+    {".optimize", kAsOthers, false, nullptr, kBytes},
+    {".round_zero", kAsOthers, false, nullptr, kBytes},
+    {".offload_meta", kAsOthers, false, nullptr, kBytes},
+    {".encoded_state_dict", kAsOthers, false, nullptr, kBytes},
+    {".stores_quant_config", kAsOthers, false, nullptr, kBytes},
+    {".meta_scale.scale|.meta.meta_scale.scale", kOptional},
+    {".meta_scale.zero|.meta.meta_scale.zero", kOptional},
+    {".meta_zero.scale|.meta.meta_zero.scale", kOptional},
+    {".meta_zero.zero|.meta.meta_zero.zero", kOptional},
+};
+// One number per matrix, which AutoBitLinear multiplies by and BitLinear divides by.
+constexpr QuantCompanion kTernary[] = {
+    {".weight_scale", kAlways, true, single_number_shape, kFloats},
+};
 constexpr QuantCompanion kMlx[] = {
     {".scales", kAlways, true, mlx_scales_shape, kFloats | kExponents | kFloat8s},
     {".biases", kOfFloats, false, mlx_scales_shape, kFloats},
@@ -211,6 +255,13 @@ constexpr QuantScheme kSchemes[] = {
      .needs_marker = true},
     {"bitsandbytes int8", "bitsandbytes", ".weight", is_int8_matrix, kInt8Rows, ".SCB",
      QuantForm::kInt8Rows},
+    {.title = "BitNet",
+     .methods = "bitnet",
+     .weight = ".weight",
+     .is_weight = is_bytes,
+     .companions = kTernary,
+     .form = QuantForm::kTernary,
+     .needs_config = true},
     {"NVFP4", "modelopt", ".weight", is_bytes, kTwoLevels, ".weight_scale_2", QuantForm::kTwoLevels,
      is_nvfp4},
     {"NVFP4", "modelopt", "", is_bytes, kTwoLevelsParameter, "_weight_scale_2",
@@ -321,6 +372,8 @@ constexpr QuantScheme kSchemes[] = {
     {"torchao", "torchao", ".int_data", is_int8_matrix, kTorchao, ".scale", QuantForm::kAffine},
     {"torchao", "torchao", "_qdata", is_packed_or_bytes, kTorchao, "_scale", QuantForm::kAffine},
     {"torchao", "torchao", ".qdata", is_packed_or_bytes, kTorchao, ".scale", QuantForm::kAffine},
+    // Two or four codes per byte: no file says which shape the groups make.
+    {"quanto", "quanto", "._data._data", is_bytes, kQuanto, "._scale", QuantForm::kAffine},
     {"quanto", "quanto", "._data", is_packed_or_bytes, kQuanto, "._scale", QuantForm::kAffine},
     {"8-bit",
      "fp8|compressed-tensors|modelopt|fbgemm_fp8",
@@ -345,14 +398,33 @@ constexpr QuantScheme kSchemes[] = {
      kPackedBytes,
      {},
      QuantForm::kTwoLevelsDivided},
-    {"grouped", "gptq|awq", ".qweight", is_int32, kGrouped, {}, QuantForm::kGrouped},
+    {"grouped", "gptq|awq", ".qweight", is_integer, kGrouped, {}, QuantForm::kGrouped},
+    {"HQQ", "hqq", ".W_q", is_hqq_codes, kHqq, ".scale", QuantForm::kHqq},
+    // A projection of queries may be a parameter of this name. In qmodel.pt
+    // the settings are no tensors.
+    {.title = "HQQ",
+     .methods = "hqq",
+     .weight = ".W_q",
+     .is_weight = is_float_matrix,
+     .companions = kHqq,
+     .marker = ".packing",
+     .form = QuantForm::kHqq,
+     .needs_marker = true},
+    {.title = "HQQ",
+     .methods = "hqq",
+     .weight = ".W_q",
+     .is_weight = is_float_matrix,
+     .companions = kHqq,
+     .marker = ".zero",
+     .form = QuantForm::kHqq,
+     .needs_marker = true},
     {"MXFP4", "mxfp4", "_blocks", is_bytes, kMxBlocks, {}, QuantForm::kMx},
     {"MLX", "mlx", ".weight", is_uint32, kMlx, {}, QuantForm::kMlx},
 };
 
 }  // namespace
 
-bool is_among(Dtype dtype, CompanionDtypes dtypes) {
+bool is_allowed_dtype(Dtype dtype, CompanionDtypes dtypes) {
   const auto has = [&](CompanionDtypes kind) {
     return (static_cast<unsigned>(dtypes) & static_cast<unsigned>(kind)) != 0;
   };
@@ -369,6 +441,8 @@ bool is_among(Dtype dtype, CompanionDtypes dtypes) {
       return has(kExponents) || has(kFloat8s) || has(kBytes);
     case Dtype::kInt8:
       return has(kInt8s);
+    case Dtype::kInt16:
+      return has(kInt16s);
     case Dtype::kInt32:
       return has(kInt32s);
     case Dtype::kInt64:

@@ -28,12 +28,13 @@ enum class CompanionDtypes : unsigned {
   kInt32s = 16,
   kInt64s = 32,
   kBytes = 64,  // without a sign
+  kInt16s = 128,
   kAny = ~0U,
 };
 constexpr CompanionDtypes operator|(CompanionDtypes a, CompanionDtypes b) {
   return static_cast<CompanionDtypes>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
-bool is_among(Dtype dtype, CompanionDtypes dtypes);
+bool is_allowed_dtype(Dtype dtype, CompanionDtypes dtypes);
 
 // A companion tensor of a quantised weight. `endings` are alternatives separated by '|'.
 struct QuantCompanion {
@@ -65,6 +66,8 @@ enum class QuantForm {
   kInt4Tiles,         // torchao: as kInt4, in the order of a GPU kernel's tiles
   kMxOfTorchao,       // FP8 or FP4 with a power of two per group, which may be swizzled
   kNvOfTorchao,       // as kTwoLevels, with scales that may be swizzled
+  kHqq,               // (code - zero point) * scale, packed along the rows of a matrix of groups
+  kTernary,           // BitNet: -1, 0 or 1, four to a byte, with one factor per tensor
 };
 
 struct QuantScheme {
@@ -80,6 +83,8 @@ struct QuantScheme {
   bool (*is_of_scale)(const Checkpoint& checkpoint, TensorId weight, TensorId scale) = nullptr;
   // True if weights without the marker are plain ones.
   bool needs_marker = false;
+  // True if names and dtypes do not tell it from other schemes: only the config does.
+  bool needs_config = false;
   // The codec that stores the weights, if decoded blocks are the weights; else empty.
   std::string_view codec = {};
 };

@@ -89,18 +89,18 @@ CompanionShape byte_table_shape(const QuantSettings&, ExtentsView, ExtentsView) 
   return Extents{256};
 }
 
-// One number per unpacked row: GPTQ packs 32 / bits rows into one.
+// One number per unpacked row: GPTQ packs word_bits / bits rows into one.
 CompanionShape gptq_row_index_shape(const QuantSettings& config, ExtentsView weight, ExtentsView) {
   if (!config.bits || config.has_overrides || config.has_other_layout || weight.size() != 2)
     return std::nullopt;
-  auto bits = checked_mul(weight[0], std::int64_t{32});
+  auto bits = checked_mul(weight[0], config.word_bits);
   return bits ? CompanionShape(Extents{*bits / *config.bits}) : std::nullopt;
 }
 
 CompanionShape group_scales_shape(const QuantSettings& config, ExtentsView weight, ExtentsView) {
   if (!has_group_size(config, weight)) return std::nullopt;
   const std::int64_t bits = *config.bits;
-  auto unpacked = checked_mul(is_awq(config) ? weight[1] : weight[0], std::int64_t{32});
+  auto unpacked = checked_mul(is_awq(config) ? weight[1] : weight[0], config.word_bits);
   if (!unpacked) return std::nullopt;
   return is_awq(config) ? grouped(weight[0], *unpacked / bits, config)
                         : grouped(*unpacked / bits, weight[1], config);
@@ -109,11 +109,11 @@ CompanionShape group_scales_shape(const QuantSettings& config, ExtentsView weigh
 CompanionShape group_zeros_shape(const QuantSettings& config, ExtentsView weight, ExtentsView) {
   if (!has_group_size(config, weight)) return std::nullopt;
   const std::int64_t bits = *config.bits;
-  auto unpacked = checked_mul(weight[0], std::int64_t{32});
+  auto unpacked = checked_mul(weight[0], config.word_bits);
   auto packed = checked_mul(weight[1], bits);
   if (!unpacked || !packed) return std::nullopt;
   return is_awq(config) ? grouped(weight[0], weight[1], config)
-                        : grouped(*unpacked / bits, ceil_divide(*packed, 32), config);
+                        : grouped(*unpacked / bits, ceil_divide(*packed, config.word_bits), config);
 }
 
 // compressed-tensors packs columns. Columns that do not fill the last number are not checked.

@@ -37,20 +37,20 @@ class SlicesAlong {
  public:
   SlicesAlong(ExtentsView shape, std::size_t dim, std::int64_t most_slices)
       : dim_(dim), is_last_(dim + 1 == shape.size()) {
-    together_ = choose_indices_per_slice(shape[dim], most_slices);
-    const auto count = static_cast<std::size_t>(shape[dim] / together_);
+    indices_per_slice_ = choose_indices_per_slice(shape[dim], most_slices);
+    const auto count = static_cast<std::size_t>(shape[dim] / indices_per_slice_);
     Extents others = copy_of(shape);
     others[dim] = 1;
     strides_ = row_major_strides(others);
     strides_[dim] = 0;
-    apart_ = volume(others).value_or(0);
+    elements_per_index_ = volume(others).value_or(0);
     if (is_last_)
       hashes_.resize(count);
     else
       sums_.resize(count);
   }
   std::size_t dim() const { return dim_; }
-  std::int64_t indices_per_slice() const { return together_; }
+  std::int64_t indices_per_slice() const { return indices_per_slice_; }
 
   // Adds a row of the tensor that begins at `at`.
   void add(const Extents& at, BytesView row, std::size_t element) {
@@ -58,9 +58,9 @@ class SlicesAlong {
       add_hashes(at, row, element);
       return;
     }
-    const std::int64_t index = at[dim_],
-                       place = index % together_ * apart_ + index_at(at, strides_);
-    add_run(sums_[static_cast<std::size_t>(index / together_)], row.data(), element,
+    const std::int64_t index = at[dim_], place = index % indices_per_slice_ * elements_per_index_ +
+                                                 index_at(at, strides_);
+    add_run(sums_[static_cast<std::size_t>(index / indices_per_slice_)], row.data(), element,
             static_cast<std::uint64_t>(place), row.size() / element);
   }
 
@@ -98,7 +98,7 @@ class SlicesAlong {
     for (std::size_t part = 0; part < words; ++part) {
       const std::byte* from = row.data() + part * sizeof(Word);
       const auto wide = static_cast<std::int64_t>(words), of = static_cast<std::int64_t>(part);
-      if (together_ == 1) {
+      if (indices_per_slice_ == 1) {
         const std::uint64_t key = key_of(outside * wide + of);
         std::uint64_t* to = hashes_.data() + first;
         for (std::int64_t i = 0; i < count; ++i)
@@ -107,8 +107,9 @@ class SlicesAlong {
         continue;
       }
       for (std::int64_t i = 0; i < count; ++i) {
-        const std::int64_t index = first + i, place = index % together_ * apart_ + outside;
-        hashes_[static_cast<std::size_t>(index / together_)] +=
+        const std::int64_t index = first + i,
+                           place = index % indices_per_slice_ * elements_per_index_ + outside;
+        hashes_[static_cast<std::size_t>(index / indices_per_slice_)] +=
             splitmix64(word_at<Word>(from + static_cast<std::size_t>(i) * sizeof(Word) * words) +
                        key_of(place * wide + of));
       }
@@ -117,9 +118,9 @@ class SlicesAlong {
 
   const std::size_t dim_;
   const bool is_last_;
-  std::int64_t together_ = 1;
-  Extents strides_;         // of the other dims
-  std::int64_t apart_ = 0;  // elements per index
+  std::int64_t indices_per_slice_ = 1;
+  Extents strides_;                      // of the other dims
+  std::int64_t elements_per_index_ = 0;  // elements per index
   std::vector<Fingerprint> sums_;
   SliceHashes hashes_;
 };
@@ -225,7 +226,7 @@ std::optional<BlockComparison> compare_along(const PiecedTensor& image, const Sl
         are_permuted_elements(image, truth.tensor, order.dim, order.block, order.order);
     if (!is_proved) return std::nullopt;
     if (!*is_proved) return BlockComparison{BlockAnswer::kDiffers, {}};
-    use_largest_blocks(order);
+    merge_consecutive_blocks(order);
     return BlockComparison{BlockAnswer::kPermuted, std::move(order)};
   }
   return BlockComparison{BlockAnswer::kAmbiguous, {}};
@@ -255,7 +256,8 @@ std::optional<BlockComparison> compare_blocks(const PiecedTensor& image, const P
 }
 
 std::uint64_t bytes_to_compare_blocks(ExtentsView shape) {
-  // Sums, hashes and sorted copies of both sides, and a table entry.
+  // Bytes of memory per slice: sums, hashes and sorted copies for both tensors, and one entry of a
+  // hash table.
   constexpr std::uint64_t kOfASlice = 128;
   std::uint64_t slices = 0;
   for (std::int64_t count : shape)

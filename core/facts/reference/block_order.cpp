@@ -66,9 +66,9 @@ bool recognise_grid(const std::vector<std::int64_t>& order, bool halves_a_writer
 
 }  // namespace
 
-void use_largest_blocks(BlockOrder& order) {
-  const std::int64_t together = blocks_together(order.order);
-  order.order = coarse_order(order.order, together);
+void merge_consecutive_blocks(BlockOrder& order) {
+  const std::int64_t together = mergeable_block_count(order.order);
+  order.order = order_of_merged_blocks(order.order, together);
   order.block *= together;
 }
 

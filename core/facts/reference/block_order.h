@@ -20,7 +20,7 @@ struct BlockOrder {
 };
 
 // Rewrites the order with the largest possible blocks.
-void use_largest_blocks(BlockOrder& order);
+void merge_consecutive_blocks(BlockOrder& order);
 
 // XXH3-128 as 16 bytes: equal for equal bytes.
 std::string content_hash(BytesView bytes);

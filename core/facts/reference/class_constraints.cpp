@@ -18,14 +18,14 @@ constexpr Words kFurtherLayers =
     "text_config.mtp_num_hidden_layers";
 
 // "model.layers." and "mlp.experts." of "model.layers.*.mlp.experts.".
-std::pair<Words, Words> outer_and_inner(Words list) {
+std::pair<Words, Words> split_at_layer_number(Words list) {
   constexpr Words kNumber = "*.";
   const std::size_t star = list.find(kNumber);
   if (star == Words::npos) return {list, {}};
   return {list.substr(0, star), list.substr(star + kNumber.size())};
 }
 
-std::vector<StackConstraint> stacks_in(const ClassSizes& table) {
+std::vector<StackConstraint> stack_constraints_of_class(const ClassSizes& table) {
   std::vector<StackConstraint> stacks;
   const auto stack_of = [&](Words name) -> StackConstraint& {
     auto found = std::find_if(stacks.begin(), stacks.end(),
@@ -34,7 +34,7 @@ std::vector<StackConstraint> stacks_in(const ClassSizes& table) {
     return stacks.emplace_back(StackConstraint{name, {}, kFurtherLayers});
   };
   for (const CountOfList& one : table.counts) {
-    const auto [outer, inner] = outer_and_inner(one.list);
+    const auto [outer, inner] = split_at_layer_number(one.list);
     if (inner.find('*') != Words::npos) continue;
     StackConstraint& stack = stack_of(outer);
     if (inner.empty()) {
@@ -87,7 +87,9 @@ std::unique_ptr<ClassConstraints> ClassConstraints::of(const ModelConfig& config
 }
 
 ClassConstraints::ClassConstraints(const ModelConfig& config, ClassSizes table)
-    : table_(std::move(table)), keys_(merge_config_parts(config)), stacks_(stacks_in(table_)) {
+    : table_(std::move(table)),
+      keys_(merge_config_parts(config)),
+      stacks_(stack_constraints_of_class(table_)) {
   for (const SizesOfName& one : table_.sizes)
     sizes_.push_back({one.name, {one.extents[0], one.extents[1]}});
   constraints_.stacks = stacks_;

@@ -42,7 +42,7 @@ template <class Enum>
 Result<Enum> decode_enum(Decoder& payload, Enum last) {
   SHW_TRY(std::uint64_t number, payload.number());
   if (number > static_cast<std::uint64_t>(last))
-    return fail(ErrorKind::kIo, "a message of another worker says what this version does not know");
+    return fail(ErrorKind::kIo, "another process sent a message that this version does not know");
   return static_cast<Enum>(number);
 }
 
@@ -78,7 +78,7 @@ void add(Encoder& payload, const TilePlaces& places) {
 
 Result<TilePlaces> decode_tile_places(Decoder& payload) {
   TilePlaces places;
-  SHW_TRY(places.answer, decode_enum(payload, PlacesAnswer::kStrange));
+  SHW_TRY(places.answer, decode_enum(payload, PlacesAnswer::kForeignContent));
   for (bool* is_so : {&places.sampled, &places.rounded, &places.telling}) {
     SHW_TRY(*is_so, decode_bool(payload));
   }

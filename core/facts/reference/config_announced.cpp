@@ -48,6 +48,7 @@ bool is_packed_dtype(Dtype dtype) {
     case Dtype::kInt32:
     case Dtype::kUint32:
     case Dtype::kInt16:
+    case Dtype::kInt64:
       return true;
     default:
       return false;
@@ -97,7 +98,7 @@ bool is_surely_packed(const Checkpoint& c, TensorId tensor) {
          fqn.ends_with("._weight_qdata") || is_integer_matrix(c, tensor);
 }
 
-std::string key_in(const ConfigPart& part, Words key) {
+std::string config_key_with_part(const ConfigPart& part, Words key) {
   return (part.name.empty() ? "" : part.name + ".") + std::string(key);
 }
 
@@ -107,7 +108,7 @@ bool is_of_several_parts(const ModelConfig& config) {
          config.architectures.front().ends_with("ForConditionalGeneration");
 }
 
-void find_absent_parts(const Checkpoint& c, const ModelConfig& config, UnmetAnnouncements& out) {
+void find_absent_parts(const Checkpoint& c, const ModelConfig& config, UnmetConfigClaims& out) {
   if (!is_of_several_parts(config)) return;
   bool sees = false, hears = false, reads = false, thinks = false;
   for (TensorId tensor : c.tensors()) {
@@ -115,7 +116,7 @@ void find_absent_parts(const Checkpoint& c, const ModelConfig& config, UnmetAnno
     sees = sees || has_any(fqn, kSight);
     hears = hears || has_any(fqn, kHearing);
     reads = reads || !is_outside_text_model(fqn);
-    // Qwen's Omni models name all of this part's tensors after it.
+    // In Qwen's Omni models, all tensors of the text part begin with "thinker.".
     thinks = thinks || fqn.starts_with("thinker.");
   }
   auto is_announced = [&](Words name) {
@@ -130,7 +131,7 @@ void find_absent_parts(const Checkpoint& c, const ModelConfig& config, UnmetAnno
 }
 
 void find_absent_predictors(const Checkpoint& c, const ModelConfig& config,
-                            UnmetAnnouncements& out) {
+                            UnmetConfigClaims& out) {
   const ConfigPart& text = text_part_of(config);
   for (Words key : {Words("num_nextn_predict_layers"), Words("num_mtp_layers"),
                     Words("mtp_num_hidden_layers")}) {
@@ -143,7 +144,7 @@ void find_absent_predictors(const Checkpoint& c, const ModelConfig& config,
       const Words fqn = c.fqn(tensor);
       if (has_any(fqn, kPredictors) || fqn.find(next) != Words::npos) return;
     }
-    out.absent_predictors = std::pair(key_in(text, key), said->second);
+    out.absent_predictors = std::pair(config_key_with_part(text, key), said->second);
     out.drops_predictors =
         config.is_of_transformers && !config.has_own_code && !config.quantisation;
     return;
@@ -151,7 +152,7 @@ void find_absent_predictors(const Checkpoint& c, const ModelConfig& config,
 }
 
 void find_quantised(const Checkpoint& c, const ModelConfig& config, bool is_whole,
-                    Progress* progress, UnmetAnnouncements& out) {
+                    Progress* progress, UnmetConfigClaims& out) {
   bool any = false, has_scales = false;
   for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
     any = any || is_quantised(c, tensor);
@@ -164,8 +165,9 @@ void find_quantised(const Checkpoint& c, const ModelConfig& config, bool is_whol
     out.bare_float8 = std::exchange(out.packed_weights, {});
   if (any || !is_whole) return;
   if (config.quantisation && config.quantisation->is_whole)
-    out.left_quantisation = config.quantisation;
-  if (file) out.left_quantisation = DeclaredQuantisation{.key = "", .method = "", .file = *file};
+    out.unapplied_quantisation = config.quantisation;
+  if (file)
+    out.unapplied_quantisation = DeclaredQuantisation{.key = "", .method = "", .file = *file};
 }
 
 // True if the config or its text part ties the matrices and neither denies it; nullopt if neither
@@ -181,7 +183,8 @@ std::optional<bool> ties(const ModelConfig& config) {
   return says_so;
 }
 
-std::optional<TensorId> only_one_ending(const Checkpoint& c, std::span<const Words> endings) {
+std::optional<TensorId> only_tensor_with_ending(const Checkpoint& c,
+                                                std::span<const Words> endings) {
   std::optional<TensorId> found;
   for (TensorId tensor : c.tensors()) {
     const Words fqn = c.fqn(tensor);
@@ -208,22 +211,24 @@ bool is_never_tied(const ModelConfig& config, std::string_view head) {
              });
 }
 
-void find_tied(const Checkpoint& c, const ModelConfig& config, UnmetAnnouncements& out) {
+void find_tied(const Checkpoint& c, const ModelConfig& config, UnmetConfigClaims& out) {
   constexpr auto kHeads = std::to_array<Words>({"lm_head.weight", "embed_out.weight"});
   constexpr auto kEmbeddings = std::to_array<Words>(
       {"embed_tokens.weight", "wte.weight", "word_embeddings.weight", "embeddings.weight",
        "embed_in.weight", "tok_embeddings.weight", "shared.weight"});
   const std::optional<bool> is_tied = ties(config);
   if (!is_tied) return;
-  const auto head = only_one_ending(c, kHeads), embedding = only_one_ending(c, kEmbeddings);
+  const auto head = only_tensor_with_ending(c, kHeads),
+             embedding = only_tensor_with_ending(c, kEmbeddings);
   if (!head || !embedding) return;
   const ExtentsView one = c.shape(*head), two = c.shape(*embedding);
   const bool can_tie = *is_tied && !is_never_tied(config, c.fqn(*head));
   if (!same(one, two)) {
-    // Packed matrices have other shapes than their elements.
+    // Requires equal columns and dtypes: a packed (quantised) matrix has another shape than its
+    // unpacked elements, which proves nothing.
     if (can_tie && one.size() == 2 && two.size() == 2 && one[0] != two[0] && one[1] == two[1] &&
         c.dtype(*head) == c.dtype(*embedding))
-      out.tied_in_vain = std::pair(*head, *embedding);
+      out.tied_despite_row_counts = std::pair(*head, *embedding);
   } else if (!*is_tied) {
     out.untied = std::pair(*head, *embedding);
   } else if (can_tie) {
@@ -232,7 +237,7 @@ void find_tied(const Checkpoint& c, const ModelConfig& config, UnmetAnnouncement
 }
 
 // transformers refuses a config whose list does not fit, where a class has such a list.
-void find_layer_types_mismatch(const ModelConfig& config, UnmetAnnouncements& out) {
+void find_layer_types_mismatch(const ModelConfig& config, UnmetConfigClaims& out) {
   if (config.has_own_code) return;
   for (const ConfigPart& part : config.parts) {
     const auto layers = part.sizes.find("num_hidden_layers");
@@ -245,9 +250,9 @@ void find_layer_types_mismatch(const ModelConfig& config, UnmetAnnouncements& ou
 
 }  // namespace
 
-UnmetAnnouncements find_unmet_announcements(const Checkpoint& checkpoint, const ModelConfig& config,
-                                            bool is_whole, Progress* progress) {
-  UnmetAnnouncements out;
+UnmetConfigClaims find_unmet_announcements(const Checkpoint& checkpoint, const ModelConfig& config,
+                                           bool is_whole, Progress* progress) {
+  UnmetConfigClaims out;
   find_quantised(checkpoint, config, is_whole, progress, out);
   find_tied(checkpoint, config, out);
   find_layer_types_mismatch(config, out);

@@ -14,20 +14,21 @@
 
 namespace shw {
 
-struct UnmetAnnouncements {
+struct UnmetConfigClaims {
   std::vector<std::string> absent_parts;  // "vision_config"
   // "num_nextn_predict_layers" and its value, if these layers are missing.
   std::optional<std::pair<std::string, std::int64_t>> absent_predictors;
   // True if the class drops these layers: transformers' own classes have none, but save_pretrained
   // keeps the key.
   bool drops_predictors = false;
-  std::optional<DeclaredQuantisation> left_quantisation;  // announced, but no weight is quantised
-  std::vector<TensorId> packed_weights;                   // quantised, but not announced
-  std::vector<TensorId> bare_float8;  // without any scale: a cast, or lost scales
+  std::optional<DeclaredQuantisation>
+      unapplied_quantisation;            // announced, but no weight is quantised
+  std::vector<TensorId> packed_weights;  // quantised, but not announced
+  std::vector<TensorId> bare_float8;     // without any scale: a cast, or lost scales
   // "tie_word_embeddings" is set, but head and embedding are both stored.
   std::optional<std::pair<TensorId, TensorId>> tied;
   // "tie_word_embeddings" is set, but head and embedding have different numbers of rows.
-  std::optional<std::pair<TensorId, TensorId>> tied_in_vain;
+  std::optional<std::pair<TensorId, TensorId>> tied_despite_row_counts;
   // The list "layer_types" of this part ("text_config.") has not one entry per layer.
   struct LayerTypes {
     std::string before;
@@ -39,7 +40,7 @@ struct UnmetAnnouncements {
 };
 
 // `is_whole`: all files of the model were read, so absent tensors do not exist.
-UnmetAnnouncements find_unmet_announcements(const Checkpoint& checkpoint, const ModelConfig& config,
-                                            bool is_whole, Progress* progress);
+UnmetConfigClaims find_unmet_announcements(const Checkpoint& checkpoint, const ModelConfig& config,
+                                           bool is_whole, Progress* progress);
 
 }  // namespace shw

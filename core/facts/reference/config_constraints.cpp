@@ -337,7 +337,7 @@ constexpr auto kClassHeads = std::to_array<Words>(
      "distillation_classifier", "head", "logits_proj", "score", "score.out_proj"});
 
 // Normalises "qwen3_moe" and "Qwen3Moe" to "qwen3moe".
-std::string as_class(std::string_view name) {
+std::string normalised_class_name(std::string_view name) {
   for (std::string_view part : {"_text", "_model"}) {
     if (name.ends_with(part)) name.remove_suffix(part.size());
   }
@@ -356,13 +356,13 @@ bool is_transformers_class(std::string_view name, std::string_view model_type) {
        "classification", "forquestionanswering", "forpretraining", "formultiplechoice",
        "fornextsentenceprediction", "withprojection", "detection", "segmentation",
        "fordepthestimation", "formaskedimagemodeling", "forctc", "forxvector"});
-  const std::string lower = as_class(name);
-  return lower.starts_with(as_class(model_type)) &&
+  const std::string lower = normalised_class_name(name);
+  return lower.starts_with(normalised_class_name(model_type)) &&
          std::any_of(kEndings.begin(), kEndings.end(),
                      [&](Words ending) { return lower.ends_with(ending); });
 }
 
-std::vector<ModelPart> known_parts(const ModelConfig& config) {
+std::vector<ModelPart> parts_with_known_constraints(const ModelConfig& config) {
   std::vector<ModelPart> parts;
   const ConfigPart& whole = config.parts.front();
   for (const std::string& name : config.architectures) {
@@ -390,7 +390,7 @@ std::vector<ModelPart> known_parts(const ModelConfig& config) {
   return parts;
 }
 
-std::optional<ModelPart> classifying_part(const ModelConfig& config) {
+std::optional<ModelPart> classifier_head_part(const ModelConfig& config) {
   static constexpr ModelConstraints kNone;
   if (config.architectures.size() != 1 || config.has_own_code) return std::nullopt;
   const Words name = config.architectures.front();
@@ -440,7 +440,7 @@ ConstraintsByName constraints_by_name(const std::vector<ModelPart>& parts) {
     for (const Words head : kClassHeads) {
       const ConstraintOfName labels{&part, {kLabelNames}};
       const auto [at, is_new] = constraints.emplace(std::string(head) + ".weight", labels);
-      // The table of a class knows no key for the rows.
+      // The class table gives no size for the rows of the head; their number is that of the labels.
       if (!is_new && at->second.extents[0].empty()) at->second = labels;
     }
   }

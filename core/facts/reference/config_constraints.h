@@ -50,10 +50,10 @@ struct ModelPart {
   std::vector<std::string> heads;  // possible names of the head
   bool classifies = false;         // has a row of the head per name in kLabelNames
 };
-std::vector<ModelPart> known_parts(const ModelConfig& config);
+std::vector<ModelPart> parts_with_known_constraints(const ModelConfig& config);
 
 // The head of transformers' own classes for classification; nullopt for other classes.
-std::optional<ModelPart> classifying_part(const ModelConfig& config);
+std::optional<ModelPart> classifier_head_part(const ModelConfig& config);
 
 struct ConstraintOfName {
   const ModelPart* part = nullptr;

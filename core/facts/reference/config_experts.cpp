@@ -29,7 +29,7 @@ bool stores_in_by_out(const ModelConfig& config) {
 
 // True for models published in both orders: transformers 5 writes another one than version 4 and
 // reads both.
-bool stores_either_way(const ModelConfig& config) {
+bool is_published_in_both_orders(const ModelConfig& config) {
   constexpr auto kTypes = std::to_array<std::string_view>(
       {"qwen3_vl_moe", "qwen3_vl_moe_text", "qwen3_omni_moe", "dbrx"});
   return has_any_model_type(config, kTypes);
@@ -37,7 +37,7 @@ bool stores_either_way(const ModelConfig& config) {
 
 struct StackedExperts {
   std::string_view layer;  // "model.layers.0."
-  bool reads_hidden = true;
+  bool takes_hidden_as_input = true;
 };
 
 // Parses "model.layers.0.mlp.experts.gate_up_proj", with or without ".weight".
@@ -57,7 +57,7 @@ std::optional<StackedExperts> stacked_experts_of(std::string_view fqn) {
 }
 
 // True if a norm of the layer has the hidden size.
-bool agrees_with_norm(const Checkpoint& c, std::string_view layer, std::int64_t hidden) {
+bool matches_norm_size(const Checkpoint& c, std::string_view layer, std::int64_t hidden) {
   for (const char* name : {"input_layernorm.weight", "post_attention_layernorm.weight",
                            "norm.weight", "ffn_norm.weight"}) {
     if (auto norm = c.find(std::string(layer) + name))
@@ -66,7 +66,7 @@ bool agrees_with_norm(const Checkpoint& c, std::string_view layer, std::int64_t 
   return false;
 }
 
-std::optional<std::pair<std::string, std::int64_t>> hidden_of(const ConfigPart& part) {
+std::optional<std::pair<std::string, std::int64_t>> hidden_size_of_part(const ConfigPart& part) {
   for (const char* key : {"hidden_size", "n_embd", "d_model"}) {
     auto found = part.sizes.find(key);
     if (found == part.sizes.end()) continue;
@@ -82,17 +82,17 @@ std::vector<ExchangedAxes> exchanged_experts(const Checkpoint& checkpoint,
                                              const ModelConfig& config, Progress* progress) {
   const Checkpoint& c = checkpoint;
   std::vector<ExchangedAxes> found;
-  const auto hidden = hidden_of(text_part_of(config));
-  if (!hidden || config.has_own_code || stores_either_way(config)) return found;
+  const auto hidden = hidden_size_of_part(text_part_of(config));
+  if (!hidden || config.has_own_code || is_published_in_both_orders(config)) return found;
   const bool in_by_out = stores_in_by_out(config);
   for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
     const ExtentsView shape = c.shape(tensor);
     if (shape.size() != 3 || shape[1] == shape[2] || size_of(c.dtype(tensor)) < 2) continue;
     const auto experts = stacked_experts_of(c.fqn(tensor));
     if (!experts) continue;
-    const std::size_t right = experts->reads_hidden != in_by_out ? 2 : 1;
+    const std::size_t right = experts->takes_hidden_as_input != in_by_out ? 2 : 1;
     if (shape[right] == hidden->second || shape[3 - right] != hidden->second) continue;
-    if (!agrees_with_norm(c, experts->layer, hidden->second)) continue;
+    if (!matches_norm_size(c, experts->layer, hidden->second)) continue;
     found.push_back({tensor, {shape[0], shape[2], shape[1]}, hidden->first});
   }
   return found;

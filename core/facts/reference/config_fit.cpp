@@ -32,7 +32,7 @@ bool is_of_pretrained(const FileRow& file) {
 }
 
 bool contains_pretrained(const Checkpoint& c) {
-  if (c.directory() == nullptr || !c.format().traits.one_piece) return false;
+  if (c.directory() == nullptr || !c.format().traits.has_one_piece_per_tensor) return false;
   std::size_t used = 0;
   for (const FileRow& file : c.files()) {
     if (!file.referenced) continue;
@@ -57,7 +57,7 @@ class SizeChecks {
     // Skips vectors stored with an additional axis, and flattened tensors of trainers.
     const std::size_t said = constraint.extents[1].empty() ? 1 : 2;
     const bool is_vector = constraint.extents[1].empty() && constraint.extents[0].empty();
-    if (is_vector || shape.size() < said || record_if_exchanged(tensor, constraint)) return;
+    if (is_vector || shape.size() < said || record_if_axes_swapped(tensor, constraint)) return;
     for (std::size_t axis = 0; axis < said; ++axis) check_size(tensor, axis, constraint);
   }
   std::vector<ExchangedAxes> exchanged() const { return exchanged_; }
@@ -68,7 +68,7 @@ class SizeChecks {
       // a class is exact for each tensor outside of layers.
       const bool is_mixed =
           key.first->constraints->types.empty() && check.agreeing != 0 &&
-          (!key.first->constraints->is_of_class || is_any_in_layer(check.tensors));
+          (!key.first->constraints->is_of_class || has_any_tensor_in_layer(check.tensors));
       if (!check.tensors.empty() && !is_mixed) found.push_back(std::move(check));
     }
     // Single keys come before products that contain them, because they explain them.
@@ -86,13 +86,13 @@ class SizeChecks {
   }
 
  private:
-  bool is_any_in_layer(const std::vector<SizeContradiction::Contradicting>& tensors) const {
+  bool has_any_tensor_in_layer(const std::vector<SizeContradiction::Contradicting>& tensors) const {
     return std::any_of(tensors.begin(), tensors.end(), [&](const auto& one) {
       return replace_numbers_by_stars(c_.fqn(one.tensor)).find('*') != std::string::npos;
     });
   }
   // True if each axis has the size that the config gives the other one.
-  bool record_if_exchanged(TensorId tensor, const ConstraintOfName& constraint) {
+  bool record_if_axes_swapped(TensorId tensor, const ConstraintOfName& constraint) {
     const ExtentsView shape = c_.shape(tensor);
     if (shape.size() != 2 || shape[0] == shape[1]) return false;
     const auto rows = configured_size(*constraint.part, constraint.extents[0]);
@@ -213,9 +213,10 @@ std::vector<NumberRange> numbers_beyond_count(const CountedNumbers& there, std::
   return extra;
 }
 
-std::optional<CountContradiction> count_against(const std::string& row, const CountedNumbers& there,
-                                                const CountedNumbers& allowed,
-                                                const ConfiguredSize& said) {
+std::optional<CountContradiction> contradiction_of_count(const std::string& row,
+                                                         const CountedNumbers& there,
+                                                         const CountedNumbers& allowed,
+                                                         const ConfiguredSize& said) {
   CountedNumbers counted;
   std::set_difference(there.begin(), there.end(), allowed.begin(), allowed.end(),
                       std::inserter(counted, counted.end()));
@@ -243,14 +244,14 @@ bool is_same_contradiction(const CountContradiction& a, const CountContradiction
 }
 
 // The experts of each layer; layers with equal gaps are reported together.
-void add_inner(const StackSummary& stack, const CountedNumbers& of_model,
-               std::vector<CountContradiction>& out) {
+void add_expert_count_contradictions(const StackSummary& stack, const CountedNumbers& of_model,
+                                     std::vector<CountContradiction>& out) {
   const auto said = configured_size(*stack.part, stack.constraint->inner_count);
   if (!said || said->value == 0) return;
   const std::size_t begin = out.size();
   for (const auto& [row, seen] : stack.inner) {
     if (!of_model.contains(seen.first)) continue;
-    auto found = count_against(row, seen.second, {}, *said);
+    auto found = contradiction_of_count(row, seen.second, {}, *said);
     if (!found) continue;
     auto same =
         std::find_if(out.begin() + static_cast<std::ptrdiff_t>(begin), out.end(),
@@ -272,16 +273,16 @@ void add_counts(const StackSummary& stack, const std::string& row,
   for (auto at = stack.layers.lower_bound(said->value); more && at != stack.layers.end(); ++at) {
     if (*at - said->value < more->value) allowed.insert(*at);
   }
-  if (auto found = count_against(row, stack.layers, allowed, *said))
+  if (auto found = contradiction_of_count(row, stack.layers, allowed, *said))
     out.push_back(std::move(*found));
   CountedNumbers of_model;
   std::copy_if(stack.layers.begin(), stack.layers.end(), std::inserter(of_model, of_model.end()),
                [&](std::int64_t layer) { return layer < said->value; });
-  add_inner(stack, of_model, out);
+  add_expert_count_contradictions(stack, of_model, out);
 }
 
 // If one part's layers have two prefixes, the model's own cannot be identified.
-bool has_two_roots(const StacksByName& stacks, const StackSummary& stack) {
+bool has_several_layer_prefixes(const StacksByName& stacks, const StackSummary& stack) {
   std::size_t seen = 0;
   for (const auto& [name, other] : stacks)
     seen +=
@@ -349,7 +350,7 @@ void compare_parts(const Checkpoint& c, const ModelConfig& config, std::vector<M
   fit.sizes = std::move(sizes).release_contradictions();
   if (!is_complete_folder(c)) return;
   for (const auto& [name, stack] : stacks) {
-    if (!has_two_roots(stacks, stack)) add_counts(stack, name, fit.counts);
+    if (!has_several_layer_prefixes(stacks, stack)) add_counts(stack, name, fit.counts);
   }
   for (const ModelPart& part : parts) {
     if (auto head = missing_head_of(c, config, part)) fit.missing_head = std::move(head);
@@ -365,7 +366,8 @@ struct ConfigConstraintSet {
   bool is_general = false;  // by nothing but what nearly all models share
 };
 
-bool constrains_any(const Checkpoint& c, const std::vector<ModelPart>& parts, Progress* progress) {
+bool has_any_constrained_tensor(const Checkpoint& c, const std::vector<ModelPart>& parts,
+                                Progress* progress) {
   const ConstraintsByName constraints = constraints_by_name(parts);
   if (constraints.empty()) return false;
   for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
@@ -377,16 +379,16 @@ bool constrains_any(const Checkpoint& c, const std::vector<ModelPart>& parts, Pr
 ConfigConstraintSet constraining_parts(const Checkpoint& c, const ModelConfig& config,
                                        Progress* progress) {
   ConfigConstraintSet found;
-  found.parts = known_parts(config);
-  found.is_known = constrains_any(c, found.parts, progress);
+  found.parts = parts_with_known_constraints(config);
+  found.is_known = has_any_constrained_tensor(c, found.parts, progress);
   if (!found.is_known) found.parts.clear();
   found.of_class = ClassConstraints::of(config);
-  if (found.of_class && !constrains_any(c, {found.of_class->part()}, progress))
+  if (found.of_class && !has_any_constrained_tensor(c, {found.of_class->part()}, progress))
     found.of_class.reset();
   if (found.of_class) found.parts.push_back(found.of_class->part());
   found.is_general = found.parts.empty();
-  if (found.is_general) found.parts = general_parts(c, config, progress);
-  if (auto head = classifying_part(config)) found.parts.push_back(std::move(*head));
+  if (found.is_general) found.parts = text_model_without_table(c, config, progress);
+  if (auto head = classifier_head_part(config)) found.parts.push_back(std::move(*head));
   return found;
 }
 
@@ -431,7 +433,7 @@ bool is_complete_folder(const Checkpoint& checkpoint) {
     used.push_back(file.path);
   }
   for (const Finding& finding : c.opening_findings()) {
-    if (hides_contents(finding)) return false;
+    if (makes_content_unknown(finding)) return false;
   }
   const auto unlisted = c.format().traits.unlisted_files;
   return unlisted == nullptr || unlisted(used).missing.empty();
@@ -476,7 +478,7 @@ std::vector<ExchangedAxes> exchanged_axes(const Checkpoint& checkpoint, Progress
   return found;
 }
 
-UnmetAnnouncements unmet_announcements_of_folder(const Checkpoint& checkpoint, Progress* progress) {
+UnmetConfigClaims unmet_announcements_of_folder(const Checkpoint& checkpoint, Progress* progress) {
   const auto config = config_in_folder(checkpoint);
   if (!config) return {};
   return find_unmet_announcements(checkpoint, *config, is_complete_folder(checkpoint), progress);

@@ -57,7 +57,7 @@ constexpr StackConstraint kVisionStacks[] = {{"blocks.", "depth"}};
 constexpr ModelConstraints kVision = {{}, {}, kVisionStacks, {}};
 
 // The prefix "model.language_model." in "model.language_model.layers.3.mlp.up_proj.weight".
-std::optional<std::string_view> root_in(std::string_view fqn) {
+std::optional<std::string_view> prefix_before_layers(std::string_view fqn) {
   for (Words stack : {Words("layers."), Words("h."), Words("blocks.")}) {
     for (std::size_t at = fqn.find(stack); at != Words::npos; at = fqn.find(stack, at + 1)) {
       const std::size_t after = at + stack.size();
@@ -69,11 +69,11 @@ std::optional<std::string_view> root_in(std::string_view fqn) {
   return std::nullopt;
 }
 
-std::set<std::string> text_roots(const Checkpoint& c, Progress* progress) {
+std::set<std::string> text_layer_prefixes(const Checkpoint& c, Progress* progress) {
   std::set<std::string> roots;
   for (TensorId tensor : cancellable_range(c.tensors(), progress)) {
     const std::string_view fqn = c.fqn(tensor);
-    const auto root = is_outside_text_model(fqn) ? std::nullopt : root_in(fqn);
+    const auto root = is_outside_text_model(fqn) ? std::nullopt : prefix_before_layers(fqn);
     if (root) roots.emplace(*root);
     if (roots.size() > 1) break;
   }
@@ -124,11 +124,11 @@ const ConfigPart& text_part_of(const ModelConfig& config) {
   return config.parts.front();
 }
 
-std::vector<ModelPart> general_parts(const Checkpoint& checkpoint, const ModelConfig& config,
-                                     Progress* progress) {
+std::vector<ModelPart> text_model_without_table(const Checkpoint& checkpoint,
+                                                const ModelConfig& config, Progress* progress) {
   if (!has_own_classes(config)) return {};
   const ConfigPart& text = text_part_of(config);
-  const std::set<std::string> roots = text_roots(checkpoint, progress);
+  const std::set<std::string> roots = text_layer_prefixes(checkpoint, progress);
   if (roots.size() != 1 || has_own_widths(text)) return {};
   return {{&text, &kGeneral, {*roots.begin()}, {"lm_head.weight"}}};
 }

@@ -23,8 +23,8 @@ bool has_tensor_or_parts(const Checkpoint& checkpoint, std::string_view fqn);
 const ConfigPart& text_part_of(const ModelConfig& config);
 
 // The text model, if its class is one of transformers and all layers share a prefix.
-std::vector<ModelPart> general_parts(const Checkpoint& checkpoint, const ModelConfig& config,
-                                     Progress* progress);
+std::vector<ModelPart> text_model_without_table(const Checkpoint& checkpoint,
+                                                const ModelConfig& config, Progress* progress);
 // In unknown architectures drops head counts unless queries match: heads are gated, or of another
 // kind of layer.
 void drop_unusual_heads(std::vector<SizeContradiction>& sizes);

@@ -16,8 +16,8 @@
 namespace shw {
 namespace {
 
-// Names that are not weights of the class: buffers that older versions saved, and layers that only
-// other programs read.
+// Name parts that the class has no weight for: buffers that older versions saved, and layers that
+// only other programs read.
 constexpr auto kOfNoWeight = std::to_array<std::string_view>(
     {"inv_freq", ".masked_bias", "position_ids", ".attn.bias", ".attention.bias",
      "num_batches_tracked", "_extra_state", "mtp."});
@@ -35,8 +35,8 @@ enum class Written { kAsSaved, kWithPrefix, kWithoutPrefix };
 // Which names are expected: those that save_pretrained writes, or those of the running model.
 enum class ExpectedNames { kSaved, kMemory };
 
-std::string with_beginning(const std::string& name, const std::string& old_one,
-                           const std::string& new_one) {
+std::string with_replaced_prefix(const std::string& name, const std::string& old_one,
+                                 const std::string& new_one) {
   return new_one + name.substr(old_one.size());
 }
 
@@ -55,7 +55,7 @@ std::string with_numbers(std::string_view name, std::string_view numbers) {
 }
 
 // Renames suffixes that transformers renames for every class.
-std::string with_new_ending(std::string name) {
+std::string with_replaced_suffix(std::string name) {
   constexpr std::pair<std::string_view, std::string_view> kEndings[] = {
       {".gamma", ".weight"},
       {".beta", ".bias"},
@@ -95,7 +95,7 @@ class NamesOfClass {
   // Records a name; false if the class has no such name.
   bool match_name(std::string_view fqn) {
     const std::string name = name_in_saved_form(replace_numbers_by_stars(fqn));
-    if (match_expected_name(name, fqn) || match_expected_name(with_new_ending(name), fqn))
+    if (match_expected_name(name, fqn) || match_expected_name(with_replaced_suffix(name), fqn))
       return true;
     if (is_quantised_ && match_quantised_name(name, fqn)) return true;
     auto is_in_name = [&](std::string_view part) { return name.find(part) != std::string::npos; };
@@ -156,7 +156,7 @@ class NamesOfClass {
   }
 
  private:
-  bool is_present_below(const std::string& beginning) const {
+  bool has_class_names_under(const std::string& beginning) const {
     for (std::size_t group = 0; group < seen_.size(); ++group) {
       if (seen_[group].empty()) continue;
       const auto& names = architecture_->groups[group].names;
@@ -183,7 +183,7 @@ class NamesOfClass {
         for (const Companion& one : kCompanions) {
           if (!name.ends_with("." + std::string(one.name))) continue;
           const std::string module = name.substr(0, name.size() - one.name.size());
-          if (is_present_below(module + std::string(one.beside)))
+          if (has_class_names_under(module + std::string(one.beside)))
             out.absent.push_back(name_in_folder_form(name));
         }
       }
@@ -193,7 +193,7 @@ class NamesOfClass {
   std::string name_in_saved_form(std::string name) const {
     if (of_ == ExpectedNames::kSaved) return name;
     for (const auto& [memory, saved] : architecture_->in_memory) {
-      if (name.starts_with(memory)) return with_beginning(name, memory, saved);
+      if (name.starts_with(memory)) return with_replaced_prefix(name, memory, saved);
     }
     return name;
   }
@@ -241,7 +241,8 @@ class NamesOfClass {
         const bool is_longer = longest == nullptr || one.second.size() > longest->second.size();
         if (name.starts_with(one.second) && is_longer) longest = &one;
       }
-      return longest == nullptr ? name : with_beginning(name, longest->second, longest->first);
+      return longest == nullptr ? name
+                                : with_replaced_prefix(name, longest->second, longest->first);
     }
     const std::string prefix = architecture_->prefix + ".";
     const std::size_t most =
@@ -339,9 +340,10 @@ std::vector<std::string> names_of_each_layer(const std::vector<std::string>& nam
 
 // Missing tensors of layers that also have names unknown to the class: parts that were joined or
 // renamed for another program.
-std::optional<ConfigNames> replaced_names(const Checkpoint& checkpoint, const ModelConfig& config,
-                                          const Architecture& architecture,
-                                          const Progress* progress) {
+std::optional<ConfigNames> layers_with_unknown_names(const Checkpoint& checkpoint,
+                                                     const ModelConfig& config,
+                                                     const Architecture& architecture,
+                                                     const Progress* progress) {
   if (!architecture.is_exact || !is_of_own_type(config) || config.packs_weights ||
       config.quantisation)
     return std::nullopt;
@@ -370,8 +372,8 @@ std::optional<ConfigNames> replaced_names(const Checkpoint& checkpoint, const Mo
     return !layers.contains(layer_or_module_of(name));
   });
   if (out.incomplete.empty() && layers_of_class.size() > 1)
-    out.in_each_layer = names_of_each_layer(out.others, layers_of_class);
-  if (out.incomplete.empty() && out.in_each_layer.empty()) return std::nullopt;
+    out.unknown_in_each_layer = names_of_each_layer(out.others, layers_of_class);
+  if (out.incomplete.empty() && out.unknown_in_each_layer.empty()) return std::nullopt;
   return out;
 }
 
@@ -400,12 +402,12 @@ std::set<std::string> parts_of(const Architecture& architecture) {
 
 }  // namespace
 
-std::optional<LostPart> lost_part(const Checkpoint& checkpoint, const ModelConfig& config,
-                                  const Progress* progress) {
+std::optional<MissingModelPart> lost_part(const Checkpoint& checkpoint, const ModelConfig& config,
+                                          const Progress* progress) {
   constexpr std::size_t kFewestNames = 4, kMostParts = 64;
   const auto architecture = class_of(config);
   if (!architecture || config.packs_weights || config.quantisation) return std::nullopt;
-  LostPart lost{"", config.architectures.front(), {}};
+  MissingModelPart lost{"", config.architectures.front(), {}};
   NamesOfClass names(*architecture, false, ExpectedNames::kSaved);
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     if (!names.match_name(checkpoint.fqn(tensor))) lost.tensors.push_back(tensor);
@@ -433,10 +435,10 @@ std::optional<ConfigNames> compare_names(const Checkpoint& checkpoint, const Mod
       match_class_names(checkpoint, config, *architecture, ExpectedNames::kSaved, progress);
   if (!names && !architecture->in_memory.empty())
     names = match_class_names(checkpoint, config, *architecture, ExpectedNames::kMemory, progress);
-  if (!names) return replaced_names(checkpoint, config, *architecture, progress);
+  if (!names) return layers_with_unknown_names(checkpoint, config, *architecture, progress);
   ConfigNames out;
   out.architecture = config.architectures.front();
-  out.are_as_saved = names->all_match_saved_form();
+  out.are_spelled_as_saved = names->all_match_saved_form();
   names->find_absent(out);
   if (is_tied(config)) {
     std::erase_if(out.absent, is_tied_head);

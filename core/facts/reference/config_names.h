@@ -23,12 +23,12 @@ struct ConfigNames {
   std::vector<std::string> others;
   // Weights among `others` that occur in every layer although no name of the class is missing
   // there: the layers belong to another class.
-  std::vector<std::string> in_each_layer;
+  std::vector<std::string> unknown_in_each_layer;
   // True if no numbered name belongs to the class: layers of another model, or all renamed. Then
   // the other lists are incomplete.
   bool has_no_layer = false;
   // True if every name is written as save_pretrained writes it, without an added or missing prefix.
-  bool are_as_saved = false;
+  bool are_spelled_as_saved = false;
 };
 
 // nullopt unless the config names one known class, and every existing name belongs to it: an
@@ -46,14 +46,14 @@ std::optional<std::string> added_prefix(const Checkpoint& checkpoint, const Mode
 
 // Names without the part of the class that holds them: "encoder.layers.0..." of
 // "vision_tower.encoder.layers.0...".
-struct LostPart {
+struct MissingModelPart {
   std::string prefix;        // "vision_tower."
   std::string architecture;  // "LlavaForConditionalGeneration"
   std::vector<TensorId> tensors;
 };
 
 // nullopt if the class is not known, or the names lack something else.
-std::optional<LostPart> lost_part(const Checkpoint& checkpoint, const ModelConfig& config,
-                                  const Progress* progress);
+std::optional<MissingModelPart> lost_part(const Checkpoint& checkpoint, const ModelConfig& config,
+                                          const Progress* progress);
 
 }  // namespace shw

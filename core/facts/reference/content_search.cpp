@@ -99,8 +99,8 @@ RowKey key_of(BytesView row) {
 }
 
 // One hash per row; nullopt if a row cannot be read.
-std::optional<std::vector<RowKey>> row_keys(const CheckInput& input, const Checkpoint& c,
-                                            TensorId tensor) {
+std::optional<std::vector<RowKey>> hash_rows_of_tensor(const CheckInput& input, const Checkpoint& c,
+                                                       TensorId tensor) {
   const Extents shape = copy_of(c.shape(tensor));
   const std::int64_t rows = shape[0];
   const std::int64_t width = volume(shape).value_or(0) / std::max<std::int64_t>(1, rows) *
@@ -133,7 +133,7 @@ class RowPlaces {
  public:
   bool add(const CheckInput& input, const std::vector<TensorId>& group) {
     for (std::size_t i = 0; i < group.size(); ++i) {
-      auto keys = row_keys(input, input.checkpoint, group[i]);
+      auto keys = hash_rows_of_tensor(input, input.checkpoint, group[i]);
       if (!keys) return false;
       for (std::size_t row = 0; row < keys->size(); ++row)
         by_key_.add((*keys)[row], {i, static_cast<std::int64_t>(row)});
@@ -209,7 +209,8 @@ std::vector<GroupRun> runs_of(const CheckInput& input, const std::vector<TensorI
   std::vector<GroupRun> runs;
   bool is_elsewhere = false;
   for (std::size_t i = 0; i < group.size(); ++i) {
-    auto keys = row_keys(input, *input.reference, *input.counterparts[index_of(group[i])]);
+    auto keys =
+        hash_rows_of_tensor(input, *input.reference, *input.counterparts[index_of(group[i])]);
     if (!keys) return {};
     RowPlace next{i, 0};
     for (std::size_t row = 0; row < keys->size(); ++row) {

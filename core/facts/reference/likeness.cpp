@@ -4,7 +4,7 @@
 
 namespace shw {
 
-bool standardise(std::span<float> row) {
+bool standardise_to_unit_length(std::span<float> row) {
   double sum = 0, squares = 0;
   for (float value : row) sum += value;
   const double mean = sum / static_cast<double>(std::max<std::size_t>(1, row.size()));
@@ -49,8 +49,8 @@ bool correlates_in_parts(ExtentsView sizes, const ReadPart& here, const ReadPart
   for (std::size_t which = 0; which < kParts; ++which) {
     const Box inside = part_inside(sizes, elements, which);
     auto own = here(inside), other = there(inside);
-    if (!own || !other || own->size() != other->size() || !standardise(*own) ||
-        !standardise(*other) || dot_product(*own, *other) < kLikeInParts)
+    if (!own || !other || own->size() != other->size() || !standardise_to_unit_length(*own) ||
+        !standardise_to_unit_length(*other) || dot_product(*own, *other) < kLikeInParts)
       return false;
   }
   return true;

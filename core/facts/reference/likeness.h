@@ -32,7 +32,7 @@ inline double required_margin(std::size_t elements) {
 
 // Shifts and scales to sum 0 and sum of squares 1, so that dot products are correlations. False if
 // all values are equal or one is not finite.
-bool standardise(std::span<float> row);
+bool standardise_to_unit_length(std::span<float> row);
 double dot_product(std::span<const float> a, std::span<const float> b);
 
 // Part `which` of kParts of a box of `sizes`: about that many elements, extended along the last

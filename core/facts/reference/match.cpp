@@ -10,7 +10,7 @@ namespace {
 // Standardises all rows; clears rows whose values are all equal.
 void standardise_all(std::vector<std::vector<float>>& rows) {
   for (auto& row : rows) {
-    if (!standardise(row)) row.clear();
+    if (!standardise_to_unit_length(row)) row.clear();
   }
 }
 

@@ -34,14 +34,14 @@ Result<std::vector<std::vector<std::uint64_t>>> map_numeric_comparisons(
 // Bytes of the tensor's elements; a huge number for invalid shapes.
 std::uint64_t bytes_of_elements(const Checkpoint& checkpoint, TensorId tensor);
 // Memory for the pieces of a tensor (pieces_of).
-std::uint64_t bytes_of_pieces(const Checkpoint& checkpoint, TensorId tensor);
+std::uint64_t memory_to_read_in_pieces(const Checkpoint& checkpoint, TensorId tensor);
 
 // True if all bytes are compared even without --data: for tensors where orders go wrong, which are
 // fused weights, square ones, and those split by several ranks.
 bool is_read_whole(const CheckInput& input, TensorId tensor);
 
-// States with the shape of the `mended` tensors that belong to them, are not repaired with them and
-// are not known to be `right`.
+// Optimizer states of the `mended` parameters that have the parameter's shape but no repair of
+// their own, without those in `right`, which are known to be correct.
 std::vector<std::string> states_not_repaired_with(const CheckInput& input,
                                                   const std::set<TensorId>& mended,
                                                   const std::set<TensorId>& right);

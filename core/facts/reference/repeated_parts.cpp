@@ -66,7 +66,8 @@ class PartsOfRows {
   TensorBoxes boxes_;
 };
 
-std::vector<std::uint64_t> repeats_of(const CheckInput& input, const RepeatQuery& asked) {
+std::vector<std::uint64_t> encode_repeats_of_tensor(const CheckInput& input,
+                                                    const RepeatQuery& asked) {
   const ExtentsView shape = input.checkpoint.shape(asked.tensor);
   RepeatedParts found;
   if (!shape.empty()) {
@@ -89,10 +90,11 @@ Result<std::vector<RepeatedParts>> find_repeated_parts(const CheckInput& input,
   if (asked.empty()) return out;
   const std::vector<ComparisonCost> costs(asked.size(),
                                           {kStarts, kStarts + decode_budget_per_side(input)});
-  auto find = [&](std::size_t i) { return repeats_of(input, asked[i]); };
+  auto find = [&](std::size_t i) { return encode_repeats_of_tensor(input, asked[i]); };
   SHW_TRY(const auto told, map_numeric_comparisons(input, "look for repeated parts", costs, find));
   for (const auto& numbers : told) {
-    if (numbers.size() != 3) return fail(ErrorKind::kIo, "a message of another worker is cut off");
+    if (numbers.size() != 3)
+      return fail(ErrorKind::kIo, "a message from another process is truncated");
     out.push_back({static_cast<std::int64_t>(numbers[0]), static_cast<std::int64_t>(numbers[1]),
                    numbers[2] != 0});
   }

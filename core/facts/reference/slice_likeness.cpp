@@ -53,7 +53,7 @@ class Slices {
     });
     if (!is_read) return false;
     for (std::size_t i = 0; i < count_; ++i) {
-      if (!standardise({numbers_.data() + i * elements_, elements_})) return false;
+      if (!standardise_to_unit_length({numbers_.data() + i * elements_, elements_})) return false;
     }
     return true;
   }
@@ -208,8 +208,8 @@ bool has_slice_unlike_its_place(const PiecedTensor& image, const PiecedTensor& t
   return false;
 }
 
-std::optional<BlockOrder> order_along(const PiecedTensor& image, const PiecedTensor& truth,
-                                      std::size_t dim) {
+std::optional<BlockOrder> match_slice_order_along(const PiecedTensor& image,
+                                                  const PiecedTensor& truth, std::size_t dim) {
   const auto elements = elements_at_once(image.shape, dim);
   if (!elements || !has_slice_unlike_its_place(image, truth, dim)) return std::nullopt;
   const Box first = part_inside(image.shape, *elements, 0, dim);
@@ -218,7 +218,7 @@ std::optional<BlockOrder> order_along(const PiecedTensor& image, const PiecedTen
   auto found = SliceMatcher(here, there).match();
   if (!found || !correlate_in_parts(image, truth, dim, found->place_of)) return std::nullopt;
   BlockOrder order{dim, 1, inverse_of(found->place_of), found->margin};
-  use_largest_blocks(order);
+  merge_consecutive_blocks(order);
   return order;
 }
 
@@ -229,7 +229,7 @@ std::optional<BlockOrder> match_slices_by_correlation(const PiecedTensor& image,
   if (image.dtype != truth.dtype || !has_values(image.dtype) || !same(image.shape, truth.shape))
     return std::nullopt;
   for (std::size_t dim = 0; dim < image.shape.size(); ++dim) {
-    if (auto order = order_along(image, truth, dim)) return order;
+    if (auto order = match_slice_order_along(image, truth, dim)) return order;
   }
   return std::nullopt;
 }

@@ -33,7 +33,8 @@ Status TensorContents::learn(const std::vector<TensorId>& tensors) {
   for (TensorId tensor : tensors) {
     if (!known_.try_emplace(tensor).second) continue;
     unknown.push_back(tensor);
-    costs.push_back({bytes_of_elements(checkpoint_, tensor), bytes_of_pieces(checkpoint_, tensor)});
+    costs.push_back(
+        {bytes_of_elements(checkpoint_, tensor), memory_to_read_in_pieces(checkpoint_, tensor)});
   }
   if (unknown.empty()) return {};
   auto find = [&](std::size_t i) -> Result<std::string> { return hash_of(unknown[i]); };

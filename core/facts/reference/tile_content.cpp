@@ -16,7 +16,7 @@ constexpr std::int64_t kStartBytes = 4096;  // one page, the minimum cost of a r
 constexpr std::int64_t kSlabBytes = std::int64_t{16} << 20;
 
 // The first rows of a box up to `bytes`, at least one element.
-Extents leading_rows(const Extents& sizes, std::int64_t bytes, std::int64_t element) {
+Extents leading_rows_within_bytes(const Extents& sizes, std::int64_t bytes, std::int64_t element) {
   Extents out(sizes.size(), 1);
   std::int64_t left = std::max<std::int64_t>(1, bytes / element);
   for (std::size_t d = sizes.size(); d-- > 0 && left > 1;) {
@@ -28,8 +28,8 @@ Extents leading_rows(const Extents& sizes, std::int64_t bytes, std::int64_t elem
 
 // Calls `visit` with slabs of a box in row-major order until it returns false.
 template <class Visit>
-bool each_slab(const Extents& sizes, std::int64_t element, Visit visit) {
-  Extents step = leading_rows(sizes, kSlabBytes, element);
+bool for_each_row_slab(const Extents& sizes, std::int64_t element, Visit visit) {
+  Extents step = leading_rows_within_bytes(sizes, kSlabBytes, element);
   Box slab{Extents(sizes.size(), 0), step};
   while (true) {
     for (std::size_t d = 0; d < sizes.size(); ++d)
@@ -62,7 +62,7 @@ void collect_values(BytesView bytes, std::size_t element, std::set<std::uint64_t
 template <class Read>
 std::optional<BoxContent> content(const Extents& sizes, std::size_t element, Read read) {
   BoxContent out;
-  bool whole = each_slab(sizes, static_cast<std::int64_t>(element), [&](const Box& slab) {
+  bool whole = for_each_row_slab(sizes, static_cast<std::int64_t>(element), [&](const Box& slab) {
     std::optional<Bytes> bytes = read(slab);
     if (!bytes) return false;
     collect_values(*bytes, element, out.values);
@@ -160,7 +160,8 @@ std::optional<Bytes> TensorBoxes::read(const std::vector<ChunkId>& chunks, const
 }
 
 std::optional<Bytes> TensorBoxes::start(const Box& box) {
-  return read(chunks_in(box), {box.offsets, leading_rows(box.sizes, kStartBytes, size_of(dtype_))});
+  return read(chunks_in(box),
+              {box.offsets, leading_rows_within_bytes(box.sizes, kStartBytes, size_of(dtype_))});
 }
 
 std::optional<std::string> TensorBoxes::start_of(const Box& box) {
@@ -182,7 +183,8 @@ std::optional<BoxContent> TensorBoxes::content_of(const Box& box) {
 
 std::optional<Bytes> TensorBoxes::start(ChunkId chunk, const Extents& sizes) {
   return cast(items_.read_item(
-      chunk, {Extents(sizes.size(), 0), leading_rows(sizes, kStartBytes, size_of(dtype_))}));
+      chunk,
+      {Extents(sizes.size(), 0), leading_rows_within_bytes(sizes, kStartBytes, size_of(dtype_))}));
 }
 
 std::optional<std::string> TensorBoxes::start_of(ChunkId chunk, const Extents& sizes) {

@@ -16,7 +16,8 @@ namespace {
 // cells.
 struct TileGrid {
   Extents counts;
-  std::vector<std::int64_t> from_of;  // by correct cell: the cell where its tile is recorded
+  std::vector<std::int64_t>
+      recorded_cell_of_tile;  // by correct cell: the cell where its tile is recorded
 };
 
 std::optional<TileGrid> grid_of(const TilePlaces& places, const Extents& shape) {
@@ -30,7 +31,7 @@ std::optional<TileGrid> grid_of(const TilePlaces& places, const Extents& shape) 
     cells *= grid.counts.back();
   }
   if (cells != places.tiles) return std::nullopt;
-  for (std::int64_t cell = 0; cell < cells; ++cell) grid.from_of.push_back(cell);
+  for (std::int64_t cell = 0; cell < cells; ++cell) grid.recorded_cell_of_tile.push_back(cell);
   auto cell_of = [&](const Box& box) {
     std::int64_t cell = 0;
     for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -42,7 +43,7 @@ std::optional<TileGrid> grid_of(const TilePlaces& places, const Extents& shape) 
   for (const TileMove& move : places.moves) {
     std::int64_t to = cell_of(move.found), from = cell_of(move.recorded);
     if (to < 0 || from < 0 || from >= cells) return std::nullopt;
-    grid.from_of[static_cast<std::size_t>(to)] = from;
+    grid.recorded_cell_of_tile[static_cast<std::size_t>(to)] = from;
   }
   return grid;
 }
@@ -56,14 +57,14 @@ Extents coordinates(std::int64_t cell, const Extents& counts) {
 // `expected` maps coordinates of a correct cell to the recorded cell.
 template <class Expected>
 bool matches_permutation(const TileGrid& grid, Expected expected) {
-  for (std::size_t cell = 0; cell < grid.from_of.size(); ++cell) {
+  for (std::size_t cell = 0; cell < grid.recorded_cell_of_tile.size(); ++cell) {
     Extents at = coordinates(static_cast<std::int64_t>(cell), grid.counts);
-    if (coordinates(grid.from_of[cell], grid.counts) != expected(at)) return false;
+    if (coordinates(grid.recorded_cell_of_tile[cell], grid.counts) != expected(at)) return false;
   }
   return true;
 }
 
-std::optional<TilePattern> two_dims_exchanged(const TileGrid& grid) {
+std::optional<TilePattern> pattern_of_exchanged_dims(const TileGrid& grid) {
   for (std::size_t a = 0; a < grid.counts.size(); ++a) {
     for (std::size_t b = a + 1; b < grid.counts.size(); ++b) {
       if (grid.counts[a] < 2 || grid.counts[a] != grid.counts[b]) continue;
@@ -72,29 +73,31 @@ std::optional<TilePattern> two_dims_exchanged(const TileGrid& grid) {
         return at;
       });
       if (!exchanged) continue;
-      return TilePattern{"grid-transposed",
-                         fmt::format("the tiles of a grid of {} are with dims {} and {} exchanged: "
-                                     "tile (i, j) is at (j, i)",
-                                     to_text(grid.counts), a, b)};
+      return TilePattern{
+          "grid-transposed",
+          fmt::format(
+              "in a grid of {} chunks dims {} and {} are swapped: chunk (i, j) is at (j, i)",
+              to_text(grid.counts), a, b)};
     }
   }
   return std::nullopt;
 }
 
 // Tiles enumerated along another axis first.
-std::optional<TilePattern> counted_along_another_axis(const TileGrid& grid) {
-  auto cells = static_cast<std::int64_t>(grid.from_of.size());
+std::optional<TilePattern> pattern_of_other_tile_order(const TileGrid& grid) {
+  auto cells = static_cast<std::int64_t>(grid.recorded_cell_of_tile.size());
   for (std::int64_t rows = 2; rows <= cells / 2; ++rows) {
-    if (!is_grid_transpose(grid.from_of, rows)) continue;
-    return TilePattern{"axes-transposed",
-                       fmt::format("the tiles are counted along the axes of a mesh of {} x {} in "
-                                   "the other order",
-                                   rows, cells / rows)};
+    if (!is_grid_transpose(grid.recorded_cell_of_tile, rows)) continue;
+    return TilePattern{
+        "axes-transposed",
+        fmt::format(
+            "the chunks are numbered along the axes of a mesh of {} x {} in the wrong order", rows,
+            cells / rows)};
   }
   return std::nullopt;
 }
 
-std::optional<TilePattern> along_one_dim(const TileGrid& grid) {
+std::optional<TilePattern> pattern_along_one_dim(const TileGrid& grid) {
   for (std::size_t d = 0; d < grid.counts.size(); ++d) {
     std::int64_t count = grid.counts[d];
     auto with = [&](auto place) {
@@ -104,11 +107,12 @@ std::optional<TilePattern> along_one_dim(const TileGrid& grid) {
       });
     };
     if (count > 2 && with([&](std::int64_t at) { return count - 1 - at; }))
-      return TilePattern{"reversed", fmt::format("the tiles are in reverse order along dim {}", d)};
+      return TilePattern{"reversed",
+                         fmt::format("the chunks are in reverse order along dim {}", d)};
     for (std::int64_t by = 1; by < count; ++by) {
       if (with([&](std::int64_t at) { return (at + by) % count; }))
         return TilePattern{"rotated",
-                           fmt::format("every tile is {} too far along dim {}, around the end",
+                           fmt::format("every chunk is shifted by {} along dim {}, with wraparound",
                                        plural(static_cast<std::size_t>(by), "place"), d)};
     }
   }
@@ -118,23 +122,25 @@ std::optional<TilePattern> along_one_dim(const TileGrid& grid) {
 }  // namespace
 
 TilePattern pattern_of(const TilePlaces& places, const Extents& shape) {
-  if (places.moves.size() == 2) return {"two-tiles", "two tiles have exchanged places"};
+  if (places.moves.size() == 2) return {"two-tiles", "two chunks are swapped"};
   if (auto grid = grid_of(places, shape)) {
-    if (auto pattern = two_dims_exchanged(*grid)) return *pattern;
-    if (auto pattern = along_one_dim(*grid)) return *pattern;
-    if (auto pattern = counted_along_another_axis(*grid)) return *pattern;
+    if (auto pattern = pattern_of_exchanged_dims(*grid)) return *pattern;
+    if (auto pattern = pattern_along_one_dim(*grid)) return *pattern;
+    if (auto pattern = pattern_of_other_tile_order(*grid)) return *pattern;
   }
-  return {"unknown", "tiles are at each other's places, in an order that no known cause explains"};
+  return {"unknown",
+          "chunks are at each other's positions, in an order that matches no known cause"};
 }
 
-std::optional<BlockOrder> as_block_order(const TilePlaces& places, const Extents& shape) {
+std::optional<BlockOrder> block_order_from_tile_places(const TilePlaces& places,
+                                                       const Extents& shape) {
   auto grid = grid_of(places, shape);
   if (!grid) return std::nullopt;
   auto is_cut = [](std::int64_t count) { return count > 1; };
   if (std::count_if(grid->counts.begin(), grid->counts.end(), is_cut) != 1) return std::nullopt;
   auto dim = static_cast<std::size_t>(
       std::find_if(grid->counts.begin(), grid->counts.end(), is_cut) - grid->counts.begin());
-  return BlockOrder{dim, shape[dim] / grid->counts[dim], grid->from_of};
+  return BlockOrder{dim, shape[dim] / grid->counts[dim], grid->recorded_cell_of_tile};
 }
 
 }  // namespace shw

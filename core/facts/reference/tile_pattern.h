@@ -20,6 +20,7 @@ TilePattern pattern_of(const TilePlaces& places, const Extents& shape);
 
 // The order as blocks, if equal chunks are exchanged along the only split dim: block i of the
 // reference is block order[i] of the tensor.
-std::optional<BlockOrder> as_block_order(const TilePlaces& places, const Extents& shape);
+std::optional<BlockOrder> block_order_from_tile_places(const TilePlaces& places,
+                                                       const Extents& shape);
 
 }  // namespace shw

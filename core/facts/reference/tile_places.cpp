@@ -47,45 +47,46 @@ class TilePlaceSolver {
         there_(*input.reference, other, dtype, input.progress, decode_budget_per_side(input)) {}
 
   TilePlaces solve(bool every_byte) {
-    out_.rounded = input_.checkpoint.dtype(tensor_) != dtype_ || there_dtype_differs();
-    if (!collect_tiles() || !compare_starts()) return std::move(out_);
+    out_.rounded = input_.checkpoint.dtype(tensor_) != dtype_ || has_other_dtype_in_reference();
+    if (!collect_tiles() || !compare_tile_beginnings()) return std::move(out_);
     bool all_start_right =
         std::all_of(tiles_.begin(), tiles_.end(), [](const Tile& tile) { return tile.in_place; });
     out_.sampled = !every_byte && all_start_right;
-    if (out_.sampled) return result_with(PlacesAnswer::kInPlace);
+    if (out_.sampled) return finish_with_answer(PlacesAnswer::kInPlace);
     bool worth_reading = all_start_right || is_small() || may_contain_moved_tiles();
-    if (!worth_reading) return result_with(PlacesAnswer::kStrange);
+    if (!worth_reading) return finish_with_answer(PlacesAnswer::kForeignContent);
     if (!compare_contents()) return std::move(out_);
-    if (moved_.empty()) return result_with(PlacesAnswer::kInPlace);
+    if (moved_.empty()) return finish_with_answer(PlacesAnswer::kInPlace);
     out_.telling = are_distinctive();
     // Tiles that are in place may be needed elsewhere if contents repeat.
-    if (exchange_places() || pack_tiles_of_mixed_sizes(/*all=*/false) ||
+    if (match_displaced_tiles_exactly() || pack_tiles_of_mixed_sizes(/*all=*/false) ||
         pack_tiles_of_mixed_sizes(/*all=*/true))
-      return result_with(PlacesAnswer::kExchanged);
+      return finish_with_answer(PlacesAnswer::kExchanged);
     find_unique_places();
-    return result_with(out_.moves.empty() ? PlacesAnswer::kStrange : PlacesAnswer::kPartly);
+    return finish_with_answer(out_.moves.empty() ? PlacesAnswer::kForeignContent
+                                                 : PlacesAnswer::kPartly);
   }
 
  private:
-  bool there_dtype_differs() const {
+  bool has_other_dtype_in_reference() const {
     return input_.reference->dtype(*input_.counterparts[index_of(tensor_)]) != dtype_;
   }
 
   // Small tensors are read completely at once.
   bool is_small() const { return volume(shape_).value_or(kSmallElements + 1) <= kSmallElements; }
 
-  TilePlaces result_with(PlacesAnswer what) {
+  TilePlaces finish_with_answer(PlacesAnswer what) {
     out_.answer = what;
-    if (what == PlacesAnswer::kPartly || what == PlacesAnswer::kStrange)
+    if (what == PlacesAnswer::kPartly || what == PlacesAnswer::kForeignContent)
       classify_distinctive_tiles();
-    if (what == PlacesAnswer::kStrange) find_by_correlation();
+    if (what == PlacesAnswer::kForeignContent) find_by_correlation();
     return std::move(out_);
   }
 
   void classify_distinctive_tiles() {
     for (const Tile& tile : tiles_) {
       std::set<std::uint64_t> values = here_.values_at_start(tile.chunk, tile.box.sizes);
-      if (values.size() * bits_a_value() < kTellingBits) continue;
+      if (values.size() * bits_per_value() < kTellingBits) continue;
       if (tile.in_place) {
         out_.right.push_back(tile.index);
         continue;
@@ -161,7 +162,7 @@ class TilePlaceSolver {
     return elements == volume(shape_) && elements > 0;
   }
 
-  bool compare_starts() {
+  bool compare_tile_beginnings() {
     for (Tile& tile : tiles_) {
       tile.start = here_.start_of(tile.chunk, tile.box.sizes);
       if (!tile.start) return false;
@@ -212,12 +213,12 @@ class TilePlaceSolver {
     std::set<std::uint64_t> values;
     for (const Tile* tile : moved_)
       values.insert(tile->content->values.begin(), tile->content->values.end());
-    return values.size() * bits_a_value() >= kTellingBits;
+    return values.size() * bits_per_value() >= kTellingBits;
   }
-  std::size_t bits_a_value() const { return has_values(dtype_) ? 8 * size_of(dtype_) : 8; }
+  std::size_t bits_per_value() const { return has_values(dtype_) ? 8 * size_of(dtype_) : 8; }
 
   // Exchanges displaced tiles of equal size.
-  bool exchange_places() {
+  bool match_displaced_tiles_exactly() {
     PlacesByContent<Contents, Box> wanted;
     for (const Tile* tile : moved_) {
       auto content = tile->inside ? there_.content_of(tile->box) : std::nullopt;
@@ -296,7 +297,7 @@ class TilePlaceSolver {
         continue;
       }
       auto found = there.only(contents);
-      bool tells = tile->content->values.size() * bits_a_value() >= kTellingBits;
+      bool tells = tile->content->values.size() * bits_per_value() >= kTellingBits;
       if (!found || !tells) continue;
       out_.telling = true;
       if ((*found)->in_place) ++out_.doubled;

@@ -12,11 +12,11 @@
 namespace shw {
 
 enum class PlacesAnswer : std::uint8_t {
-  kUnread,     // could not be read
-  kInPlace,    // every chunk equals the reference at its place
-  kExchanged,  // all chunks are found and fill the tensor: see `boxes`
-  kPartly,     // some chunks are found elsewhere, others not at all
-  kStrange,    // no displaced chunk is found anywhere
+  kUnread,          // could not be read
+  kInPlace,         // every chunk equals the reference at its place
+  kExchanged,       // all chunks are found and fill the tensor: see `boxes`
+  kPartly,          // some chunks are found elsewhere, others not at all
+  kForeignContent,  // no displaced chunk is found anywhere
 };
 
 struct TileMove {
@@ -37,7 +37,7 @@ struct TilePlaces {
   bool rounded = false;  // compared in the narrower of two dtypes
   // False: too few distinct values to exclude chance. For kExchanged and kPartly.
   bool telling = false;
-  // kStrange: the least margin of match_by_correlation if that finds the places; else
+  // kForeignContent: the least margin of match_by_correlation if that finds the places; else
   // 0.
   double likeness = 0;
   // Set if kExchanged, or if correlation found the places: one box per chunk, in chunk order.
@@ -46,7 +46,7 @@ struct TilePlaces {
   std::int64_t tiles = 0;
   std::int64_t nowhere = 0;  // kPartly: chunks that are at no chunk's place in the reference
   std::int64_t doubled = 0;  // kPartly: found at the place of a chunk that is in place
-  // kPartly, kStrange: chunks with enough distinct values.
+  // kPartly, kForeignContent: chunks with enough distinct values.
   std::vector<std::size_t> right;  // in place, by index in the tensor
   std::vector<UnmatchedTile> strange;
 };

@@ -64,7 +64,8 @@ Json json_of_file(const Directory& directory, const std::string& path) {
 }
 
 // Adds the ids of a config; a key has one id or a list.
-void add_special(const Json& object, const std::string& file, std::vector<NamedTokenId>& ids) {
+void add_special_token_ids(const Json& object, const std::string& file,
+                           std::vector<NamedTokenId>& ids) {
   for (std::string_view key : kSpecial) {
     const auto found = object.find(std::string(key));
     if (found == object.end()) continue;
@@ -159,8 +160,8 @@ bool is_replaced(const std::string& token) {
 
 }  // namespace
 
-std::optional<TokenIdsBeyond> token_ids_beyond(const Checkpoint& checkpoint,
-                                               const Progress* progress) {
+std::optional<TokenIdsBeyond> token_ids_beyond_embedding(const Checkpoint& checkpoint,
+                                                         const Progress* progress) {
   if (checkpoint.directory() == nullptr) return std::nullopt;
   const auto embedding = largest_embedding(checkpoint, progress);
   if (!embedding) return std::nullopt;
@@ -168,13 +169,14 @@ std::optional<TokenIdsBeyond> token_ids_beyond(const Checkpoint& checkpoint,
   TokenIdsBeyond out{embedding->tensor, embedding->rows};
   const Json config = json_of_file(directory, "config.json");
   if (config.is_object()) {
-    add_special(config, "config.json", out.special);
+    add_special_token_ids(config, "config.json", out.special);
     for (const Json& part : config) {
-      if (part.is_object()) add_special(part, "config.json", out.special);
+      if (part.is_object()) add_special_token_ids(part, "config.json", out.special);
     }
   }
   const Json generation = json_of_file(directory, "generation_config.json");
-  if (generation.is_object()) add_special(generation, "generation_config.json", out.special);
+  if (generation.is_object())
+    add_special_token_ids(generation, "generation_config.json", out.special);
   out.added = added_tokens(directory);
   std::erase_if(out.special, [&](const NamedTokenId& one) { return one.id < out.rows; });
   std::erase_if(out.added, [&](const NamedTokenId& one) {

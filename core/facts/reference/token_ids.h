@@ -29,7 +29,7 @@ struct TokenIdsBeyond {
 // Ids beyond the rows of the largest input embedding. Tokens of images, audio and video are
 // ignored: models replace them before the look-up, and Gemma 3 without vision lists one. nullopt if
 // there are no such ids, or no embedding with a known name.
-std::optional<TokenIdsBeyond> token_ids_beyond(const Checkpoint& checkpoint,
-                                               const Progress* progress);
+std::optional<TokenIdsBeyond> token_ids_beyond_embedding(const Checkpoint& checkpoint,
+                                                         const Progress* progress);
 
 }  // namespace shw

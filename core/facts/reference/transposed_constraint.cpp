@@ -25,9 +25,9 @@ struct MatrixSizes {
   std::int64_t rows = 0, columns = 0;
   std::int64_t step = 1;  // every step-th row and column is used
 
-  std::int64_t rows_seen() const { return (rows - 1) / step + 1; }
+  std::int64_t sampled_row_count() const { return (rows - 1) / step + 1; }
   std::int64_t columns_seen() const { return (columns - 1) / step + 1; }
-  std::int64_t sampled_elements() const { return rows_seen() * columns_seen(); }
+  std::int64_t sampled_elements() const { return sampled_row_count() * columns_seen(); }
 };
 
 struct Sums {
@@ -110,9 +110,9 @@ class OrientationPass {
     is_square_ = same(image.shape, truth.shape);
     const std::size_t element = size_of(truth.dtype);
     true_.emplace(matrix_.rows, matrix_.columns, matrix_.step, element);
-    crossed_.emplace(matrix_.columns, matrix_.rows, matrix_.step, element);
+    transposed_.emplace(matrix_.columns, matrix_.rows, matrix_.step, element);
     // In square matrices both readings use one grid, because positions are equal.
-    if (!is_square_) straight_.emplace(matrix_.rows, matrix_.columns, matrix_.step, element);
+    if (!is_square_) untransposed_.emplace(matrix_.rows, matrix_.columns, matrix_.step, element);
     uses_constraint_ = has_values(truth.dtype) && matrix_.rows * matrix_.columns >= kLeastCompared;
     found_.sampled = uses_constraint_ && matrix_.step > 1;
     margin_ = 2;
@@ -135,7 +135,7 @@ class OrientationPass {
   // Several matrices are not transposed: another step or model. Tensors that may still be bytewise
   // equal are read completely.
   bool has_enough_evidence() const {
-    return found_.transposed == 0 && against_ >= 8 && !may_be_crossed_ && !may_be_straight_;
+    return found_.transposed == 0 && against_ >= 8 && !may_be_transposed_ && !may_be_untransposed_;
   }
 
   // Reads a group of matrices: adds to the fingerprint and fills the grids.
@@ -166,10 +166,10 @@ class OrientationPass {
 
   bool check_matrices(const Box& group) {
     const std::int64_t matrices = volume(group.sizes).value_or(0);
-    for (auto* grid : {&true_, &crossed_, &straight_}) {
+    for (auto* grid : {&true_, &transposed_, &untransposed_}) {
       if (*grid) (*grid)->begin(matrices);
     }
-    if (!pass(image_, group, image_sum_, *crossed_, straight_ ? &*straight_ : nullptr) ||
+    if (!pass(image_, group, image_sum_, *transposed_, untransposed_ ? &*untransposed_ : nullptr) ||
         !pass(truth_, group, truth_sum_, *true_, nullptr))
       return false;
     for (std::int64_t m = 0; m < matrices; ++m) {
@@ -181,25 +181,29 @@ class OrientationPass {
 
   // Compares element (i, j) of the reference with (j, i) and (i, j) of the tensor.
   void compare_bytes(std::int64_t m) {
-    for (std::int64_t i = 0; i < matrix_.rows_seen() && (may_be_crossed_ || may_be_straight_);
-         ++i) {
+    for (std::int64_t i = 0;
+         i < matrix_.sampled_row_count() && (may_be_transposed_ || may_be_untransposed_); ++i) {
       for (std::int64_t j = 0; j < matrix_.columns_seen(); ++j) {
         const BytesView there = true_->element(m, i, j);
-        may_be_crossed_ = may_be_crossed_ && same_element(there, crossed_->element(m, j, i));
-        may_be_straight_ = may_be_straight_ && same_element(there, any_grid().element(m, i, j));
+        may_be_transposed_ =
+            may_be_transposed_ && same_element(there, transposed_->element(m, j, i));
+        may_be_untransposed_ =
+            may_be_untransposed_ && same_element(there, grid_of_either_reading().element(m, i, j));
       }
     }
   }
 
-  const MatrixGrid& any_grid() const { return straight_ ? *straight_ : *crossed_; }
+  const MatrixGrid& grid_of_either_reading() const {
+    return untransposed_ ? *untransposed_ : *transposed_;
+  }
 
   Sums sums_of(std::int64_t m) const {
     Sums sums;
-    for (std::int64_t i = 0; i < matrix_.rows_seen(); ++i) {
+    for (std::int64_t i = 0; i < matrix_.sampled_row_count(); ++i) {
       for (std::int64_t j = 0; j < matrix_.columns_seen(); ++j) {
         const double there = true_->value(truth_.dtype, m, i, j);
-        const double crossed = crossed_->value(truth_.dtype, m, j, i);
-        const double straight = any_grid().value(truth_.dtype, m, i, j);
+        const double crossed = transposed_->value(truth_.dtype, m, j, i);
+        const double straight = grid_of_either_reading().value(truth_.dtype, m, i, j);
         sums.truth += there * there;
         sums.crossed += crossed * crossed;
         sums.straight += straight * straight;
@@ -225,33 +229,33 @@ class OrientationPass {
   }
 
   std::optional<OrientationFound> answer() {
-    const bool equal_bytes = may_be_straight_ && image_sum_ == truth_sum_;
+    const bool equal_bytes = may_be_untransposed_ && image_sum_ == truth_sum_;
     if (equal_bytes && is_square_) {
       auto same = are_equal_elements(image_, truth_);
       if (!same) return std::nullopt;
-      if (*same) return exact_result(Orientation::kEqual);
+      if (*same) return exact_orientation_result(Orientation::kEqual);
     }
-    if (may_be_crossed_) {
+    if (may_be_transposed_) {
       auto is_crossed = are_transposed_elements(image_, truth_);
       if (!is_crossed) return std::nullopt;
       if (*is_crossed) {
         found_.transposed = found_.matrices;
-        return exact_result(Orientation::kCrossed);
+        return exact_orientation_result(Orientation::kSwappedDims);
       }
     }
-    if (equal_bytes) return exact_result(Orientation::kRelabelled);
+    if (equal_bytes) return exact_orientation_result(Orientation::kRelabelled);
     if (!uses_constraint_) return found_;
     found_.margin = margin_;
     if (found_.transposed != 0)
-      found_.orientation = against_ == 0 ? Orientation::kCrossed : Orientation::kMixed;
+      found_.orientation = against_ == 0 ? Orientation::kSwappedDims : Orientation::kMixed;
     return found_;
   }
 
-  OrientationFound exact_result(Orientation orientation) const {
+  OrientationFound exact_orientation_result(Orientation orientation) const {
     OrientationFound out;
     out.orientation = orientation;
     out.exact = true;
-    if (orientation == Orientation::kCrossed) out.transposed = found_.matrices;
+    if (orientation == Orientation::kSwappedDims) out.transposed = found_.matrices;
     if (orientation != Orientation::kEqual) out.matrices = found_.matrices;
     return out;
   }
@@ -260,8 +264,9 @@ class OrientationPass {
   const Extents leading_;
   MatrixSizes matrix_;
   bool is_square_ = false, uses_constraint_ = false;
-  std::optional<MatrixGrid> true_, crossed_, straight_;  // the last only for non-square matrices
-  bool may_be_crossed_ = true, may_be_straight_ = true;  // according to the grids
+  std::optional<MatrixGrid> true_, transposed_,
+      untransposed_;  // the last only for non-square matrices
+  bool may_be_transposed_ = true, may_be_untransposed_ = true;  // according to the grids
   Fingerprint image_sum_, truth_sum_;
   std::int64_t against_ = 0;
   double margin_ = 0;

@@ -10,11 +10,11 @@
 namespace shw {
 
 enum class Orientation : std::uint8_t {
-  kEqual,       // equal bytes and shape
-  kCrossed,     // the transpose, by bytes or by cosines of every matrix
-  kRelabelled,  // equal bytes under the other shape: a view
-  kMixed,       // only some matrices are transposed
-  kUnrelated,   // none of these
+  kEqual,        // equal bytes and shape
+  kSwappedDims,  // the transpose, by bytes or by cosines of every matrix
+  kRelabelled,   // equal bytes under the other shape: a view
+  kMixed,        // only some matrices are transposed
+  kUnrelated,    // none of these
 };
 
 struct OrientationFound {

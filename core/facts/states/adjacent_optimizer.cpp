@@ -18,7 +18,7 @@ constexpr std::size_t kMostShapes = 256;
 constexpr std::int64_t kMostStateParts = 1024;  // ranks per tensor
 
 // Parses the path {..., "state", 3, "exp_avg"}.
-std::optional<AdjacentState> as_state(TorchFileTensor tensor) {
+std::optional<AdjacentState> parse_adjacent_state(TorchFileTensor tensor) {
   if (tensor.sizes.empty() || tensor.path.size() < 3) return std::nullopt;
   const std::size_t last = tensor.path.size() - 1;
   if (path_part_text(tensor.path[last - 2]) != "state") return std::nullopt;
@@ -44,7 +44,7 @@ Counts weights_of(const Checkpoint& checkpoint) {
   return counts;
 }
 
-bool fits_whole(const Counts& states, const Counts& weights) {
+bool are_counts_covered_by(const Counts& states, const Counts& weights) {
   return std::all_of(states.begin(), states.end(), [&](const auto& state) {
     auto found = weights.find(state.first);
     return found != weights.end() && found->second >= state.second;
@@ -92,7 +92,7 @@ class StateFlow {
     for (std::size_t s = 0; s < states_.size(); ++s) {
       while (left_[s] != 0) {
         seen_.assign(weights_.size(), false);
-        if (!augment(s)) return false;
+        if (!augment_flow_by_state(s)) return false;
         --left_[s];
       }
     }
@@ -132,7 +132,7 @@ class StateFlow {
     left_[s] -= count;
   }
   // Augments the flow by one state of shape `s`, rerouting others if needed.
-  bool augment(std::size_t s) {
+  bool augment_flow_by_state(std::size_t s) {
     for (std::size_t w : edges_[s]) {
       if (seen_[w]) continue;
       seen_[w] = true;
@@ -142,7 +142,7 @@ class StateFlow {
         return true;
       }
       for (std::size_t other = 0; other < states_.size(); ++other) {
-        if (other == s || given_[other][w] == 0 || !augment(other)) continue;
+        if (other == s || given_[other][w] == 0 || !augment_flow_by_state(other)) continue;
         --given_[other][w];
         ++given_[s][w];
         return true;
@@ -158,7 +158,7 @@ class StateFlow {
 };
 
 // Possible numbers of ranks, ascending.
-std::set<std::int64_t> possible_parts(const Counts& states, const Counts& weights) {
+std::set<std::int64_t> possible_rank_counts(const Counts& states, const Counts& weights) {
   std::set<std::int64_t> parts;
   for (const auto& [state, count] : states) {
     if (weights.contains(state)) continue;
@@ -199,7 +199,8 @@ std::vector<AdjacentOptimizer> adjacent_optimizers(const Checkpoint& checkpoint)
     if (!read) continue;
     AdjacentOptimizer optimizer{file.path, {}};
     for (TorchFileTensor& tensor : read->tensors) {
-      if (auto state = as_state(std::move(tensor))) optimizer.states.push_back(std::move(*state));
+      if (auto state = parse_adjacent_state(std::move(tensor)))
+        optimizer.states.push_back(std::move(*state));
     }
     if (!optimizer.states.empty()) found.push_back(std::move(optimizer));
   }
@@ -229,9 +230,9 @@ std::optional<CutStates> infer_sharded_states(const Checkpoint& checkpoint,
   for (const auto& [shape, count] : weights) all += count;
   // An optimizer for few weights (adapters, a new head) may have shapes that look split.
   if (states.size() > kMostShapes || weights.size() > kMostShapes || shapes.shapes.size() > all ||
-      10 * shapes.shapes.size() < 9 * all || fits_whole(states, weights))
+      10 * shapes.shapes.size() < 9 * all || are_counts_covered_by(states, weights))
     return std::nullopt;
-  for (std::int64_t parts : possible_parts(states, weights)) {
+  for (std::int64_t parts : possible_rank_counts(states, weights)) {
     StateFlow flow(states, weights, parts);
     if (!flow.match_all_states()) continue;
     std::map<Extents, std::size_t> cut_shapes;

@@ -18,7 +18,7 @@ namespace shw {
 namespace {
 
 // The chunk at the origin that covers the tensor, as a plain tensor has.
-std::optional<ChunkId> only_chunk(const Checkpoint& c, TensorId state) {
+std::optional<ChunkId> only_chunk_at_origin(const Checkpoint& c, TensorId state) {
   auto chunks = c.chunks(state);
   if (chunks.size() != 1) return std::nullopt;
   ExtentsView offsets = c.offsets(chunks[0]);
@@ -41,7 +41,7 @@ bool is_empty_shard(ExtentsView sizes, ExtentsView shape) {
   return differing == 1;
 }
 
-Box empty_box(ExtentsView shape) {
+Box empty_box_at_end(ExtentsView shape) {
   return Box{copy_of(shape), Extents(shape.size(), 0)};
 }
 
@@ -107,7 +107,7 @@ class WriterRows {
     if (is_expert(entry) || entry.placements != as_plain_placements(entry.placements) ||
         !orders().empty())
       return false;
-    auto [known, is_new] = of_the_loader_.try_emplace(to_text(*entry.mesh), false);
+    auto [known, is_new] = is_mesh_of_loader_.try_emplace(to_text(*entry.mesh), false);
     if (is_new) known->second = layout_agreement(input_, {}, &*entry.mesh).contradicts();
     return known->second;
   }
@@ -115,7 +115,7 @@ class WriterRows {
   // True if most split tensors contradict the writers' positions on the spec's mesh, so
   // the saver counted ranks otherwise. Tensors with a known other split order are
   // excluded.
-  bool is_contradicted(const SpecEntry& entry) {
+  bool contradicts_writer_positions(const SpecEntry& entry) {
     auto [known, is_new] = contradicted_.try_emplace(to_text(*entry.mesh), false);
     if (!is_new) return known->second;
     std::set<TensorId> reordered;
@@ -152,18 +152,18 @@ class WriterRows {
   OffGridChunks off_the_grid_;
   std::optional<Orders> orders_;                                       // computed on first use
   std::set<std::pair<std::size_t, std::size_t>> cuts_in_other_order_;  // dim and number of chunks
-  std::map<std::string, bool> of_the_loader_, contradicted_;           // by mesh
+  std::map<std::string, bool> is_mesh_of_loader_, contradicted_;       // by mesh
   std::optional<TensorId> last_;
   std::vector<Box> boxes_;  // of the cached parameter
 };
 
 constexpr const char* kOwnChunk = "the chunk of the parameter that the same rank wrote";
 constexpr const char* kNoChunk =
-    "the writers of these states wrote no chunk of their parameters, so where the survivors belong "
-    "needs the mesh: --mesh, or a spec";
+    "the ranks that wrote these states wrote no chunk of their parameters, so give the mesh "
+    "(--mesh) or a spec to place them";
 constexpr const char* kOtherRanks =
-    "the tensors that several ranks cut are not where the spec's mesh has their writers, so where "
-    "those of these states are is not known: --mesh";
+    "sharded tensors are not where the spec's mesh puts their ranks, so the positions of these "
+    "states are not known: give --mesh";
 constexpr const char* kReplicaChunk =
     "the spec's mesh: a replica of the rank wrote that chunk of the parameter";
 
@@ -173,8 +173,8 @@ struct OwnChunks {
   std::vector<Box> alike;  // correct boxes of chunks with the state's size
 };
 
-OwnChunks own_chunks(const Checkpoint& c, TensorId parameter, const LocalState& local,
-                     const std::vector<Box>& boxes) {
+OwnChunks parameter_chunks_of_writer(const Checkpoint& c, TensorId parameter,
+                                     const LocalState& local, const std::vector<Box>& boxes) {
   OwnChunks own;
   std::size_t at = 0;
   for (ChunkId chunk : c.chunks(parameter)) {
@@ -194,14 +194,14 @@ void place_by_mesh(const CheckInput& input, TensorId parameter, const std::vecto
   InferredBox inferred = infer_box(input.checkpoint, *input.mesh, parameter, local.writer);
   if (inferred.is_ambiguous) {
     local.why_not =
-        "which rows these writers hold is open: several placements on the mesh that was given "
-        "explain the chunks of the parameters; a spec names them, --spec";
+        "it is not known which rows these ranks hold: several placements on the given mesh explain "
+        "the parameters' chunks; give a spec (--spec)";
     return;
   }
   if (!inferred.box || !same(inferred.box->sizes, input.checkpoint.sizes(local.chunk))) return;
   if (std::find(boxes.begin(), boxes.end(), *inferred.box) == boxes.end()) return;
   local.home = std::move(*inferred.box);
-  local.source = "the mesh that was given: a replica of the rank wrote that chunk of the parameter";
+  local.source = "the given mesh: a replica of the rank wrote that chunk of the parameter";
 }
 
 // True if the parameter is complete and longer than in the spec by a non-integer factor: the spec
@@ -221,15 +221,15 @@ bool is_of_another_model(const Checkpoint& c, TensorId parameter, const SpecEntr
 // Uses the spec, because the parameter itself is damaged.
 void place_by_spec(WriterRows& places, const SpecEntry* entry, const std::optional<Box>& held,
                    LocalState& local) {
-  if (held && places.is_contradicted(*entry)) {
+  if (held && places.contradicts_writer_positions(*entry)) {
     local.why_not = kOtherRanks;
   } else if (held && !places.is_off_the_grid(*entry)) {
     local.home = *held;
     local.source = "the spec's mesh and placements";
   } else {
     local.why_not =
-        "the parameters of these states are damaged themselves, and no spec says which rows the "
-        "writers hold";
+        "the parameters of these states are damaged too, and no spec says which rows the ranks "
+        "hold";
   }
 }
 
@@ -264,8 +264,8 @@ void check_against_chunks(const Box& held, const OwnChunks& own, const std::opti
     local.source = own.any ? kOwnChunk : kReplicaChunk;
   } else if (own.any) {
     local.why_not =
-        "the spec gives the writers of these states other rows than the chunks of their "
-        "parameters have: which of them is right comes first";
+        "the spec gives these ranks different rows from the parameters' chunks: find out first "
+        "which of them is right";
   }
 }
 
@@ -280,14 +280,14 @@ void find_owned_rows(const CheckInput& input, WriterRows& places, TensorId param
     if (entry == nullptr || !is_of_another_model(c, parameter, *entry))
       return place_by_spec(places, entry, held, local);
     local.why_not =
-        "the parameters of these states are whole and of another size than the spec says: which of "
-        "them is right comes first";
+        "the parameters of these states are complete but differ in size from the spec: find out "
+        "first which of them is right";
     return;
   }
   const std::vector<Box>& boxes = places.correct_boxes_of_chunks(parameter);
-  OwnChunks own = own_chunks(c, parameter, local, boxes);
-  // With buckets the spec does not give the rows of a rank, but the writer's own chunks
-  // do.
+  OwnChunks own = parameter_chunks_of_writer(c, parameter, local, boxes);
+  // In flat buckets a rank's rows do not follow from the spec; the rank's own chunks of the
+  // parameter give them.
   const bool is_otherwise = held && own.alike.size() == 1 && own.alike.front() != *held;
   const bool is_asked = held && !is_empty(*held) && !places.is_in_buckets(parameter);
   if (is_asked && !(is_otherwise && places.describes_loading_mesh(*entry)))
@@ -296,20 +296,20 @@ void find_owned_rows(const CheckInput& input, WriterRows& places, TensorId param
         local);
   if (places.may_be_laid_out_differently(parameter)) {
     local.why_not =
-        "other tensors of this checkpoint are in another order of the mesh's axes than was "
-        "recorded, and no spec says whether the parameters of these states are too: --spec";
+        "other tensors of this checkpoint have a different axis order from the recorded one, and "
+        "it is not known whether these states' parameters do too: give --spec";
   } else if (own.alike.size() == 1) {
     local.home = own.alike.front();
     local.source = kOwnChunk;
   } else if (own.any) {
     local.why_not =
-        "the writers of these states wrote no chunk of their parameters that has the size of the "
-        "state, or more than one";
+        "the ranks that wrote these states wrote no parameter chunk of the state's size, or more "
+        "than one";
   } else if (auto replica = box_of_replica(input, parameter, entry, boxes, local)) {
     local.home = std::move(*replica);
     local.source = kReplicaChunk;
   } else if ((held && is_empty(*held)) || is_empty_shard(c.sizes(local.chunk), local.expected)) {
-    local.home = empty_box(local.expected);
+    local.home = empty_box_at_end(local.expected);
     local.source = "the rank owns no row of the parameter";
   } else if (entry == nullptr) {
     place_by_mesh(input, parameter, boxes, local);
@@ -345,7 +345,7 @@ std::optional<LocalState> locate_state_by_parameter(const CheckInput& input,
   ExtentsView expected = expected_shape(input, state);
   if (same(c.shape(state.state), expected)) return std::nullopt;
   if (c.shape(state.state).size() != expected.size()) return std::nullopt;
-  auto chunk = only_chunk(c, state.state);
+  auto chunk = only_chunk_at_origin(c, state.state);
   auto writer = chunk ? c.writer(*chunk) : std::nullopt;
   if (!writer) return std::nullopt;
   LocalState local{state, copy_of(expected), *writer, *chunk, std::nullopt, {}, {}};
@@ -364,13 +364,13 @@ std::optional<LocalState> by_spec(const CheckInput& input, const OptimizerState&
   const SpecEntry* entry = layout_of(input, c.fqn(state.state));
   if (entry == nullptr || same(c.shape(state.state), entry->shape)) return std::nullopt;
   if (c.shape(state.state).size() != entry->shape.size()) return std::nullopt;
-  auto chunk = only_chunk(c, state.state);
+  auto chunk = only_chunk_at_origin(c, state.state);
   auto writer = chunk ? c.writer(*chunk) : std::nullopt;
   if (!writer) return std::nullopt;
   LocalState local{state, entry->shape, *writer, *chunk, std::nullopt, {}, {}};
   local.home = places.by_spec(entry, local);
   if (!local.home || places.is_off_the_grid(*entry)) return std::nullopt;
-  if (places.is_contradicted(*entry)) {
+  if (places.contradicts_writer_positions(*entry)) {
     local.home.reset();
     local.why_not = kOtherRanks;
     return local;
@@ -380,7 +380,7 @@ std::optional<LocalState> by_spec(const CheckInput& input, const OptimizerState&
 }
 
 // True if the spec expects the state's small size.
-bool is_as_expected(const CheckInput& input, TensorId state) {
+bool has_shape_expected_by_spec(const CheckInput& input, TensorId state) {
   const SpecEntry* entry =
       input.spec == nullptr ? nullptr : input.spec->find(input.checkpoint.fqn(state));
   return entry != nullptr && same(input.checkpoint.shape(state), entry->shape);
@@ -398,12 +398,12 @@ std::vector<LocalState> local_states(const CheckInput& input) {
   WriterRows places(input);
   for (const OptimizerState& state : each_state(input)) {
     if (split.contains(state.state) || c.shape(state.state).empty()) continue;
-    if (is_as_expected(input, state.state)) continue;
+    if (has_shape_expected_by_spec(input, state.state)) continue;
     if (state.parameter) {
       if (same(c.shape(state.state), c.shape(*state.parameter))) continue;
       if (auto local = locate_state_by_parameter(input, state, places))
         hits[state.kind].push_back(std::move(*local));
-      else if (only_chunk(c, state.state))
+      else if (only_chunk_at_origin(c, state.state))
         ++misses[state.kind];
     } else if (auto local = by_spec(input, state, places)) {
       hits[state.kind].push_back(std::move(*local));

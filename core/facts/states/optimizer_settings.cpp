@@ -260,7 +260,7 @@ std::optional<Betas> betas_of(const ParamGroup& group) {
 
 namespace {
 
-const ParamGroup* group_with(const SavedOptimizer& optimizer, std::string_view key) {
+const ParamGroup* group_of_parameter(const SavedOptimizer& optimizer, std::string_view key) {
   auto found = optimizer.group_of.find(unwrapped_name(key));
   if (found != optimizer.group_of.end()) return &optimizer.groups[found->second];
   // A parameter that no group lists belongs to the only group, if there is just one.
@@ -309,12 +309,12 @@ bool is_known_group_value(std::string_view name) {
 }  // namespace
 
 std::optional<Betas> betas_of(const SavedOptimizer& optimizer, std::string_view key) {
-  const ParamGroup* group = group_with(optimizer, key);
+  const ParamGroup* group = group_of_parameter(optimizer, key);
   return group == nullptr ? std::nullopt : betas_of(*group);
 }
 
 bool is_adams(const SavedOptimizer& optimizer, std::string_view key) {
-  const ParamGroup* group = group_with(optimizer, key);
+  const ParamGroup* group = group_of_parameter(optimizer, key);
   if (group == nullptr || !group->values.contains("betas")) return false;
   const bool is_named =
       group->values.contains("amsgrad") || group->values.contains("bias_correction");

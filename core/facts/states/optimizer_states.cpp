@@ -13,7 +13,7 @@ namespace {
 
 // True if the state has its parameter's shape, the shape of one of its chunks, or is empty (from a
 // rank without a chunk).
-bool could_belong(const Checkpoint& checkpoint, TensorId state, TensorId parameter) {
+bool could_be_state_of_parameter(const Checkpoint& checkpoint, TensorId state, TensorId parameter) {
   ExtentsView shape = checkpoint.shape(state);
   if (shape.empty()) return true;  // a step counter
   if (same(shape, checkpoint.shape(parameter))) return true;
@@ -50,7 +50,7 @@ struct Indexed {
 bool fits(const Checkpoint& checkpoint, const std::vector<OptimizerState>& states,
           const Indexed& item, TensorId parameter) {
   return std::all_of(item.states.begin(), item.states.end(), [&](std::size_t s) {
-    return could_belong(checkpoint, states[s].state, parameter);
+    return could_be_state_of_parameter(checkpoint, states[s].state, parameter);
   });
 }
 
@@ -80,7 +80,7 @@ bool align_in_model_order(const Checkpoint& checkpoint, const std::vector<Tensor
     if (first != last && !same_chunks(checkpoint, first, last)) continue;
     for (std::size_t s : indexed[i].states) {
       states[s].parameter = first;
-      states[s].parameter_is_sure = first == last;
+      states[s].is_parameter_certain = first == last;
     }
   }
   return true;
@@ -205,7 +205,7 @@ void match_by_shape(const Checkpoint& checkpoint, const std::vector<TensorId>& m
     if (found[i]->is_sure && claims[*found[i]->parameter] > 1) continue;
     for (std::size_t s : indexed[i].states) {
       states[s].parameter = found[i]->parameter;
-      states[s].parameter_is_sure = found[i]->is_sure;
+      states[s].is_parameter_certain = found[i]->is_sure;
     }
   }
 }

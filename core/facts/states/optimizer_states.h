@@ -15,7 +15,7 @@ namespace shw {
 struct OptimizerState {
   TensorId state{};
   std::optional<TensorId> parameter;  // nullopt if none fits
-  bool parameter_is_sure = true;      // false: one of several tensors with equal shape and chunks
+  bool is_parameter_certain = true;   // false: one of several tensors with equal shape and chunks
   StateRole role = StateRole::kOther;
   std::string kind;  // "exp_avg"
   std::string key;   // identifies the parameter: "layers.0.weight", "4"

@@ -109,7 +109,7 @@ StepVerdict check_step(const CheckInput& input, const SavedOptimizer& optimizer,
   return verdict;
 }
 
-std::optional<double> latest_of(const SavedOptimizer& optimizer) {
+std::optional<double> latest_step_of_optimizer(const SavedOptimizer& optimizer) {
   std::optional<double> latest;
   auto add = [&](const SavedStep& step) {
     if (step.step && std::isfinite(*step.step) && (!latest || *step.step > *latest))
@@ -155,7 +155,7 @@ std::optional<double> majority_step(const std::vector<StepOfParameters>& steps) 
   return most && middle >= 2 ? std::optional(middle) : std::nullopt;
 }
 
-std::string step_words(double step) {
+std::string step_number_text(double step) {
   PlainValue value;
   value.kind = PlainValue::Kind::kNumber;
   value.number = step;
@@ -166,8 +166,8 @@ std::string step_words(double step) {
 bool has_implausible_advance(const StepOfParameters& covered, const SavedOptimizer* earlier,
                              double most, std::string& why) {
   auto then = earlier != nullptr ? step_in_reference(covered, *earlier) : std::nullopt;
-  if (!then || then != latest_of(*earlier) || *then > most) return false;
-  why = "the reference, where it has " + step_words(*then) + " as the latest of the others";
+  if (!then || then != latest_step_of_optimizer(*earlier) || *then > most) return false;
+  why = "the reference, where it has " + step_number_text(*then) + " as the latest of the others";
   return true;
 }
 
@@ -175,10 +175,10 @@ bool has_implausible_advance(const StepOfParameters& covered, const SavedOptimiz
 bool step_decreased(const StepOfParameters& covered, const SavedOptimizer* earlier, double latest,
                     std::string& why) {
   auto then = earlier != nullptr ? step_in_reference(covered, *earlier) : std::nullopt;
-  auto latest_then = then ? latest_of(*earlier) : std::nullopt;
+  auto latest_then = then ? latest_step_of_optimizer(*earlier) : std::nullopt;
   if (!latest_then || *latest_then > latest || covered.step->step.value_or(0) >= *then)
     return false;
-  why = "the reference, which has " + step_words(*then) + " there";
+  why = "the reference, which has " + step_number_text(*then) + " there";
   return true;
 }
 
@@ -237,7 +237,7 @@ std::int64_t remove_implausible_steps(std::vector<StepOfParameters>& steps,
     std::string why;
     if (!is_count(step)) {
       is_wrong(covered, "what a step is, a count of updates");
-      out.no_counts = true;
+      out.has_invalid_counts = true;
       return true;
     }
     if (!ahead || step.step.value_or(0) <= *most * kAheadByFar) return false;
@@ -248,7 +248,7 @@ std::int64_t remove_implausible_steps(std::vector<StepOfParameters>& steps,
     return true;
   });
   if (ahead) out.latest = most;
-  if (!out.ahead.empty()) out.others_agree = false;
+  if (!out.ahead.empty()) out.are_other_steps_equal = false;
   return wrong;
 }
 
@@ -258,7 +258,7 @@ StepCheck check_steps(const CheckInput& input, const SavedOptimizer& optimizer,
                       const SavedOptimizer* earlier, const std::vector<MomentPair>& pairs,
                       ValueBudget& budget) {
   StepCheck out;
-  out.latest = latest_of(optimizer);
+  out.latest = latest_step_of_optimizer(optimizer);
   std::vector<StepOfParameters> steps = steps_of(input.checkpoint, optimizer, pairs);
   std::stable_sort(
       steps.begin(), steps.end(), [](const StepOfParameters& a, const StepOfParameters& b) {
@@ -267,7 +267,8 @@ StepCheck check_steps(const CheckInput& input, const SavedOptimizer& optimizer,
       });
   // Counts of steps per parameter.
   std::int64_t wrong = remove_implausible_steps(steps, earlier, out), right = 0;
-  // Up to one step no counter can be behind, so moments are compared from the second step on.
+  // Compares counters with the moments only from step 2 on, because at step 0 or 1 no counter can
+  // lag behind.
   const bool compared = out.latest && *out.latest >= 2;
   std::size_t judged = 0;
   for (const StepOfParameters& covered : steps) {
@@ -275,8 +276,10 @@ StepCheck check_steps(const CheckInput& input, const SavedOptimizer& optimizer,
     std::int64_t by_parameter = covered.group == nullptr ? 1 : 0;
     if (out.latest && step.step == out.latest) {
       right += by_parameter;
-      if (step.tensor && out.tensor_donor == nullptr) out.tensor_donor = &step;
-      if (step.object && out.object_donor == nullptr) out.object_donor = &step;
+      if (step.tensor && out.tensor_with_latest_step == nullptr)
+        out.tensor_with_latest_step = &step;
+      if (step.object && out.object_with_latest_step == nullptr)
+        out.object_with_latest_step = &step;
       continue;
     }
     if (!compared) continue;
@@ -288,7 +291,7 @@ StepCheck check_steps(const CheckInput& input, const SavedOptimizer& optimizer,
       wrong += by_parameter;
       continue;
     }
-    if (!covered.pairs.empty() || !covered.maps) out.others_agree = false;
+    if (!covered.pairs.empty() || !covered.maps) out.are_other_steps_equal = false;
     bool far = step.step.value_or(0) <= 1 && *out.latest >= kBehindByFar;
     if (verdict == StepVerdict::kUnknown && far) out.unknown.push_back(&step);
   }

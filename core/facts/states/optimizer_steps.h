@@ -25,17 +25,17 @@ struct WrongStep {
   std::string why;  // evidence: "the moments of layers.0.weight", "the reference has 50 there"
 };
 struct StepCheck {
-  std::optional<double> latest;  // the largest step that is not far ahead of most
-  bool others_agree = true;      // all steps that are not wrong equal `latest`
+  std::optional<double> latest;       // the largest step that is not far ahead of most
+  bool are_other_steps_equal = true;  // all steps that are not wrong equal `latest`
   // At most a quarter of the steps per parameter are wrong. If more seem wrong, the numbers are
   // synthetic or the optimizer is unknown.
   bool is_exception = true;
   std::vector<WrongStep> wrong;
-  std::vector<const SavedStep*> unknown;    // far behind, without evidence
-  std::vector<const SavedStep*> ahead;      // far ahead of most others, without evidence
-  bool no_counts = false;                   // some wrong steps are not valid numbers
-  const SavedStep* tensor_donor = nullptr;  // an entry that holds the latest step
-  const SavedStep* object_donor = nullptr;
+  std::vector<const SavedStep*> unknown;               // far behind, without evidence
+  std::vector<const SavedStep*> ahead;                 // far ahead of most others, without evidence
+  bool has_invalid_counts = false;                     // some wrong steps are not valid numbers
+  const SavedStep* tensor_with_latest_step = nullptr;  // an entry that holds the latest step
+  const SavedStep* object_with_latest_step = nullptr;
 };
 // `earlier`: the same optimizer in the reference, may be null. If the moments do not decide, a step
 // is wrong if it decreased while the latest did not, or if it equalled the latest in the reference

@@ -10,7 +10,7 @@ namespace shw {
 namespace {
 
 // Rows per chunk if a state is split evenly along dim 0 into consecutive chunks.
-std::optional<std::int64_t> even_rows(const Checkpoint& c, TensorId state) {
+std::optional<std::int64_t> rows_per_even_chunk(const Checkpoint& c, TensorId state) {
   auto chunks = c.chunks(state);
   if (chunks.empty()) return std::nullopt;
   std::vector<std::int64_t> starts;
@@ -84,7 +84,7 @@ bool are_first_rows(const Checkpoint& c, const RankPositions& owners, const Spli
 }
 
 // One chunk per tensor-parallel rank; a strided split of the rows gives their number.
-bool has_all_ranks(const CheckInput& input, const SplitPair& pair) {
+bool has_chunk_per_parallel_rank(const CheckInput& input, const SplitPair& pair) {
   const SpecEntry* entry = layout_of(input, input.checkpoint.fqn(pair.w.parameter));
   if (entry == nullptr) return true;
   const std::size_t ndim = entry->shape.size();
@@ -95,8 +95,8 @@ bool has_all_ranks(const CheckInput& input, const SplitPair& pair) {
 }
 
 // nullopt unless both halves are too small by the same factor of at least 2 T.
-std::optional<SplitPair> broken_pair(const CheckInput& input, const SplitHalf& w,
-                                     const SplitHalf& v) {
+std::optional<SplitPair> pair_split_by_local_length(const CheckInput& input, const SplitHalf& w,
+                                                    const SplitHalf& v) {
   const Checkpoint& c = input.checkpoint;
   ExtentsView state = c.shape(w.state), model = c.shape(w.parameter);
   if (state.empty() || state.size() != model.size() || state[0] <= 0 || model[0] % state[0] != 0)
@@ -107,15 +107,15 @@ std::optional<SplitPair> broken_pair(const CheckInput& input, const SplitHalf& w
   pair.w = w;
   pair.v = v;
   pair.ratio = model[0] / state[0];
-  auto rows = even_rows(c, w.state);
-  if (pair.ratio < 2 || !rows || even_rows(c, v.state) != rows) return std::nullopt;
+  auto rows = rows_per_even_chunk(c, w.state);
+  if (pair.ratio < 2 || !rows || rows_per_even_chunk(c, v.state) != rows) return std::nullopt;
   pair.rows = *rows;
   pair.chunks = c.chunks(w.state).size();
   if (pair.ratio % pair.chunks != 0 || model[0] % pair.chunks != 0) return std::nullopt;
   if (2 * pair.rows > model[0] / pair.chunks) return std::nullopt;
   const RankPositions owners(input, w.parameter);
   if (!same_writers(c, owners, w.state, v.state) || !are_first_rows(c, owners, pair) ||
-      !has_all_ranks(input, pair))
+      !has_chunk_per_parallel_rank(input, pair))
     return std::nullopt;
   return pair;
 }
@@ -148,7 +148,7 @@ std::vector<SplitPair> split_pairs(const CheckInput& input) {
   std::vector<SplitPair> pairs;
   for (const auto& [stem, halves] : stems) {
     if (!halves.w || !halves.v) continue;
-    auto pair = broken_pair(input, *halves.w, *halves.v);
+    auto pair = pair_split_by_local_length(input, *halves.w, *halves.v);
     if (!pair) continue;
     pair->role = halves.first.role;
     pair->kind = halves.first.kind;

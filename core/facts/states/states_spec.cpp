@@ -58,7 +58,8 @@ bool is_shorter(ExtentsView a, ExtentsView b) {
 }  // namespace
 
 bool is_smaller_than_parameter(const Checkpoint& c, const OptimizerState& state) {
-  if (!state.parameter || !state.parameter_is_sure || state.role == StateRole::kOther) return false;
+  if (!state.parameter || !state.is_parameter_certain || state.role == StateRole::kOther)
+    return false;
   if (!is_shorter(c.shape(state.state), c.shape(*state.parameter))) return false;
   const auto known = tile_sizes(c, *state.parameter);
   std::size_t tiles = 0;
@@ -91,7 +92,7 @@ std::shared_ptr<const Spec> with_states(const Checkpoint& checkpoint,
                                         const Progress* progress) {
   std::shared_ptr<Spec> more;
   for (const OptimizerState& state : cancellable_range(states, progress)) {
-    if (!state.parameter || !state.parameter_is_sure) continue;
+    if (!state.parameter || !state.is_parameter_certain) continue;
     const SpecEntry* entry = spec->find(checkpoint.fqn(*state.parameter));
     if (entry == nullptr || spec->find(checkpoint.fqn(state.state)) != nullptr) continue;
     if (!must_follow_spec(checkpoint, state, *entry)) continue;

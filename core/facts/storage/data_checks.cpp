@@ -16,7 +16,7 @@
 namespace shw {
 namespace {
 
-void pack_check(Encoder& payload, const DataCheck& check) {
+void encode_data_check(Encoder& payload, const DataCheck& check) {
   payload.add(static_cast<std::uint64_t>(check.crc));
   payload.add(std::uint64_t{check.expected});
   payload.add(std::uint64_t{check.actual});
@@ -26,17 +26,17 @@ void pack_check(Encoder& payload, const DataCheck& check) {
   std::vector<std::uint64_t> counts;
   if (check.floats) {
     for (std::int64_t one : {check.floats->count, check.floats->nan, check.floats->infinite,
-                             check.floats->denormal, check.floats->zero})
+                             check.floats->denormal, check.floats->zero, check.floats->huge})
       counts.push_back(static_cast<std::uint64_t>(one));
   }
   payload.add(counts);
 }
 
-Result<DataCheck> unpack_check(Decoder& payload) {
+Result<DataCheck> decode_data_check_fields(Decoder& payload) {
   DataCheck check;
   SHW_TRY(std::uint64_t crc, payload.number());
   if (crc > static_cast<std::uint64_t>(DataCheck::Crc::kDiffers))
-    return fail(ErrorKind::kIo, "another worker says nonsense of an item");
+    return fail(ErrorKind::kIo, "another process sent invalid data about an item");
   check.crc = static_cast<DataCheck::Crc>(crc);
   SHW_TRY(std::uint64_t expected, payload.number());
   SHW_TRY(std::uint64_t actual, payload.number());
@@ -46,9 +46,9 @@ Result<DataCheck> unpack_check(Decoder& payload) {
   SHW_TRY(check.record_offset, payload.number());
   SHW_TRY(check.record_length, payload.number());
   SHW_TRY(auto counts, payload.numbers());
-  if (counts.size() == 5) {
+  if (counts.size() == 6) {
     auto at = [&](std::size_t i) { return static_cast<std::int64_t>(counts[i]); };
-    check.floats = FloatCounts{at(0), at(1), at(2), at(3), at(4)};
+    check.floats = FloatCounts{at(0), at(1), at(2), at(3), at(4), at(5)};
   }
   return check;
 }
@@ -58,7 +58,7 @@ std::string in_words(const Result<DataCheck>& check) {
   Encoder payload;
   payload.add(std::uint64_t{check.has_value()});
   if (check)
-    pack_check(payload, *check);
+    encode_data_check(payload, *check);
   else
     payload.add(check.error());
   return packed_text(payload.take());
@@ -68,7 +68,7 @@ Result<Result<DataCheck>> decode_data_check(const std::string& text) {
   Decoder payload(std::as_bytes(std::span(text)));
   SHW_TRY(std::uint64_t is_good, payload.number());
   if (is_good != 0) {
-    SHW_TRY(DataCheck check, unpack_check(payload));
+    SHW_TRY(DataCheck check, decode_data_check_fields(payload));
     return Result<DataCheck>(std::move(check));
   }
   SHW_TRY(Error error, payload.error());

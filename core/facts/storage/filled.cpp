@@ -76,14 +76,14 @@ bool is_filled(const Checkpoint& checkpoint, const FilledTensor& tensor) {
 
 // Merges two records of one tensor: union of the boxes, greater number.
 void merge_filled_boxes(FilledTensor& into, const FilledTensor& other, std::size_t& looks) {
-  into.all_boxes = into.all_boxes && other.all_boxes;
+  into.has_all_boxes = into.has_all_boxes && other.has_all_boxes;
   if (into.boxes != other.boxes) {
-    if (!add_all_disjoint(into.boxes, other.boxes, looks)) into.all_boxes = false;
+    if (!add_all_disjoint(into.boxes, other.boxes, looks)) into.has_all_boxes = false;
   }
   std::int64_t in_boxes = 0;
   for (const Box& box : into.boxes) in_boxes += volume(box.sizes).value_or(0);
   into.lost = std::min(into.total(), std::max({into.lost, other.lost, in_boxes}));
-  into.all_boxes = into.all_boxes && in_boxes == into.lost;
+  into.has_all_boxes = into.has_all_boxes && in_boxes == into.lost;
   if (!other.fill.empty()) merge_fill_source(into, other, into.fill.empty());
 }
 
@@ -115,7 +115,7 @@ void compare(const std::vector<Source>& sources, const FilledByTensor& all,
     }
     if (!said[i].empty() && sources[i].record.lossless == true)
       report.disagreements.push_back(sources[i].name +
-                                     " says that nothing is lost, and lists what is");
+                                     " says that nothing is lost, but lists losses");
   }
   for (const auto& [id, tensor] : cancellable_range(all, progress)) {
     for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -128,7 +128,7 @@ void compare(const std::vector<Source>& sources, const FilledByTensor& all,
       report.disagreements.push_back(
           sources[i].name + " says " + human_count(static_cast<std::uint64_t>(lost)) + " of " +
           tensor.fqn + " where " + human_count(static_cast<std::uint64_t>(tensor.lost)) +
-          " are said elsewhere");
+          " are recorded elsewhere");
     }
   }
 }
@@ -166,7 +166,7 @@ const FilledTensor* FilledReport::find(std::string_view fqn) const {
   return found != by_name.end() && tensors[*found].fqn == fqn ? &tensors[*found] : nullptr;
 }
 
-bool add_disjoint(std::vector<Box>& boxes, const Box& box, std::size_t& looks) {
+bool add_uncovered_part_of_box(std::vector<Box>& boxes, const Box& box, std::size_t& looks) {
   if (is_empty(box)) return true;
   if (box.sizes.empty()) {  // a scalar's single element
     if (boxes.empty()) boxes.push_back(box);
@@ -204,7 +204,7 @@ bool add_all_disjoint(std::vector<Box>& boxes, std::span<const Box> more, std::s
     }
   }
   bool whole = true;
-  for (const Box& box : more) whole = add_disjoint(boxes, box, looks) && whole;
+  for (const Box& box : more) whole = add_uncovered_part_of_box(boxes, box, looks) && whole;
   return whole;
 }
 
@@ -270,7 +270,7 @@ FilledReport filled_report_of(const Checkpoint& checkpoint, const Progress* prog
 std::string replacement_text(const FilledTensor& tensor) {
   if (tensor.fill == "zero") return "zeros";
   if (tensor.fill == "constant") return "one value everywhere";
-  if (tensor.fill == "side") return "what a file next to the checkpoint holds";
+  if (tensor.fill == "side") return "the contents of a file next to the checkpoint";
   if (tensor.fill == "cast" && !tensor.fill_from.empty()) return "the cast of " + tensor.fill_from;
   if (tensor.fill == "cast") return "the cast of another tensor";
   if (tensor.fill != "from") return "what no record names";

@@ -33,7 +33,7 @@ struct FilledTensor {
   Extents shape;
   std::int64_t lost = 0;
   std::vector<Box> boxes = {};  // disjoint
-  bool all_boxes = true;        // false: the list was truncated
+  bool has_all_boxes = true;    // false: the list was truncated
   // "zero", "constant", "cast", "from", "side" (a side file), "mixed"; empty: unknown, or a hole.
   // `fill_from`: the tensor; `fill_checkpoint`: its checkpoint (for "from").
   std::string fill = {}, fill_from = {}, fill_checkpoint = {};
@@ -90,11 +90,12 @@ FilledText read_filled_record_text(const Checkpoint& checkpoint);
 
 // Adds `box` to disjoint boxes. Returns false if the budget `looks` is exhausted; then only a part
 // is added.
-bool add_disjoint(std::vector<Box>& boxes, const Box& box, std::size_t& looks);
+bool add_uncovered_part_of_box(std::vector<Box>& boxes, const Box& box, std::size_t& looks);
 // Adds many boxes, which may overlap; disjoint ones use no budget.
 bool add_all_disjoint(std::vector<Box>& boxes, std::span<const Box> more, std::size_t& looks);
 
-// Merges the fills of lost elements from two records. `first`: there was none before.
+// Merges how lost elements were filled: "mixed" if two records disagree. `first`: `into` holds no
+// record yet, so `from` is copied.
 template <class Into, class From>
 void merge_fill_source(Into& into, const From& from, bool first) {
   bool alike = into.fill == from.fill && into.fill_from == from.fill_from &&

@@ -30,7 +30,7 @@ FilledJson json_of(const FilledTensor& tensor, std::size_t most_boxes) {
   if (!tensor.fill_from.empty()) out["fill_from"] = escape_name(tensor.fill_from);
   if (!tensor.fill_checkpoint.empty()) out["fill_checkpoint"] = escape_name(tensor.fill_checkpoint);
   out["lost_boxes"] = std::move(boxes);
-  if (!tensor.all_boxes || tensor.boxes.size() > most_boxes) out["more_boxes"] = true;
+  if (!tensor.has_all_boxes || tensor.boxes.size() > most_boxes) out["more_boxes"] = true;
   return out;
 }
 
@@ -51,7 +51,7 @@ std::optional<Extents> extents(const In& json) {
 }
 
 // Values of `fill`; unknown ones only mean that something was filled in.
-std::string known_fill_kind(const In& json) {
+std::string parse_fill_kind(const In& json) {
   std::string word = text_of(json);
   for (const char* known : {"zero", "constant", "cast", "from", "side", "mixed"}) {
     if (word == known) return word;
@@ -61,7 +61,7 @@ std::string known_fill_kind(const In& json) {
 
 // Reads boxes until one is outside of the shape or overlaps another.
 void read_boxes(const In& json, FilledTensor& tensor, std::size_t& looks) {
-  if (member_or_null(json, "more_boxes").is_boolean()) tensor.all_boxes = false;
+  if (member_or_null(json, "more_boxes").is_boolean()) tensor.has_all_boxes = false;
   const In& list = member_or_null(json, "lost_boxes");
   if (!list.is_array()) return;
   std::vector<Box> boxes;
@@ -71,14 +71,14 @@ void read_boxes(const In& json, FilledTensor& tensor, std::size_t& looks) {
     if (offsets && sizes && is_inside(*offsets, *sizes, tensor.shape))
       boxes.push_back({std::move(*offsets), std::move(*sizes)});
     else
-      tensor.all_boxes = false;
+      tensor.has_all_boxes = false;
   }
-  if (!add_all_disjoint(tensor.boxes, boxes, looks)) tensor.all_boxes = false;
+  if (!add_all_disjoint(tensor.boxes, boxes, looks)) tensor.has_all_boxes = false;
 }
 
 // Number of elements that a cast could not represent or that were damaged before: they were not
 // replaced.
-std::int64_t count_unkept_elements(const In& json, std::int64_t most) {
+std::int64_t count_changed_not_replaced(const In& json, std::int64_t most) {
   std::int64_t all = 0;
   for (const char* key : {"out_of_range", "damaged"}) {
     const auto told = json_integer(member_or_null(json, key));
@@ -87,29 +87,30 @@ std::int64_t count_unkept_elements(const In& json, std::int64_t most) {
   return all;
 }
 
-std::optional<FilledTensor> tensor_from(const std::string& fqn, const In& json,
-                                        std::size_t& looks) {
+std::optional<FilledTensor> filled_tensor_from_json(const std::string& fqn, const In& json,
+                                                    std::size_t& looks) {
   auto shape = extents(member_or_null(json, "shape"));
   auto lost = json_integer(member_or_null(json, "lost"));
   auto total = shape ? volume(*shape) : std::nullopt;
   if (!lost || !total) return std::nullopt;
   FilledTensor tensor{fqn, std::move(*shape), std::clamp<std::int64_t>(*lost, 0, *total)};
-  tensor.fill = known_fill_kind(member_or_null(json, "fill"));
+  tensor.fill = parse_fill_kind(member_or_null(json, "fill"));
   tensor.fill_from = text_of(member_or_null(json, "fill_from"));
   tensor.fill_checkpoint = text_of(member_or_null(json, "fill_checkpoint"));
   read_boxes(json, tensor, looks);
   // Uses the greatest loss among its numbers and boxes.
   if (auto kept = json_integer(member_or_null(json, "kept")); kept && *kept >= 0 && *kept <= *total)
     tensor.lost =
-        std::max(tensor.lost, *total - *kept - count_unkept_elements(json, *total - *kept));
+        std::max(tensor.lost, *total - *kept - count_changed_not_replaced(json, *total - *kept));
   std::int64_t in_boxes = 0;
   for (const Box& box : tensor.boxes) in_boxes += volume(box.sizes).value_or(0);
   tensor.lost = std::max(tensor.lost, in_boxes);
-  if (in_boxes != tensor.lost) tensor.all_boxes = false;
+  if (in_boxes != tensor.lost) tensor.has_all_boxes = false;
   return tensor;
 }
 
-// The members of a certificate that are kept: its hashes are most of it.
+// True for the certificate members that are parsed. The others, mostly hashes, make up most of the
+// file and are skipped.
 bool is_wanted(std::size_t depth, std::string_view key) {
   static constexpr std::array<std::string_view, 4> kTop = {"schema", "lossless", "tensors",
                                                            "entries"};
@@ -149,7 +150,7 @@ class WantedJson final : public nlohmann::json_sax<In> {
   bool end_array() override { return close(); }
   bool key(string_t& value) override {
     if (is_cancelled(progress_)) return false;
-    if (passed_over_ != 0) return true;
+    if (skipped_containers_ != 0) return true;
     wanted_ = is_wanted(open_.size(), value);
     if (open_.size() == 1) in_tensors_ = value == "tensors";
     if (open_.size() == 1 && in_tensors_) tensors_.clear();  // the later one wins
@@ -163,7 +164,7 @@ class WantedJson final : public nlohmann::json_sax<In> {
 
  private:
   bool keeps() const {
-    if (passed_over_ != 0 || open_.size() > kDeepest) return false;
+    if (skipped_containers_ != 0 || open_.size() > kDeepest) return false;
     return open_.empty() || open_.back()->is_array() || wanted_;
   }
   In& put(In value) {
@@ -178,7 +179,7 @@ class WantedJson final : public nlohmann::json_sax<In> {
   }
   bool open(In value) {
     if (!keeps()) {
-      ++passed_over_;
+      ++skipped_containers_;
       return true;
     }
     // The address is stable: no sibling is added while it is open.
@@ -186,14 +187,14 @@ class WantedJson final : public nlohmann::json_sax<In> {
     return true;
   }
   bool close() {
-    if (passed_over_ != 0) {
-      --passed_over_;
+    if (skipped_containers_ != 0) {
+      --skipped_containers_;
       return true;
     }
     const In& ended = *open_.back();
     open_.pop_back();
     if (open_.size() != 2 || !in_tensors_ || !open_.back()->is_object()) return true;
-    if (auto tensor = tensor_from(unescape_name(fqn_), ended, looks_))
+    if (auto tensor = filled_tensor_from_json(unescape_name(fqn_), ended, looks_))
       tensors_.push_back(std::move(*tensor));
     open_.back()->erase(fqn_);
     return true;
@@ -202,7 +203,7 @@ class WantedJson final : public nlohmann::json_sax<In> {
   const Progress* progress_;
   In root_;
   std::vector<In*> open_;
-  std::size_t passed_over_ = 0;  // skipped objects and arrays
+  std::size_t skipped_containers_ = 0;  // skipped objects and arrays
   std::string key_, fqn_;
   bool wanted_ = true, in_tensors_ = false;
   std::vector<FilledTensor> tensors_;

@@ -44,7 +44,7 @@ Result<std::vector<ListedHash>> parse_list(const std::string& text) {
   if (!json.is_object() || !json.contains("files") || !json["files"].is_object())
     return tl::unexpected<Error>(unusable_list("is not a list of files as Megatron-LM writes it"));
   if (!json.contains("algorithm") || json["algorithm"] != "sha256")
-    return tl::unexpected<Error>(unusable_list("has hashes of another kind than sha256"));
+    return tl::unexpected<Error>(unusable_list("has hashes that are not SHA-256"));
   std::vector<ListedHash> listed;
   for (const auto& [name, value] : json["files"].items()) {
     std::string digits = sha256_digits_of(value);
@@ -79,12 +79,12 @@ Result<std::string> sha256_of_file(const Directory& directory, const std::string
 }
 
 // Separates files that cannot be hashed; returns the others.
-std::vector<ListedHash> hashable_files(const Directory& directory, std::vector<ListedHash> listed,
-                                       Integrity& out) {
+std::vector<ListedHash> separate_unhashable_files(const Directory& directory,
+                                                  std::vector<ListedHash> listed, Integrity& out) {
   std::vector<ListedHash> there;
   for (ListedHash& file : listed) {
     if (!is_safe_relative_path(file.name)) {
-      out.escaping.push_back(std::move(file.name));
+      out.names_outside_folder.push_back(std::move(file.name));
       continue;
     }
     Entry entry = directory.stat(file.name);
@@ -166,11 +166,11 @@ Result<std::optional<Integrity>> read_integrity(const Checkpoint& checkpoint, De
     if (file.referenced && file.kind == EntryKind::kFile && names.count(file.path) == 0)
       out->unlisted.push_back(file.path);
   }
-  std::vector<ListedHash> there = hashable_files(directory, std::move(*listed), *out);
+  std::vector<ListedHash> there = separate_unhashable_files(directory, std::move(*listed), *out);
   if (depth == Depth::kData) {
     SHW_CHECK(hash_files(directory, std::move(there), *out, progress, team));
   } else {
-    out->not_hashed = there.size();
+    out->unhashed_file_count = there.size();
   }
   return out;
 }
@@ -181,8 +181,8 @@ Result<std::string> make_integrity_list(const Directory& folder,
   for (const std::string& name : files) {
     if (!is_utf8(name))
       return fail(ErrorKind::kUnsupported,
-                  "has a name that integrity.json cannot say: it is not UTF-8", {name},
-                  "rename it, or leave --integrity out");
+                  "has a name that integrity.json cannot store: it is not UTF-8", {name},
+                  "rename it, or run without --integrity");
   }
   for (const std::string& name : files) listed.push_back({name, {}, folder.stat(name).size});
   SHW_TRY(auto hashes, hashes_of_files(folder, listed, progress, nullptr));

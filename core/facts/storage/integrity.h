@@ -26,14 +26,14 @@ struct FileHash {
 };
 
 struct Integrity {
-  std::optional<Error> unusable;      // the list exists but cannot be used
-  std::size_t listed = 0;             // number of listed files
-  std::vector<std::string> escaping;  // names that leave the folder: never opened
-  std::vector<std::string> missing;   // listed files that do not exist
+  std::optional<Error> unusable;                  // the list exists but cannot be used
+  std::size_t listed = 0;                         // number of listed files
+  std::vector<std::string> names_outside_folder;  // names that leave the folder: never opened
+  std::vector<std::string> missing;               // listed files that do not exist
   std::vector<FileHash> differing;
-  std::vector<std::string> unread;    // files that could not be read completely
-  std::vector<std::string> unlisted;  // files in use that the list lacks
-  std::size_t not_hashed = 0;         // listed files that were not hashed, below Depth::kData
+  std::vector<std::string> unread;      // files that could not be read completely
+  std::vector<std::string> unlisted;    // files in use that the list lacks
+  std::size_t unhashed_file_count = 0;  // listed files that were not hashed, below Depth::kData
   std::uint64_t hashed_bytes = 0;
 };
 

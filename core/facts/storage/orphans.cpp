@@ -53,8 +53,8 @@ class GapClassifier {
 };
 
 // The uncovered ranges of a file.
-std::vector<UnclaimedRange> gaps_in(std::vector<UnclaimedRange> ranges, std::uint64_t size,
-                                    GapClassifier is_left_free) {
+std::vector<UnclaimedRange> find_uncovered_ranges(std::vector<UnclaimedRange> ranges,
+                                                  std::uint64_t size, GapClassifier is_left_free) {
   std::sort(ranges.begin(), ranges.end(),
             [](const UnclaimedRange& a, const UnclaimedRange& b) { return a.begin < b.begin; });
   std::vector<UnclaimedRange> gaps;
@@ -115,8 +115,8 @@ std::map<std::size_t, std::vector<UnclaimedRange>> find_orphans(const CheckInput
     if (auto found = roomy.find(file); found != roomy.end()) found->second.push_back(range);
   });
   for (auto& [f, ranges] : each_of(roomy, input))
-    ranges = gaps_in(std::move(ranges), checkpoint.files()[f].size,
-                     GapClassifier(input, checkpoint.files()[f].path));
+    ranges = find_uncovered_ranges(std::move(ranges), checkpoint.files()[f].size,
+                                   GapClassifier(input, checkpoint.files()[f].path));
   if (is_cancelled(input.progress)) return {};  // some entries are still ranges and not gaps
   std::erase_if(roomy, [](const auto& file) { return file.second.empty(); });
   return roomy;

@@ -30,9 +30,9 @@ ByTensor unclaimed_records_by_tensor(const Checkpoint& checkpoint) {
 }
 
 // Byte ranges claimed by more than one record, by file.
-class Claims {
+class MultiplyClaimedRanges {
  public:
-  explicit Claims(const CheckInput& input) : input_(input) {
+  explicit MultiplyClaimedRanges(const CheckInput& input) : input_(input) {
     for (const UnclaimedStorageRecord& unclaimed : input.checkpoint.unclaimed_records()) {
       if (unclaimed.item.file != FileId::kNone) by_file_[unclaimed.item.file];
     }
@@ -50,7 +50,7 @@ class Claims {
     for (auto& [file, ranges] : by_file_) keep_overlapping_parts(ranges);
   }
 
-  bool is_contested(const ItemPlace& place) const {
+  bool is_claimed_twice(const ItemPlace& place) const {
     auto found = by_file_.find(place.file);
     auto range = range_of(input_.checkpoint, place);
     if (found == by_file_.end() || !range) return false;
@@ -85,7 +85,7 @@ class Claims {
 };
 
 // A chunk whose items have the same form: of the tensor itself if possible.
-std::optional<ChunkId> similar_chunk(const CheckInput& input, TensorId tensor) {
+std::optional<ChunkId> chunk_with_same_item_form(const CheckInput& input, TensorId tensor) {
   const Checkpoint& checkpoint = input.checkpoint;
   auto is_there = [&](ChunkId chunk) {
     auto item = checkpoint.item(chunk);
@@ -105,17 +105,17 @@ std::optional<ChunkId> similar_chunk(const CheckInput& input, TensorId tensor) {
 
 struct UnlistedTileCheck {
   const CheckInput& input;
-  const Claims claims;
-  std::size_t left_to_read = kMostRead;
+  const MultiplyClaimedRanges claims;
+  std::size_t bytes_left_to_read = kMostRead;
 
   // Returns the reason, or empty and the chunk in `tile`.
   std::string why_not(TensorId tensor, const UnclaimedStorageRecord& unclaimed,
                       UnlistedChunk& tile) {
     const Checkpoint& checkpoint = input.checkpoint;
-    if (!is_reachable(checkpoint, unclaimed.item)) return "its bytes are not there";
-    if (claims.is_contested(unclaimed.item)) return "another record claims bytes of its item";
-    if (left_to_read == 0) return "too many records are like it to read them all";
-    --left_to_read;
+    if (!is_reachable(checkpoint, unclaimed.item)) return "its bytes are missing";
+    if (claims.is_claimed_twice(unclaimed.item)) return "another record uses bytes of its item";
+    if (bytes_left_to_read == 0) return "too many records are like it to read them all";
+    --bytes_left_to_read;
     auto header = read_orphan_header(checkpoint, tile.like, unclaimed.item);
     if (!header) return "its item cannot be read: it " + header.error().message;
     if (header->dtype != checkpoint.dtype(tensor))
@@ -123,7 +123,7 @@ struct UnlistedTileCheck {
              std::string(name(checkpoint.dtype(tensor)));
     tile.box = Box{*unclaimed.offsets, header->sizes};
     if (!is_inside(tile.box.offsets, tile.box.sizes, checkpoint.shape(tensor)))
-      return "an item of size " + to_text(header->sizes) + " there would leave the tensor";
+      return "an item of size " + to_text(header->sizes) + " there would reach outside the tensor";
     tile.file = unclaimed.item.file;
     tile.offset = static_cast<std::uint64_t>(unclaimed.item.offset);
     tile.length = static_cast<std::uint64_t>(unclaimed.item.length);
@@ -156,14 +156,14 @@ bool completes_tiling(const Checkpoint& checkpoint, const UnlistedChunks& relist
 void check_unlisted_tiles(UnlistedTileCheck& judge, TensorId tensor,
                           const std::vector<std::size_t>& unclaimed_records, UnlistedTiles& out) {
   const Checkpoint& checkpoint = judge.input.checkpoint;
-  auto like = similar_chunk(judge.input, tensor);
+  auto like = chunk_with_same_item_form(judge.input, tensor);
   UnlistedChunks relisted{tensor, {}};
   bool all = true;
   for (std::size_t i : unclaimed_records) {
     UnlistedChunk tile;
     tile.like = like.value_or(ChunkId{});
     std::string why = like ? judge.why_not(tensor, checkpoint.unclaimed_records()[i], tile)
-                           : "no other item of its dtype says how items are written";
+                           : "no other item of its dtype shows how items are written";
     all = all && why.empty();
     if (why.empty())
       relisted.tiles.push_back(std::move(tile));
@@ -179,7 +179,7 @@ void check_unlisted_tiles(UnlistedTileCheck& judge, TensorId tensor,
     return;
   }
   for (std::size_t i : unclaimed_records)
-    out.why_not.try_emplace(i, "with it the tiles would not cover " +
+    out.why_not.try_emplace(i, "with it the chunks would not cover " +
                                    to_text(checkpoint.shape(tensor)) + " exactly once");
 }
 
@@ -193,7 +193,7 @@ UnlistedTiles find_unlisted_tiles(const CheckInput& input) {
     return out;
   ByTensor unclaimed_records = unclaimed_records_by_tensor(checkpoint);
   if (unclaimed_records.empty()) return out;
-  UnlistedTileCheck judge{input, Claims(input)};
+  UnlistedTileCheck judge{input, MultiplyClaimedRanges(input)};
   for (const auto& [tensor, records] : each_of(unclaimed_records, input))
     check_unlisted_tiles(judge, tensor, records, out);
   return out;

@@ -28,14 +28,16 @@ bool are_equal_sums(BytesView made, Dtype dtype, BytesView of, float value) {
   return added && std::equal(added->begin(), added->end(), made.begin(), made.end());
 }
 
-// The first elements tell of nearly all tensors that they are none.
-bool are_sums(BytesView made, Dtype dtype, BytesView of, float value) {
+// Compares the first 64 elements before all of them, because nearly every other tensor differs
+// there already.
+bool are_sums_with_quick_check(BytesView made, Dtype dtype, BytesView of, float value) {
   const std::size_t first = std::min({made.size(), of.size(), std::size_t{64} * size_of(dtype)});
   return are_equal_sums(made.first(first), dtype, of.first(first), value) &&
          are_equal_sums(made, dtype, of, value);
 }
 
-bool round_trips(const std::vector<float>& before, float value, Dtype saved, Dtype dtype) {
+bool is_addition_reversible(const std::vector<float>& before, float value, Dtype saved,
+                            Dtype dtype) {
   const auto added = add_to_elements(before, value, dtype);
   const auto back = added ? add_to_elements(to_floats(dtype, *added), -value, saved) : added;
   const auto own = rounded_to(saved, before);
@@ -44,7 +46,7 @@ bool round_trips(const std::vector<float>& before, float value, Dtype saved, Dty
 
 }  // namespace
 
-bool can_add_to(Dtype dtype) {
+bool is_addition_supported(Dtype dtype) {
   return is_plain_float(dtype) && dtype != Dtype::kFloat64;
 }
 
@@ -68,7 +70,7 @@ ComputedTensor added_tensor(std::shared_ptr<const Checkpoint> checkpoint, Tensor
 bool is_added_exactly(const Checkpoint& checkpoint, TensorId tensor, const Box& box, float value,
                       Dtype dtype) {
   const auto elements = read_box_floats(checkpoint, tensor, box);
-  return elements && round_trips(*elements, value, checkpoint.dtype(tensor), dtype);
+  return elements && is_addition_reversible(*elements, value, checkpoint.dtype(tensor), dtype);
 }
 
 std::optional<FoundShift> find_constant_shift(Dtype dtype, BytesView there, BytesView expected) {
@@ -77,18 +79,19 @@ std::optional<FoundShift> find_constant_shift(Dtype dtype, BytesView there, Byte
     return std::nullopt;
   for (const int value : {1, -1}) {
     const auto added = static_cast<float>(value);
-    const bool is_exact = are_sums(expected, dtype, there, added);
-    if (is_exact || are_sums(there, dtype, expected, -added)) return FoundShift{value, is_exact};
+    const bool is_exact = are_sums_with_quick_check(expected, dtype, there, added);
+    if (is_exact || are_sums_with_quick_check(there, dtype, expected, -added))
+      return FoundShift{value, is_exact};
   }
   return std::nullopt;
 }
 
-bool lost_bits_in_shift(Dtype dtype, BytesView there, BytesView expected) {
+bool are_bits_lost_by_adding_one(Dtype dtype, BytesView there, BytesView expected) {
   constexpr std::size_t kFewest = 16;  // fewer elements are round by chance
   if (there.size() != expected.size() || there.size() < kFewest * size_of(dtype)) return false;
   const auto is_shifted = [&](std::size_t size, float value) {
     const auto added = add_to_elements(to_floats(dtype, expected.first(size)), value, dtype);
-    return added && are_sums(there.first(size), dtype, *added, -value);
+    return added && are_sums_with_quick_check(there.first(size), dtype, *added, -value);
   };
   return std::any_of(kShifts.begin(), kShifts.end(), [&](float value) {
     return is_shifted(kFewest * size_of(dtype), value) && is_shifted(there.size(), value);
@@ -109,12 +112,12 @@ void set_remedy_of_adding(const std::vector<FoundShift>& shifts, Finding& findin
       kAddRemedy, is_exact,
       fmt::format("{} 1 {} every element of {} in float32, rounded to its dtype: {}.",
                   adds ? "Add" : "Take", adds ? "to" : "off", plural(shifts.size(), "tensor"),
-                  is_exact ? "that gives the elements of the reference to the bit"
-                           : "what the wrong conversion rounded off is not in this checkpoint, and "
-                             "only a new conversion has it")};
+                  is_exact ? "that gives the reference's elements bit for bit"
+                           : "the digits that the wrong conversion rounded off are not in this "
+                             "checkpoint; convert again")};
 }
 
-int addend_of_remedy(const Finding& finding) {
+int number_added_by_remedy(const Finding& finding) {
   if (!finding.remedy || finding.remedy->kind != kAddRemedy) return 0;
   for (const auto& [key, value] : finding.evidence) {
     const auto* number = std::get_if<std::int64_t>(&value);

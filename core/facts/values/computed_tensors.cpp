@@ -92,7 +92,7 @@ class ComputedFolder final : public Directory {
     if (is_listed) listed_.insert(path);
     sources_.insert_or_assign(path, std::move(source));
   }
-  void set_source_files(std::vector<FilesOfFolder> made_of) { made_of_ = std::move(made_of); }
+  void set_source_files(std::vector<FilesOfFolder> made_of) { source_files_ = std::move(made_of); }
   // Hides files that are no longer part of the folder.
   void hide_files(std::set<std::string> paths) { hidden_ = std::move(paths); }
   const std::string& name() const override { return name_; }
@@ -128,14 +128,14 @@ class ComputedFolder final : public Directory {
   }
 
   bool is_made(const std::string& path) const override { return sources_.contains(path); }
-  std::vector<FilesOfFolder> made_of() const override { return made_of_; }
+  std::vector<FilesOfFolder> made_of() const override { return source_files_; }
 
  private:
   const std::string name_;
   const std::shared_ptr<const Directory> rest_;
   std::map<std::string, std::shared_ptr<const ByteSource>> sources_;
   std::set<std::string> listed_, hidden_;
-  std::vector<FilesOfFolder> made_of_;
+  std::vector<FilesOfFolder> source_files_;
 };
 
 std::vector<FilesOfFolder> files_by_folder(
@@ -190,8 +190,8 @@ Result<std::shared_ptr<const Checkpoint>> build_computed_checkpoint(
 }
 
 // Data files whose tensors are all replaced, and the index of such a checkpoint.
-std::set<std::string> unused_files(const Checkpoint& checkpoint,
-                                   const std::set<TensorId>& replaced) {
+std::set<std::string> files_without_kept_tensors(const Checkpoint& checkpoint,
+                                                 const std::set<TensorId>& replaced) {
   std::set<std::string> files{std::string(checkpoint.format().traits.index_file)};
   for (const FileRow& file : checkpoint.files()) {
     if (file.referenced) files.emplace(file.path);
@@ -209,14 +209,14 @@ std::set<std::string> unused_files(const Checkpoint& checkpoint,
 
 }  // namespace
 
-Result<std::shared_ptr<const Checkpoint>> with_computed(std::shared_ptr<const Checkpoint> around,
-                                                        ComputedPart part, Progress* progress) {
+Result<std::shared_ptr<const Checkpoint>> add_computed_tensors(
+    std::shared_ptr<const Checkpoint> around, ComputedPart part, Progress* progress) {
   if (around->directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint is not in a directory");
   auto folder = std::make_shared<ComputedFolder>(around->directory()->name(), around->directory());
   std::set<TensorId> replaced = std::move(part.replaced);
-  std::set<std::string> gone = unused_files(*around, replaced);
-  gone.merge(part.files_gone);
+  std::set<std::string> gone = files_without_kept_tensors(*around, replaced);
+  gone.merge(part.hidden_files);
   folder->hide_files(std::move(gone));
   SHW_TRY(auto computed, build_computed_checkpoint(folder, std::move(part), progress));
   return join_folders(
@@ -224,8 +224,9 @@ Result<std::shared_ptr<const Checkpoint>> with_computed(std::shared_ptr<const Ch
       JoinedFrom::kComputation);
 }
 
-Result<std::shared_ptr<const Checkpoint>> only_computed(const Directory& folder, ComputedPart part,
-                                                        Progress* progress) {
+Result<std::shared_ptr<const Checkpoint>> make_computed_only_checkpoint(const Directory& folder,
+                                                                        ComputedPart part,
+                                                                        Progress* progress) {
   return build_computed_checkpoint(std::make_shared<ComputedFolder>(folder.name(), nullptr),
                                    std::move(part), progress);
 }

@@ -34,18 +34,19 @@ struct ComputedPart {
   std::set<TensorId> replaced = {};  // tensors of the checkpoint that are removed
   // Files that are added to the folder or replace those of the same name.
   std::vector<std::shared_ptr<const ByteSource>> files = {};
-  std::set<std::string> files_gone = {};
+  std::set<std::string> hidden_files = {};
   std::vector<Finding> findings = {};
   // The checkpoints from which the tensors are computed: the result depends on their files.
   std::vector<std::shared_ptr<const Checkpoint>> made_of = {};
 };
 
 // Returns `around` with the computed tensors added.
-Result<std::shared_ptr<const Checkpoint>> with_computed(std::shared_ptr<const Checkpoint> around,
-                                                        ComputedPart part, Progress* progress);
+Result<std::shared_ptr<const Checkpoint>> add_computed_tensors(
+    std::shared_ptr<const Checkpoint> around, ComputedPart part, Progress* progress);
 // Returns only the computed tensors, in a folder with only the files of `part`.
-Result<std::shared_ptr<const Checkpoint>> only_computed(const Directory& folder, ComputedPart part,
-                                                        Progress* progress);
+Result<std::shared_ptr<const Checkpoint>> make_computed_only_checkpoint(const Directory& folder,
+                                                                        ComputedPart part,
+                                                                        Progress* progress);
 
 // True if the elements of a computed tensor were rounded.
 bool is_rounded_in_computing(const Checkpoint& checkpoint, TensorId tensor);

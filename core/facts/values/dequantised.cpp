@@ -17,7 +17,7 @@ namespace shw {
 namespace {
 
 constexpr std::string_view kModelConfig = "config.json";
-constexpr std::uint64_t kMostConfig = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMostQuantConfigBytes = std::uint64_t{16} << 20;
 
 // Removes the quantisation method from config.json, because loaders would look for the removed
 // scales.
@@ -25,7 +25,7 @@ std::shared_ptr<const ByteSource> config_without_quantisation(const Directory& f
   const std::string path(kModelConfig);
   if (folder.stat(path).kind != EntryKind::kFile) return nullptr;
   auto source = folder.open(path);
-  if (!source || (*source)->size() > kMostConfig) return nullptr;
+  if (!source || (*source)->size() > kMostQuantConfigBytes) return nullptr;
   auto bytes = read_bytes(**source, 0, (*source)->size());
   if (!bytes) return nullptr;
   auto json = parse_json<nlohmann::ordered_json>(
@@ -44,7 +44,7 @@ std::shared_ptr<const ByteSource> config_without_quantisation(const Directory& f
 }
 
 // The most frequent dtype of the weights that are not quantised; float32 if there are none.
-Dtype dtype_of_others(const Checkpoint& c, const std::set<TensorId>& used) {
+Dtype usual_unquantised_dtype(const Checkpoint& c, const std::set<TensorId>& used) {
   std::map<Dtype, std::size_t> counts;
   for (TensorId tensor : c.tensors()) {
     const Dtype dtype = c.dtype(tensor);
@@ -76,7 +76,8 @@ DecodedWeights decode_families(const std::shared_ptr<const Checkpoint>& checkpoi
   const QuantConfig known = config.value_or(QuantConfig{});
   for (const QuantFamily& family : families) {
     for (const QuantPair& pair : family.pairs) {
-      // Without a number next to them, blocks of a codec are the weight.
+      // Skips weights that the file's codec decodes by itself (GGUF NVFP4): only those with a
+      // global scale next to them are decoded here.
       if (!family.scheme->codec.empty() && !pair.beside[0]) continue;
       auto weight = decoded_weight(checkpoint, family, pair, known, classes);
       if (weight)
@@ -121,7 +122,7 @@ ComputedTensor computed_weight(DecodedWeight weight, Dtype dtype) {
 Result<std::shared_ptr<const Checkpoint>> dequantised(std::shared_ptr<const Checkpoint> checkpoint,
                                                       Progress* progress) {
   if (checkpoint->directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint is not in a directory");
   DecodedWeights found = decode_families(checkpoint);
   if (found.weights.empty()) {
     const std::string why =
@@ -134,15 +135,15 @@ Result<std::shared_ptr<const Checkpoint>> dequantised(std::shared_ptr<const Chec
     part.replaced.insert(weight.used.begin(), weight.used.end());
   std::set<TensorId> of_quantised = part.replaced;
   of_quantised.merge(found.kept);
-  const Dtype dtype = dtype_of_others(*checkpoint, of_quantised);
+  const Dtype dtype = usual_unquantised_dtype(*checkpoint, of_quantised);
   if (auto config = config_without_quantisation(*checkpoint->directory()))
     part.files.push_back(std::move(config));
-  part.files_gone = {kQuantisationFiles.begin(), kQuantisationFiles.end()};
+  part.hidden_files = {kQuantisationFiles.begin(), kQuantisationFiles.end()};
   for (DecodedWeight& weight : found.weights)
     part.tensors.push_back(computed_weight(std::move(weight), dtype));
   part.findings = report_not_decoded(found);
   part.made_of = {checkpoint};
-  return with_computed(std::move(checkpoint), std::move(part), progress);
+  return add_computed_tensors(std::move(checkpoint), std::move(part), progress);
 }
 
 }  // namespace shw

@@ -50,7 +50,7 @@ std::int64_t row_elements(ExtentsView shape, std::size_t dim) {
 }
 
 // The only axis whose extents differ; the first if all are equal.
-std::optional<std::size_t> sliding_axis(ExtentsView part, ExtentsView whole) {
+std::optional<std::size_t> only_differing_axis(ExtentsView part, ExtentsView whole) {
   if (part.size() != whole.size() || part.empty()) return std::nullopt;
   std::optional<std::size_t> dim;
   for (std::size_t d = 0; d < part.size(); ++d) {
@@ -65,7 +65,7 @@ std::optional<std::size_t> sliding_axis(ExtentsView part, ExtentsView whole) {
 }  // namespace
 
 std::optional<Located> locate_rows(const TensorValues& part, const TensorValues& whole) {
-  auto dim = sliding_axis(part.shape, whole.shape);
+  auto dim = only_differing_axis(part.shape, whole.shape);
   auto cast = dim ? cast_elements(part.dtype, part.bytes, whole.dtype)
                   : Result<std::vector<std::byte>>(std::vector<std::byte>{});
   if (!dim || !cast) return std::nullopt;

@@ -41,7 +41,7 @@ class DistinctValueCounter {
 
   std::vector<bool> find() {
     read(first_parts());
-    read(remaining_parts());
+    read(parts_of_undecided_tensors());
     std::vector<bool> found;
     for (const ObservedValues& one : seen_) found.push_back(one.has_many);
     return found;
@@ -64,7 +64,7 @@ class DistinctValueCounter {
     return parts;
   }
 
-  std::vector<RequestedPart> remaining_parts() const {
+  std::vector<RequestedPart> parts_of_undecided_tensors() const {
     std::vector<RequestedPart> parts;
     for (std::uint32_t i = 0; i < tensors_.size(); ++i) {
       if (seen_[i].has_many) continue;
@@ -78,7 +78,7 @@ class DistinctValueCounter {
   }
 
   void read(std::vector<RequestedPart> parts) {
-    in_order_on_disk(parts);
+    sort_parts_by_disk_order(parts);
     std::vector<std::uint64_t> costs;
     for (const RequestedPart& part : parts)
       costs.push_back(static_cast<std::uint64_t>(part.range.last - part.range.first) *
@@ -92,7 +92,7 @@ class DistinctValueCounter {
     }));
   }
 
-  void in_order_on_disk(std::vector<RequestedPart>& parts) const {
+  void sort_parts_by_disk_order(std::vector<RequestedPart>& parts) const {
     std::vector<ChunkId> chunks;
     for (const RequestedPart& part : parts) chunks.push_back(part.chunk);
     std::vector<RequestedPart> ordered;

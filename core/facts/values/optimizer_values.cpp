@@ -146,7 +146,8 @@ std::vector<MasterValues> masters_to_read(const CheckInput& input) {
   const Checkpoint& c = input.checkpoint;
   std::vector<MasterValues> looks;
   for (const OptimizerState& state : each_state(input)) {
-    if (state.role != StateRole::kMaster || !state.parameter || !state.parameter_is_sure) continue;
+    if (state.role != StateRole::kMaster || !state.parameter || !state.is_parameter_certain)
+      continue;
     const TensorId weight = *state.parameter;
     const Dtype narrow = c.dtype(weight);
     const bool is_cast = c.dtype(state.state) == Dtype::kFloat32 &&
@@ -163,8 +164,8 @@ std::uint64_t elements_of(const Checkpoint& c, TensorId tensor) {
 }
 
 // Fraction of what could be examined. Sizes come from files, because shapes may be invented.
-double share_of(const Checkpoint& c, std::span<const ValuePair> moments,
-                std::span<const ValuePair> masters, std::uint64_t whole_up_to) {
+double fraction_of_values_to_read(const Checkpoint& c, std::span<const ValuePair> moments,
+                                  std::span<const ValuePair> masters, std::uint64_t whole_up_to) {
   double bytes = 0;
   for (std::span<const ValuePair> pairs : {moments, masters}) {
     for (const ValuePair& pair : pairs)
@@ -178,7 +179,7 @@ double share_of(const Checkpoint& c, std::span<const ValuePair> moments,
 }
 
 Status malformed_message_error() {
-  return fail(ErrorKind::kIo, "another worker says nonsense of optimizer states");
+  return fail(ErrorKind::kIo, "another process sent invalid data about optimizer states");
 }
 
 }  // namespace
@@ -201,7 +202,7 @@ Result<OptimizerValues> read_optimizer_values(const CheckInput& input,
   for (const MomentValues& look : out.moments)
     moments.push_back({look.pair.mean, look.pair.square});
   for (const MasterValues& look : out.masters) masters.push_back({look.master, look.weight});
-  const double share = share_of(c, moments, masters, whole_up_to);
+  const double share = fraction_of_values_to_read(c, moments, masters, whole_up_to);
 
   PairWork work{"look at moments", moments, share, {}, {}};
   work.counter = [&](std::size_t i) -> std::unique_ptr<PairCounter> {

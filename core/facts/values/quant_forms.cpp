@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/facts/values/quant_hqq.h"
 #include "core/facts/values/quant_mx.h"
 #include "core/facts/values/quant_numbers.h"
 #include "core/facts/values/quant_packed.h"
@@ -27,7 +28,7 @@ Result<DecodedWeight> nvfp4_experts_decoder(const QuantSource& from) {
   const Extents shape = copy_of(from.weight());
   const TensorId scale = *from.companion(0), one = *from.companion(1);
   if (volume(from.c().shape(one)) != 1 || !from.is_float(one))
-    return from.unfit("has no single number of the tensor");
+    return from.unfit("has no per-tensor scale");
   const bool as_bytes = from.c().dtype(scale) == Dtype::kUint8;
   DecodedWeight decoded = from.result(from.pair.stem, {shape[0], shape[1] * 2, shape[2]});
   decoded.decode = [checkpoint = from.checkpoint, weight = from.pair.weight, scale, one, shape,
@@ -58,17 +59,17 @@ Result<DecodedWeight> nvfp4_decoder(const QuantSource& from, std::size_t compani
   const auto scale = from.companion(0), one = from.companion(companion);
   if (scale && one && !divides && has_groups_of_inputs(shape, from.c().shape(*scale)))
     return nvfp4_experts_decoder(from);
-  if (!scale || !one) return from.unfit("has no scales of two levels next to it");
-  if (shape.size() != 2)
-    return from.unreadable_error("is not a matrix of FP4 with scales of two levels");
+  if (!scale || !one) return from.unfit("has no two-level scales next to it");
+  if (shape.size() != 2) return from.unreadable_error("is not an FP4 matrix with two-level scales");
   if (volume(from.c().shape(*one)) != 1 || !from.is_float(one))
-    return from.unfit("has no single number of the tensor");
+    return from.unfit("has no per-tensor scale");
   const ExtentsView scale_shape = from.c().shape(*scale);
   const std::int64_t columns = shape[1] * 2;
   if (scale_shape.size() != 2 || scale_shape[0] != shape[0] ||
       scale_shape[1] != columns / kNvGroup || columns % kNvGroup != 0)
     return has_kernel_scale_layout(scale_shape, elements_of_fp4(shape), kNvGroup)
-               ? from.unreadable_error("has scales in the order of a kernel")
+               ? from.unreadable_error(
+                     "has scales in a kernel-specific order, which is not decoded")
                : from.unfit("has scales that do not fit its rows");
   const bool as_bytes = from.c().dtype(*scale) == Dtype::kUint8;
   const bool is_parameter = from.c().fqn(from.pair.weight) == from.pair.stem;
@@ -107,9 +108,9 @@ Status check_companions(const QuantSource& from, const QuantFamily& family) {
     if (!tensor) continue;
     const std::string ending(from.pair.ending[k]);
     const Dtype dtype = c.dtype(*tensor);
-    if (!is_among(dtype, companion.dtypes))
+    if (!is_allowed_dtype(dtype, companion.dtypes))
       return from.unfit(
-          fmt::format("has {} of {}, which its form does not have", ending, name(dtype)));
+          fmt::format("has {} of {}, which its format does not use", ending, name(dtype)));
     const auto usual = family.usual_dtypes[k];
     const bool are_floats = usual && is_plain_float(dtype) && is_plain_float(*usual);
     if (are_floats && dtype != *usual && size_of(dtype) == size_of(*usual))
@@ -150,6 +151,8 @@ Result<DecodedWeight> decoded_weight(std::shared_ptr<const Checkpoint> checkpoin
   const auto elements = volume(from.weight());
   if (!elements || *elements < 1 || *elements > kMostElements)
     return from.unreadable_error("has no elements, or too many to be decoded");
+  if (family.scheme->form == QuantForm::kGrouped && config.has_other_layout)
+    return from.unreadable_error("is packed in a kernel-specific order, which is not decoded");
   SHW_CHECK(check_companions(from, family));
   switch (family.scheme->form) {
     case QuantForm::kScaled:
@@ -178,6 +181,10 @@ Result<DecodedWeight> decoded_weight(std::shared_ptr<const Checkpoint> checkpoin
       return mlx_decoder(from);
     case QuantForm::kPacked:
       return packed_decoder(from);
+    case QuantForm::kHqq:
+      return hqq_decoder(from);
+    case QuantForm::kTernary:
+      return ternary_decoder(from);
     case QuantForm::kAffine:
     case QuantForm::kInt4:
     case QuantForm::kInt4Tiles:
@@ -185,7 +192,7 @@ Result<DecodedWeight> decoded_weight(std::shared_ptr<const Checkpoint> checkpoin
     case QuantForm::kNvOfTorchao:
       return torchao_decoder(from, family.scheme->form);
   }
-  return from.unreadable_error("is of a form that is not decoded");
+  return from.unreadable_error("has a format that is not decoded");
 }
 
 }  // namespace shw

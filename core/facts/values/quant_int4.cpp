@@ -48,7 +48,7 @@ QuantFloats int4_rows(const Checkpoint& c, const Int4Rows& from, std::int64_t fi
 
 // True if the class says that a scale is of as many elements of a row; if no class says it, groups
 // are of a power of two.
-bool fits_groups(const QuantSource& from, std::int64_t group) {
+bool fits_stored_group_size(const QuantSource& from, std::int64_t group) {
   constexpr std::int64_t kLeastGroup = 16;
   if (from.of_class != nullptr && from.of_class->block && !from.of_class->block->empty())
     return from.of_class->block->back() == group;
@@ -85,7 +85,7 @@ void decode_tiles(const TiledInt4& from, const std::byte* words, const float* sc
         for (std::size_t i = 0; i < 8; ++i) {
           const std::int64_t column = begin + lane * 2 + kColumnOfCode[i];
           if (column >= from.columns) continue;
-          const auto code = static_cast<float>(packed_number(stored, i, 4)) - 8.0f;
+          const auto code = static_cast<float>(unpack_number(stored, i, 4)) - 8.0f;
           const float* factors = scales + (column / group * scale_rows + row - first) * 2;
           const float product = code * factors[0];
           out[(row - first) * from.columns + column] = product + factors[1];
@@ -141,7 +141,7 @@ Result<DecodedWeight> int4_decoder(const QuantSource& from) {
   if (scales.size() != shape.size() || !same(scales.first(at), shape.first(at)) ||
       scales.back() != shape[at] || scales[at] < 1 || elements.back() % scales[at] != 0 ||
       !same(scales, c.shape(*zero)) || !is_plain_float(c.dtype(*scale)) ||
-      !fits_groups(from, elements.back() / scales[at]))
+      !fits_stored_group_size(from, elements.back() / scales[at]))
     return from.unfit("has scales or zero points that do not fit it");
   if (from.of_class != nullptr && from.of_class->shape && !same(*from.of_class->shape, elements))
     return from.unfit("has codes for another shape than its class says");
@@ -174,7 +174,7 @@ Result<DecodedWeight> int4_tiles_decoder(const QuantSource& from) {
   if (shape.size() != padded.size() + 1 || !same(shape.first(at), ExtentsView(padded).first(at)) ||
       shape[at] < 1 || padded.back() % shape[at] != 0 || shape[at + 1] != padded[at] ||
       shape[at + 2] != 2 || !is_plain_float(c.dtype(*both)) ||
-      !fits_groups(from, padded.back() / shape[at]))
+      !fits_stored_group_size(from, padded.back() / shape[at]))
     return from.unfit("has a scale_and_zero that does not fit its tiles");
   if (from.of_class == nullptr || !from.of_class->shape)
     return from.unreadable_error("is padded to whole tiles, and no file says its shape");

@@ -21,7 +21,8 @@ std::uint32_t code_in_row(const std::byte* row, std::size_t row_bytes, std::size
   return static_cast<std::uint32_t>(both) >> (bit % 8) & ((1U << bits) - 1);
 }
 
-// The shape of the numbers, of which a row of words holds whole ones.
+// Shape of the unpacked numbers; nullopt if a row of 32-bit words does not hold a whole count of
+// numbers.
 std::optional<Extents> shape_of_numbers(ExtentsView words, std::int64_t bits) {
   Extents shape = copy_of(words);
   if (shape.back() * kMlxWordBits % bits != 0) return std::nullopt;
@@ -41,7 +42,7 @@ Result<DecodedWeight> mlx_affine_decoder(const QuantSource& from) {
   const auto scale = from.companion(0), bias = from.companion(1);
   constexpr std::int64_t kLeastBits = 2, kMostBits = 8;
   if (!from.config.bits || *from.config.bits < kLeastBits || *from.config.bits > kMostBits)
-    return from.unreadable_error("has no bits that say how it is decoded");
+    return from.unreadable_error("has no bits setting, which is needed to decode it");
   if (!from.is_float(scale) || !from.is_float(bias) ||
       !same(from.c().shape(*scale), from.c().shape(*bias)))
     return from.unfit("has no scales and biases that fit each other");
@@ -88,8 +89,8 @@ Result<DecodedWeight> mlx_float_decoder(const QuantSource& from, const FloatMode
   const auto numbers = shape_of_numbers(from.weight(), mode.bits);
   const CompanionDtypes dtypes =
       mode.has_float8_scales ? CompanionDtypes::kFloat8s : CompanionDtypes::kExponents;
-  if (from.companion(1) || !scale || !is_among(from.c().dtype(*scale), dtypes) || !numbers ||
-      !has_scale_of_groups(from.c().shape(*scale), *numbers, mode.group) ||
+  if (from.companion(1) || !scale || !is_allowed_dtype(from.c().dtype(*scale), dtypes) ||
+      !numbers || !has_scale_of_groups(from.c().shape(*scale), *numbers, mode.group) ||
       from.config.bits.value_or(mode.bits) != mode.bits ||
       from.config.group.value_or(mode.group) != mode.group)
     return from.unfit("has no scales that fit its mode");
@@ -125,7 +126,7 @@ Result<DecodedWeight> mlx_decoder(const QuantSource& from) {
   if (mode.empty() || mode == "affine") return mlx_affine_decoder(from);
   const auto* known = std::ranges::find(kFloatModes, mode, &FloatMode::name);
   if (known == std::end(kFloatModes))
-    return from.unreadable_error("is of a mode that is not decoded");
+    return from.unreadable_error("has a mode that is not decoded");
   return mlx_float_decoder(from, *known);
 }
 

@@ -21,7 +21,7 @@ Result<std::vector<float>> read_box_floats(const Checkpoint& checkpoint, TensorI
 Box rows_box(ExtentsView shape, std::int64_t first, std::int64_t count);
 
 // Number `index` in a sequence of 32-bit words with `bits` per number, lowest bits first.
-inline std::uint32_t packed_number(const std::byte* words, std::size_t index, unsigned bits) {
+inline std::uint32_t unpack_number(const std::byte* words, std::size_t index, unsigned bits) {
   const std::size_t bit = index * bits;
   std::uint32_t word = 0;
   std::memcpy(&word, words + bit / 32 * 4, sizeof word);

@@ -27,7 +27,8 @@ bool has_fitting_zeros(const Checkpoint& c, const PackedWeight& from) {
          zeros[0] == rows && zeros[1] == from.groups;
 }
 
-// The shape that weight_shape holds.
+// Columns of the unpacked weight, from the companion tensor weight_shape. Fails if its rows are not
+// those of the packed weight.
 Result<std::int64_t> columns_of_shape(const QuantSource& from) {
   const auto said = from.companion(1);
   if (!said || volume(from.c().shape(*said)) != 2) return from.unfit("has no shape next to it");
@@ -35,7 +36,7 @@ Result<std::int64_t> columns_of_shape(const QuantSource& from) {
   constexpr float kMostColumns = 1e9f;
   if (static_cast<float>(from.weight()[0]) != shape[0] ||
       !(shape[1] >= 1 && shape[1] <= kMostColumns))
-    return from.unfit("has a shape next to it that does not fit");
+    return from.unfit("has a shape next to it that does not match");
   return static_cast<std::int64_t>(shape[1]);
 }
 
@@ -62,7 +63,7 @@ Result<PackedWeight> packed_weight(const QuantSource& from) {
   if (weight.bits != 4 && weight.bits != 8)
     return from.unreadable_error("has a number of bits that is not decoded");
   if (ceil_divide(weight.columns * weight.bits, kPackedWordBits) != shape[1])
-    return from.unfit("has a shape next to it that does not fit");
+    return from.unfit("has a shape next to it that does not match");
   const ExtentsView scales = c.shape(*scale);
   if (scales.size() != 2 || scales[0] != weight.rows || scales[1] < 1 ||
       weight.columns % scales[1] != 0)
@@ -73,7 +74,8 @@ Result<PackedWeight> packed_weight(const QuantSource& from) {
   const std::int64_t of_row = group < 0    ? 1
                               : group == 0 ? weight.groups
                                            : ceil_divide(weight.columns, group);
-  if (of_row != weight.groups) return from.unfit("has scales of other groups than its config says");
+  if (of_row != weight.groups)
+    return from.unfit("has scales for a group size that differs from its config");
   if (weight.zero && !has_fitting_zeros(c, weight))
     return from.unfit("has zero points that do not fit its scales");
   if (weight.order && volume(c.shape(*weight.order)) != weight.columns)
@@ -82,8 +84,8 @@ Result<PackedWeight> packed_weight(const QuantSource& from) {
 }
 
 // The code of 0 of rows [first, first + count): [count, groups].
-Result<std::vector<int>> codes_of_zero(const Checkpoint& c, const PackedWeight& from,
-                                       std::int64_t first, std::int64_t count) {
+Result<std::vector<int>> read_zero_codes(const Checkpoint& c, const PackedWeight& from,
+                                         std::int64_t first, std::int64_t count) {
   const int middle = 1 << (from.bits - 1);
   const auto groups = static_cast<std::size_t>(from.groups);
   std::vector<int> zeros(static_cast<std::size_t>(count) * groups, middle);
@@ -96,7 +98,7 @@ Result<std::vector<int>> codes_of_zero(const Checkpoint& c, const PackedWeight& 
   for (std::size_t i = 0; i < zeros.size(); ++i) {
     const std::int64_t row = first + static_cast<std::int64_t>(i / groups);
     const std::size_t cell = static_cast<std::size_t>(row / each - begin) * groups + i % groups;
-    zeros[i] = is_packed ? static_cast<int>(packed_number(stored.data() + cell * 4,
+    zeros[i] = is_packed ? static_cast<int>(unpack_number(stored.data() + cell * 4,
                                                           static_cast<std::size_t>(row % each),
                                                           static_cast<unsigned>(from.bits)))
                          : middle + static_cast<std::int8_t>(stored[cell]);
@@ -116,7 +118,7 @@ Result<std::vector<std::size_t>> groups_of_columns(const Checkpoint& c, const Pa
     constexpr std::int32_t kNotSet = -1;  // what the first writers left without an order
     if (own == kNotSet) continue;
     if (own < 0 || own >= from.groups)
-      return fail(ErrorKind::kDamaged, "names a group of scales that is not there");
+      return fail(ErrorKind::kDamaged, "refers to a group that has no scale");
     groups[k] = static_cast<std::size_t>(own);
   }
   return groups;
@@ -128,7 +130,7 @@ QuantFloats decode_packed(const Checkpoint& c, const PackedWeight& from, std::in
           read_box_bytes(c, from.weight, rows_box(c.shape(from.weight), first, count)));
   SHW_TRY(const std::vector<float> factors,
           read_box_floats(c, from.scale, rows_box(c.shape(from.scale), first, count)));
-  SHW_TRY(const std::vector<int> zeros, codes_of_zero(c, from, first, count));
+  SHW_TRY(const std::vector<int> zeros, read_zero_codes(c, from, first, count));
   SHW_TRY(const std::vector<std::size_t> groups, groups_of_columns(c, from));
   const auto columns = static_cast<std::size_t>(from.columns);
   const auto in_row = static_cast<std::size_t>(from.groups);
@@ -136,7 +138,7 @@ QuantFloats decode_packed(const Checkpoint& c, const PackedWeight& from, std::in
   std::vector<float> out(static_cast<std::size_t>(count) * columns);
   for (std::size_t i = 0; i < out.size(); ++i) {
     const std::size_t row = i / columns, cell = row * in_row + groups[i % columns];
-    const auto code = packed_number(words.data() + row * row_bytes, i % columns,
+    const auto code = unpack_number(words.data() + row * row_bytes, i % columns,
                                     static_cast<unsigned>(from.bits));
     out[i] = static_cast<float>(static_cast<int>(code) - zeros[cell]) * factors[cell];
   }

@@ -29,14 +29,14 @@ std::optional<std::int64_t> elements_per_scale(std::int64_t extent, std::int64_t
 }
 
 // MX scales of rows, which a checkpoint may have besides block-scaled weights (byte_scale_shape).
-bool is_of_rows(ExtentsView weight, ExtentsView scale) {
+bool are_row_mx_scales(ExtentsView weight, ExtentsView scale) {
   return same(weight.first(weight.size() - 1), scale.first(scale.size() - 1)) &&
          (scale.back() * kMxGroup == weight.back() || scale.back() * kMxGroup / 2 == weight.back());
 }
 
 // Elements per scale along each axis of the weight; a scale with fewer axes applies to the first
 // ones.
-std::optional<Extents> steps_of_scale(const QuantSource& from, ExtentsView scale) {
+std::optional<Extents> weights_per_scale_of_each_dim(const QuantSource& from, ExtentsView scale) {
   const ExtentsView weight = from.weight();
   const Extents* of_class =
       from.of_class && from.of_class->block ? &*from.of_class->block : nullptr;
@@ -52,7 +52,7 @@ std::optional<Extents> steps_of_scale(const QuantSource& from, ExtentsView scale
     if (of_class != nullptr && of_class->size() == weight.size())
       said = (*of_class)[d];
     else if (from.config.block && scale.size() == weight.size() && d + 2 >= weight.size() &&
-             !is_of_rows(weight, scale))
+             !are_row_mx_scales(weight, scale))
       said = (*from.config.block)[d + 2 - weight.size()];
     const auto step = elements_per_scale(weight[d], scale[d], said);
     if (!step) return std::nullopt;
@@ -115,7 +115,7 @@ DecodedWeight scaled_weight(const QuantSource& from, ScaledWeight scaled) {
 
 // True if scales divide every axis into equal parts, of which nothing states a size: one per fused
 // matrix, as vLLM keeps w13 and qkv.
-bool has_unusual_blocks(const QuantSource& from, ExtentsView scale) {
+bool has_one_scale_per_fused_matrix(const QuantSource& from, ExtentsView scale) {
   const ExtentsView weight = from.weight();
   if (from.config.block || (from.of_class && from.of_class->block) || scale.size() > weight.size())
     return false;
@@ -132,12 +132,13 @@ Result<ScaledWeight> find_scale_steps(const QuantSource& from) {
   if (from.is_said && from.config.has_scale_per_row && volume(from.c().shape(*scale)) == 1 &&
       from.weight()[0] > 1)
     return from.unfit("has one scale, and its config has one per row");
-  auto steps = steps_of_scale(from, from.c().shape(*scale));
+  auto steps = weights_per_scale_of_each_dim(from, from.c().shape(*scale));
   if (!steps) {
-    std::string why = fmt::format("is {}, and its scale of {} makes no blocks of it",
+    std::string why = fmt::format("is {}, which its scale of {} does not divide into blocks",
                                   to_text(from.weight()), to_text(from.c().shape(*scale)));
-    return has_unusual_blocks(from, from.c().shape(*scale)) ? from.unreadable_error(std::move(why))
-                                                            : from.unfit(std::move(why));
+    return has_one_scale_per_fused_matrix(from, from.c().shape(*scale))
+               ? from.unreadable_error(std::move(why))
+               : from.unfit(std::move(why));
   }
   return ScaledWeight{from.pair.weight, *scale, std::move(*steps), {}};
 }
@@ -229,7 +230,7 @@ Result<DecodedWeight> mx8_decoder(const QuantSource& from) {
   const Extents expected = shape_of_groups(weight, kMxGroup);
   if (has_kernel_scale_layout(from.c().shape(*scale), weight, kMxGroup) &&
       !same(from.c().shape(*scale), expected))
-    return from.unreadable_error("has scales in the order of a kernel");
+    return from.unreadable_error("has scales in a kernel-specific order, which is not decoded");
   if (!same(from.c().shape(*scale), expected))
     return from.unfit(fmt::format("is {}, and its scale is {}, not {}: one for each {} columns",
                                   to_text(weight), to_text(from.c().shape(*scale)),

@@ -20,14 +20,15 @@ struct GroupScales {
 };
 
 // The place of a scale among those of its row of tiles; `row` is within the tile.
-std::size_t place_in_tiles(std::int64_t row, std::int64_t group) {
+std::size_t swizzled_scale_position(std::int64_t row, std::int64_t group) {
   const std::int64_t in_tile = row % 32 * 16 + row / 32 * kSwizzledGroups + group % kSwizzledGroups;
   return static_cast<std::size_t>(group / kSwizzledGroups * kTile + in_tile);
 }
 
 // The box of `tiles` rows of tiles from `first` on: 32 rows of numbers each, or a run of a flat
 // one.
-Box tiles_box(ExtentsView shape, std::int64_t first, std::int64_t tiles, std::int64_t in_row) {
+Box box_of_swizzled_tiles(ExtentsView shape, std::int64_t first, std::int64_t tiles,
+                          std::int64_t in_row) {
   if (shape.size() == 1) return {{first * in_row * kTile}, {tiles * in_row * kTile}};
   Box box = whole(copy_of(shape));
   box.offsets[shape.size() - 2] = first * 32;
@@ -36,8 +37,8 @@ Box tiles_box(ExtentsView shape, std::int64_t first, std::int64_t tiles, std::in
 }
 
 // The scales of rows [first, first + count) of the first dimension, in order.
-QuantFloats ordered_scales(const Checkpoint& c, const GroupScales& from, std::int64_t first,
-                           std::int64_t count) {
+QuantFloats read_scales_unswizzled(const Checkpoint& c, const GroupScales& from, std::int64_t first,
+                                   std::int64_t count) {
   if (!from.is_swizzled) return read_box_scales(c, from.scale, rows_box(from.exact, first, count));
   const bool is_matrix = from.exact.size() == 2;
   const std::int64_t groups = from.exact.back();
@@ -50,7 +51,7 @@ QuantFloats ordered_scales(const Checkpoint& c, const GroupScales& from, std::in
       rows == 0 ? 0 : (first_row + rows - 1) / kSwizzledRows - first_tile + 1;
   const ExtentsView shape = c.shape(from.scale);
   const Box box = shape.size() == 3 ? rows_box(shape, first, count)
-                                    : tiles_box(shape, first_tile, tiles, in_row);
+                                    : box_of_swizzled_tiles(shape, first_tile, tiles, in_row);
   SHW_TRY(const std::vector<float> stored, read_box_scales(c, from.scale, box));
   std::vector<float> out;
   out.reserve(static_cast<std::size_t>(rows * groups));
@@ -58,7 +59,7 @@ QuantFloats ordered_scales(const Checkpoint& c, const GroupScales& from, std::in
     const std::int64_t tile_row = row / kSwizzledRows - first_tile;
     const auto begin = static_cast<std::size_t>(tile_row * in_row * kTile);
     for (std::int64_t group = 0; group < groups; ++group)
-      out.push_back(stored[begin + place_in_tiles(row % kSwizzledRows, group)]);
+      out.push_back(stored[begin + swizzled_scale_position(row % kSwizzledRows, group)]);
   }
   return out;
 }
@@ -119,7 +120,7 @@ Result<DecodedWeight> group_scaled_decoder(const QuantSource& from, std::int64_t
     const Checkpoint& c = *checkpoint;
     SHW_TRY(std::vector<float> out,
             read_narrow_floats(c, weight, rows_box(c.shape(weight), first, count)));
-    SHW_TRY(const std::vector<float> factors, ordered_scales(c, scales, first, count));
+    SHW_TRY(const std::vector<float> factors, read_scales_unswizzled(c, scales, first, count));
     std::vector<float> whole_factors{1.0f};
     if (global) {
       const ExtentsView shape = c.shape(*global);

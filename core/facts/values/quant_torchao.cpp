@@ -49,7 +49,8 @@ Result<DecodedWeight> affine_decoder(const QuantSource& from) {
   return scaled_decoder(from, from.companion(1), 1.0f);
 }
 
-// The first tensor that the file lists for the class and that is not there.
+// The first companion tensor that the file lists for the weight's class but does not contain;
+// nullopt if all exist.
 std::optional<std::string> lost_part(const QuantSource& from) {
   if (from.of_class == nullptr) return std::nullopt;
   const auto& parts = from.of_class->parts;
@@ -69,8 +70,9 @@ constexpr auto kFormOfClass = std::to_array<std::pair<std::string_view, QuantFor
      {"MXTensor", QuantForm::kMxOfTorchao},
      {"NVFP4Tensor", QuantForm::kNvOfTorchao}});
 
-std::optional<QuantForm> form_of_class(std::string_view type, QuantForm found) {
-  // The layout inside them is a class of its own, whose tensors have other names.
+std::optional<QuantForm> quant_form_of_torchao_class(std::string_view type, QuantForm found) {
+  // These two wrapper classes hold an inner layout class, whose tensors have other names, so
+  // `found` decides.
   const bool is_outer =
       type == "AffineQuantizedTensor" || type == "LinearActivationQuantizedTensor";
   if (type.empty() || is_outer) return found;
@@ -96,10 +98,10 @@ Result<DecodedWeight> torchao_decoder(const QuantSource& from, QuantForm form) {
     return from.unfit(
         fmt::format("is a {} that lacks {}", printable(from.of_class->type), printable(*lost)));
   const std::string type = from.of_class == nullptr ? std::string() : from.of_class->type;
-  const auto of_class = form_of_class(type, form);
+  const auto of_class = quant_form_of_torchao_class(type, form);
   if (!of_class)
     return from.unreadable_error(
-        fmt::format("is of the class {}, which is not decoded", printable(type)));
+        fmt::format("has the class {}, which is not decoded", printable(type)));
   // The companions were found for `form`; int4 and int8 have the same ones.
   const bool fits = *of_class == form ||
                     (form == QuantForm::kAffine && *of_class == QuantForm::kInt4) ||

@@ -23,7 +23,7 @@ class TileReader {
     if (checkpoint_.dtype(tensor_) == dtype_) {
       for (ChunkId chunk : checkpoint_.chunks(tensor_)) {
         const Box tile = box_of(checkpoint_, chunk);
-        if (intersect(tile, box) == box) return read_inside(chunk, tile, box, to);
+        if (intersect(tile, box) == box) return read_box_in_one_chunk(chunk, tile, box, to);
       }
     }
     const std::size_t width = size_of(dtype_);
@@ -46,7 +46,7 @@ class TileReader {
       if (!shared || is_empty(*shared)) continue;
       for (std::size_t d = 0; d < tile.offsets.size(); ++d) shared->offsets[d] -= tile.offsets[d];
       auto give = [&](const Box& box, BytesView elements) {
-        return this->deliver_elements(tile, box, elements, take);
+        return this->deliver_box_of_tile(tile, box, elements, take);
       };
       if (!stream_boxes(reader_, chunk, *shared, give, progress_)) return false;
     }
@@ -55,7 +55,7 @@ class TileReader {
 
  private:
   // The box lies in one chunk: its elements are not copied twice.
-  bool read_inside(ChunkId chunk, const Box& tile, Box box, Bytes& to) {
+  bool read_box_in_one_chunk(ChunkId chunk, const Box& tile, Box box, Bytes& to) {
     for (std::size_t d = 0; d < box.offsets.size(); ++d) box.offsets[d] -= tile.offsets[d];
     if (is_cancelled(progress_) || !reader_.storage(chunk) || !reader_.read(chunk, box, to))
       return false;
@@ -63,8 +63,8 @@ class TileReader {
     return true;
   }
 
-  Status deliver_elements(const Box& tile, Box box, BytesView elements,
-                          const PieceSink& take) const {
+  Status deliver_box_of_tile(const Box& tile, Box box, BytesView elements,
+                             const PieceSink& take) const {
     for (std::size_t d = 0; d < tile.offsets.size(); ++d) box.offsets[d] += tile.offsets[d];
     if (progress_ != nullptr) progress_->add(elements.size());
     const Dtype own = checkpoint_.dtype(tensor_);

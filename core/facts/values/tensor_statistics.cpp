@@ -51,7 +51,7 @@ void record_coverage(const Checkpoint& checkpoint, TensorId tensor, TensorStatis
   auto elements = volume(told.shape);
   if (!elements) {
     told.error = Error{ErrorKind::kDamaged,
-                       "the shape " + to_text(told.shape) + " cannot be",
+                       "the shape " + to_text(told.shape) + " is impossible",
                        {.file = {}, .tensor = told.fqn}};
     return;
   }
@@ -69,7 +69,7 @@ void record_coverage(const Checkpoint& checkpoint, TensorId tensor, TensorStatis
       told.unread = saturating_sum(told.unread, count);
       if (!told.error)
         told.error = Error{ErrorKind::kDamaged,
-                           "the tile at " + to_text(offsets) + " of sizes " + to_text(sizes) +
+                           "the chunk at " + to_text(offsets) + " of sizes " + to_text(sizes) +
                                " is not inside the shape " + to_text(told.shape),
                            {.file = {}, .tensor = told.fqn}};
     }
@@ -339,8 +339,8 @@ Result<std::vector<TensorStatistics>> statistics_of(const Checkpoint& checkpoint
   return StatisticsPass(checkpoint, tensors, progress, team, counters, counted).run();
 }
 
-std::vector<StatisticsLoad> loads_to_count(const Checkpoint& checkpoint,
-                                           std::span<const TensorId> tensors) {
+std::vector<StatisticsLoad> statistics_loads_by_dtype(const Checkpoint& checkpoint,
+                                                      std::span<const TensorId> tensors) {
   std::map<Dtype, std::uint64_t> bytes;
   for (TensorId tensor : tensors) {
     const Dtype dtype = checkpoint.dtype(tensor);

@@ -47,7 +47,7 @@ Result<std::vector<TensorStatistics>> statistics_of(
     const CountedChunks* counted = nullptr);
 
 // Amount to count per dtype.
-std::vector<StatisticsLoad> loads_to_count(const Checkpoint& checkpoint,
-                                           std::span<const TensorId> tensors);
+std::vector<StatisticsLoad> statistics_loads_by_dtype(const Checkpoint& checkpoint,
+                                                      std::span<const TensorId> tensors);
 
 }  // namespace shw

@@ -13,13 +13,18 @@ bool is_weight_or_moment(std::string_view fqn);
 
 enum class ValueAnomaly : std::uint8_t {
   kNone,
-  kAllNan,         // nothing but NaN
-  kNan,            // NaN in a weight or in a statistic that a model computes with
-  kInfinite,       // infinity in a weight that is not a bias
-  kPossiblyMeant,  // a mask may be saved as NaN or infinity
+  kAllNan,            // nothing but NaN
+  kNan,               // NaN in a weight or in a statistic that a model computes with
+  kInfinite,          // infinity in a weight that is not a bias
+  kPossiblyIntended,  // a mask may be saved as NaN or infinity
 };
-// `elements`: how many were read, of which `nan` and `infinite` are such.
+// Classifies a tensor by name: `nan` and `infinite` count its NaN and infinite elements among
+// `elements` read.
 ValueAnomaly value_anomaly(std::string_view fqn, std::uint64_t elements, std::uint64_t nan,
                            std::uint64_t infinite);
+
+// True if numbers of FloatCounts::huge cannot be meant in a tensor of this name. Variances may be
+// large, and a bias may mask some of its outputs.
+bool are_huge_values_wrong(std::string_view fqn);
 
 }  // namespace shw

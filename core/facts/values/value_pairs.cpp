@@ -24,8 +24,9 @@ constexpr std::uint64_t kMostTilePairs = std::uint64_t{1} << 24;
 struct TileOfPair {
   std::size_t pair = 0;
   ChunkId a{};
-  std::optional<ChunkId> b;     // the tile with the same box; empty: several share it
-  bool from_the_front = false;  // must be decoded: later elements cost the preceding ones too
+  std::optional<ChunkId> b;  // the tile with the same box; empty: several share it
+  bool must_decode_from_start =
+      false;  // must be decoded: later elements cost the preceding ones too
 };
 
 struct Piece {
@@ -128,7 +129,7 @@ class PairPass {
   std::vector<TileOfPair> tiles_;
   std::vector<Piece> pieces_;
   std::vector<PairPart> parts_;
-  std::vector<std::uint64_t> costs_, looked_at_;  // by part, by pair
+  std::vector<std::uint64_t> costs_, examined_elements_;  // by part, by pair
   PairResults seen_;
 };
 
@@ -150,7 +151,7 @@ bool PairPass::add_tiles(std::size_t pair) {
   for (ChunkId chunk : checkpoint_.chunks(a)) {
     if (volume(checkpoint_.sizes(chunk)).value_or(0) == 0) continue;
     TileOfPair tile{pair, chunk, find_chunk_with_box(checkpoint_, others, chunk)};
-    tile.from_the_front = is_encoded(chunk) || (tile.b && is_encoded(*tile.b));
+    tile.must_decode_from_start = is_encoded(chunk) || (tile.b && is_encoded(*tile.b));
     alike = alike && tile.b.has_value();
     tiles_.push_back(tile);
   }
@@ -167,7 +168,7 @@ bool PairPass::add_tiles(std::size_t pair) {
 // Adds the work in file order of the tiles of `a`.
 void PairPass::add_all_tiles() {
   seen_.is_read.resize(work_.pairs.size());
-  looked_at_.resize(work_.pairs.size());
+  examined_elements_.resize(work_.pairs.size());
   for (std::size_t pair = 0; pair < work_.pairs.size() && !is_cancelled(input_.progress); ++pair) {
     seen_.is_read[pair] = add_tiles(pair);
     seen_.elements +=
@@ -205,8 +206,8 @@ void PairPass::cut() {
       const auto elements = static_cast<std::uint64_t>(volume(blocks.block.sizes).value_or(0));
       pieces_.push_back({i, block});
       bytes += bytes_of(tiles_[i].pair, elements);
-      looked_at_[tiles_[i].pair] += elements;
-      if (bytes >= kTakenTogether && !tiles_[i].from_the_front) close();
+      examined_elements_[tiles_[i].pair] += elements;
+      if (bytes >= kTakenTogether && !tiles_[i].must_decode_from_start) close();
     }
     before = behind;
     if (bytes >= kTakenTogether) close();
@@ -292,7 +293,7 @@ Status PairPass::decode_results(const std::vector<std::string>& told) {
         SHW_TRY(std::uint64_t pair, payload.number());
         SHW_TRY(auto numbers, payload.numbers());
         if (pair >= work_.pairs.size())
-          return fail(ErrorKind::kIo, "another worker says nonsense of a pair");
+          return fail(ErrorKind::kIo, "another process sent invalid data about a pair of tensors");
         if (numbers.empty()) seen_.is_read[pair] = false;
         if (is_second && seen_.is_read[pair]) SHW_CHECK(work_.receive(pair, numbers));
       }
@@ -315,7 +316,7 @@ Result<PairResults> PairPass::run() {
   SHW_TRY(auto told, map_across_ranks(input_.team, work));
   SHW_CHECK(decode_results(told));
   for (std::size_t pair = 0; pair < work_.pairs.size(); ++pair)
-    seen_.looked_at += seen_.is_read[pair] ? looked_at_[pair] : 0;
+    seen_.looked_at += seen_.is_read[pair] ? examined_elements_[pair] : 0;
   return std::move(seen_);
 }
 

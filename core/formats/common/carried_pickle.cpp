@@ -30,7 +30,7 @@ std::uint32_t number_at(std::string_view opcodes, std::size_t at) {
   return value;
 }
 
-std::vector<NodeId> parts_of_node(const PickleTree& tree, NodeId node) {
+std::vector<NodeId> children_of_node(const PickleTree& tree, NodeId node) {
   auto items = tree.items(node);
   std::vector<NodeId> parts(items.begin(), items.end());
   for (NodeId part :
@@ -76,7 +76,7 @@ ReachableNodes reachable_nodes(const PickleTree& tree, NodeId value) {
       continue;
     }
     out.nodes.push_back(node);
-    for (NodeId part : parts_of_node(tree, node)) open.push_back(part);
+    for (NodeId part : children_of_node(tree, node)) open.push_back(part);
   }
   return out;
 }
@@ -89,7 +89,7 @@ class CarriedEncoder {
 
   Result<CarriedPickle> run(NodeId value) {
     if (put(value, 0)) return std::move(out_);
-    return fail(ErrorKind::kUnsupported, why_.empty() ? "holds what is not carried over" : why_);
+    return fail(ErrorKind::kUnsupported, why_.empty() ? "holds data that cannot be copied" : why_);
   }
 
  private:
@@ -111,8 +111,8 @@ class CarriedEncoder {
   }
 
   bool put(NodeId node, int depth) {
-    if (depth > kDeepestCarried) return refuse("is nested too deep to be carried over");
-    if (out_.opcodes.size() > budget_) return refuse("is too large to be carried over");
+    if (depth > kDeepestCarried) return refuse("is nested too deep to be copied");
+    if (out_.opcodes.size() > budget_) return refuse("is too large to be copied");
     if (auto known = numbers_.find(node); known != numbers_.end()) {
       out_.opcodes.push_back('j');
       append_number(out_.opcodes, known->second);
@@ -120,7 +120,7 @@ class CarriedEncoder {
     }
     // Refuses a value that contains itself through a tuple or a call: Python must create the inner
     // object first, and this encoder cannot.
-    if (!open_.insert(node).second) return refuse("holds itself in a way that is not carried over");
+    if (!open_.insert(node).second) return refuse("contains itself in a way that cannot be copied");
     const bool good = encode_container(node, depth);
     open_.erase(node);
     return good;
@@ -160,7 +160,7 @@ class CarriedEncoder {
 
   bool plain(NodeId node) {
     auto opcodes = plain_pickle(tree_, node, budget_);
-    if (!opcodes) return refuse("holds more than can be written again");
+    if (!opcodes) return refuse("holds data that cannot be written again");
     raw(*opcodes);
     return true;
   }
@@ -189,7 +189,7 @@ class CarriedEncoder {
   bool text(NodeId node) {
     const std::string_view value = *tree_.text(node);
     if (!is_utf8_or_surrogates(value)) return refuse("holds text that Python cannot read");
-    if (value.size() > budget_) return refuse("is too large to be carried over");
+    if (value.size() > budget_) return refuse("is too large to be copied");
     raw("X");
     append_number(out_.opcodes, static_cast<std::uint32_t>(value.size()));
     raw(value);
@@ -218,7 +218,7 @@ class CarriedEncoder {
 
   bool storage(NodeId node, int depth) {
     auto key = storage_key(tree_, node);
-    if (!key) return refuse("names a storage in a form that torch does not write");
+    if (!key) return refuse("refers to a storage in a form that torch does not write");
     auto [found, added] = storages_.try_emplace(
         std::string(*key), static_cast<std::uint32_t>(out_.storage_keys.size()));
     if (added) out_.storage_keys.emplace_back(*key);
@@ -246,9 +246,9 @@ class CarriedEncoder {
   bool call(NodeId node, int depth) {
     constexpr std::uint8_t kNewObject = 0x81;
     if (tree_.kind(node) == NodeKind::kObject && opcode_of(node) != kNewObject)
-      return refuse("holds an object that is made in a form which torch.save does not write");
+      return refuse("holds an object in a form that torch.save does not write");
     if (tree_.kind(tree_.callable(node)) != NodeKind::kGlobal)
-      return refuse("holds what a computed call makes");
+      return refuse("holds the result of a function call");
     if (has_plain_form(node)) {
       if (auto opcodes = plain_pickle(tree_, node, budget_)) {
         raw(*opcodes);
@@ -275,7 +275,7 @@ class CarriedEncoder {
       case NodeKind::kDict:
         return all(tree_.items(held), 'u', depth);
       default:
-        return refuse("holds an object that is filled in a form which is not carried over");
+        return refuse("holds an object whose state cannot be copied");
     }
   }
   bool state(NodeId node, int depth) {
@@ -351,7 +351,7 @@ Result<CarriedPickle> carried_pickle(const PickleTree& tree, NodeId value, Bytes
   return CarriedEncoder(tree, pickle, base, budget, std::move(reached.twice)).run(value);
 }
 
-std::vector<NodeId> nodes_of(const PickleTree& tree, NodeId value) {
+std::vector<NodeId> reachable_nodes_in_order(const PickleTree& tree, NodeId value) {
   return reachable_nodes(tree, value).nodes;
 }
 
@@ -364,7 +364,7 @@ Result<RenumberedOpcodes> renumber_memo_entries(std::string_view opcodes, std::u
   RenumberedOpcodes out;
   while (!opcodes.empty()) {
     auto length = length_of_opcode(opcodes);
-    if (!length) return fail(ErrorKind::kUsage, "a value is given in opcodes that are not read");
+    if (!length) return fail(ErrorKind::kUsage, "a value uses unsupported opcodes");
     const char opcode = opcodes.front();
     if (opcode == kStorageHole) {
       const std::string key = std::to_string(first_storage + number_at(opcodes, 1));

@@ -32,7 +32,7 @@ Result<CarriedPickle> carried_pickle(const PickleTree& tree, NodeId value, Bytes
                                      std::uint64_t base, std::size_t budget);
 
 // All nodes of a value, each once.
-std::vector<NodeId> nodes_of(const PickleTree& tree, NodeId value);
+std::vector<NodeId> reachable_nodes_in_order(const PickleTree& tree, NodeId value);
 
 // True if a mutable or long object occurs more than once in the value.
 bool contains_repeated_object(const PickleTree& tree, NodeId value);

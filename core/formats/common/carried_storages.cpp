@@ -12,7 +12,7 @@ constexpr std::uint64_t kMostInMemory = std::uint64_t{64} << 20;
 
 // torch rejects tensors larger than their storage, also in a copy.
 Status check_tensors(const CarriedFrom& from, NodeId value) {
-  for (NodeId node : nodes_of(from.tree, value)) {
+  for (NodeId node : reachable_nodes_in_order(from.tree, value)) {
     if (!is_tensor_call(from.tree, node)) continue;
     auto tensor = pickled_tensor(from.tree, node, from.zip->source().name());
     Status is_whole;
@@ -56,7 +56,7 @@ Result<CarriedValue> carry_value(const CarriedFrom& from, NodeId value, std::siz
   CarriedValue out{std::move(carried.opcodes)};
   if (carried.storage_keys.empty()) return out;
   if (from.zip == nullptr)
-    return fail(ErrorKind::kUnsupported, "names a storage, and is in no archive");
+    return fail(ErrorKind::kUnsupported, "refers to a storage, but is not in an archive");
   SHW_TRY(bool is_big, is_big_endian(*from.zip));
   if (is_big)
     return from.zip->unsupported(0, "holds a tensor that was saved on a big-endian machine");

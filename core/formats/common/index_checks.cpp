@@ -26,29 +26,28 @@ std::vector<std::string> files_with_tensors(const std::vector<Misplaced>& entrie
   return {holders.begin(), holders.end()};
 }
 
-std::string misplaced_cause(const Misplaced& first, std::size_t count) {
+std::string misplaced_index_entry_text(const Misplaced& first, std::size_t count) {
   return fmt::format(
-      "The index says that {} is in {}, and it is in {}{}: a loader that follows the index does "
-      "not find what is there.",
+      "The index says that {} is in {}, but it is in {}{}: a loader that follows the index does "
+      "not find it.",
       first.fqn, first.said, first.held,
       count == 1 ? "" : fmt::format("; {} more entries are wrong", count - 1));
 }
 
 // The files were saved again, renamed or merged without the index.
-std::string stale_cause(const IndexedFiles& indexed, const std::vector<Misplaced>& entries) {
+std::string stale_index_text(const IndexedFiles& indexed, const std::vector<Misplaced>& entries) {
   const std::vector<std::string> held = files_with_tensors(entries);
   const std::vector<std::string>& gone = indexed.not_there;
   const std::string all = entries.size() == indexed.map.size() ? "all " : "";
   return fmt::format(
-      "{} names {} that {} not here ({}), and {}{} of its tensors {} in {}: the files were saved "
-      "again or renamed, and the old index stayed. {}.",
+      "{} names {} that {} missing ({}), but {}{} of its tensors {} in {}: the files were saved "
+      "again or renamed, and the index is outdated. {}.",
       indexed.index, plural(gone.size(), "file"), gone.size() == 1 ? "is" : "are",
       short_list_text(gone), all, human_count(entries.size()), entries.size() == 1 ? "is" : "are",
       short_list_text(held),
       indexed.is_passed_over
-          ? "transformers loads that file and never opens the index, and loaders that go by the "
-            "index stop"
-          : "A loader that follows the index stops");
+          ? "transformers loads that file and ignores the index; loaders that use the index fail"
+          : "A loader that follows the index fails");
 }
 
 std::string index_remedy(const IndexedFiles& indexed, const std::vector<Misplaced>& entries) {
@@ -56,8 +55,8 @@ std::string index_remedy(const IndexedFiles& indexed, const std::vector<Misplace
       files_with_tensors(entries).size() == 1 && entries.size() == indexed.map.size();
   return is_one && !indexed.not_there.empty()
              ? fmt::format(
-                   "Leave {} out, as removing it by hand does, or rewrite it where other weights "
-                   "are next to it. No tensor byte moves.",
+                   "Remove {}, or rewrite it if other weights are next to it. No tensor byte "
+                   "moves.",
                    indexed.index)
              : "Rewrite the index from what each file holds. No tensor byte moves.";
 }
@@ -73,10 +72,10 @@ void add_misplaced(CheckpointBuilder& builder, const IndexedFiles& indexed,
   for (const Misplaced& entry : entries) {
     finding.subjects.push_back(entry.fqn);
     if (lines.size() < kMostEvidence)
-      lines.push_back(entry.fqn + ": said to be in " + entry.said + ", is in " + entry.held);
+      lines.push_back(entry.fqn + ": recorded in " + entry.said + ", is in " + entry.held);
   }
-  finding.cause =
-      is_stale ? stale_cause(indexed, entries) : misplaced_cause(entries.front(), entries.size());
+  finding.cause = is_stale ? stale_index_text(indexed, entries)
+                           : misplaced_index_entry_text(entries.front(), entries.size());
   finding.evidence = {{"index", indexed.index},
                       {"entries", lines},
                       {"count", static_cast<std::int64_t>(entries.size())}};
@@ -95,7 +94,7 @@ void add_misplaced(CheckpointBuilder& builder, const IndexedFiles& indexed,
 std::optional<std::uint64_t> indexed_bytes(const MatchedIndex& matched) {
   std::uint64_t sum = 0;
   for (const std::size_t place : matched.entries) {
-    if (place == MatchedIndex::kNotHeld) return std::nullopt;
+    if (place == MatchedIndex::kNotStored) return std::nullopt;
     sum += matched.held[place].bytes;
   }
   return sum;
@@ -162,7 +161,7 @@ MatchedIndex::MatchedIndex(IndexedFiles files) : indexed(std::move(files)) {
   entries.reserve(indexed.map.size());
   for (const auto& [fqn, path] : indexed.map) {
     const auto place = places.find(fqn);
-    entries.push_back(place == places.end() ? kNotHeld : place->second);
+    entries.push_back(place == places.end() ? kNotStored : place->second);
     if (place != places.end()) held[place->second].is_named = true;
   }
 }
@@ -180,7 +179,7 @@ void check_index(CheckpointBuilder& builder, const MatchedIndex& matched) {
   for (std::size_t i = 0; i < matched.entries.size(); ++i) {
     const auto& [fqn, path] = indexed.map[i];
     const std::size_t place = matched.entries[i];
-    const StoredTensor* held = place == MatchedIndex::kNotHeld ? nullptr : &matched.held[place];
+    const StoredTensor* held = place == MatchedIndex::kNotStored ? nullptr : &matched.held[place];
     if (held != nullptr && is_stored_in(matched, *held, path)) continue;
     // If files are missing, existing unread ones belong to the same old save.
     const bool is_gone =
@@ -198,7 +197,7 @@ void check_index(CheckpointBuilder& builder, const MatchedIndex& matched) {
   add_misplaced(builder, indexed, misplaced, false);
   if (missing.subjects.empty()) return;
   missing.cause = fmt::format(
-      "The index places {} {} in files that do not hold them, and no other file does: {}{}",
+      "The index places {} {} in files that do not contain them, and no other file does: {}{}",
       missing.subjects.size(), missing.subjects.size() == 1 ? "tensor" : "tensors",
       missing.subjects.front(), missing.subjects.size() == 1 ? "." : ", ...");
   missing.evidence.emplace_back("index", index);
@@ -215,8 +214,8 @@ void report_tensors_not_in_index(CheckpointBuilder& builder, const MatchedIndex&
   }
   if (finding.subjects.empty()) return;
   finding.cause = fmt::format(
-      "The index does not name {} that its files hold ({}): a loader that follows the index leaves "
-      "{} out.",
+      "The index does not list {} that its files hold ({}): a loader that follows the index skips "
+      "{}.",
       plural(finding.subjects.size(), "tensor"), short_list_text(finding.subjects),
       finding.subjects.size() == 1 ? "it" : "them");
   finding.evidence = {{"index", index},
@@ -232,23 +231,23 @@ void check_index_as_transformers(CheckpointBuilder& builder, const MatchedIndex&
   std::string said;
   decltype(Finding::evidence) numbers;
   if (totals) {
-    said = fmt::format("metadata.total_size is {}, and the tensors that it names have {} bytes",
+    said = fmt::format("metadata.total_size is {}, but the tensors in the index have {} bytes",
                        totals->said, totals->named);
     numbers = {{"total_size", evidence_of(totals->said)}, {"bytes", evidence_of(totals->named)}};
   }
-  const std::string parts =
-      missing.empty() ? std::string()
-                      : fmt::format(
-                            "The files are named as parts of a larger whole, of which {} {} "
-                            "not here. The index places no tensor there",
-                            short_list_text(missing), missing.size() == 1 ? "is" : "are");
+  const std::string parts = missing.empty()
+                                ? std::string()
+                                : fmt::format(
+                                      "{} {} missing, judging by the numbers in the file names, "
+                                      "and the index lists no tensor there",
+                                      short_list_text(missing), missing.size() == 1 ? "is" : "are");
   // The index may lack as many tensors as the files.
   if (totals && !missing.empty() && totals->said > totals->named) {
-    Finding finding = index_finding(
-        index, Severity::kWarning,
-        fmt::format("{}, but its {}: tensors that were there are most likely gone, and a load "
-                    "keeps initial values for them.",
-                    parts, said));
+    Finding finding = index_finding(index, Severity::kWarning,
+                                    fmt::format("{}. Its {}. Tensors that were there are most "
+                                                "likely missing; a load leaves them at their "
+                                                "initial values.",
+                                                parts, said));
     finding.evidence = numbers;
     finding.evidence.emplace_back("parts", missing);
     return builder.add_finding(std::move(finding));
@@ -256,13 +255,13 @@ void check_index_as_transformers(CheckpointBuilder& builder, const MatchedIndex&
   if (totals) {
     Finding finding = index_finding(
         index, Severity::kInfo,
-        fmt::format("Its {}. Loaders do not look at that; all that it names is there.", said));
+        fmt::format("Its {}. Loaders ignore that; all tensors that it lists are there.", said));
     finding.evidence = numbers;
     builder.add_finding(std::move(finding));
   }
   if (missing.empty()) return;
-  Finding finding =
-      index_finding(index, Severity::kInfo, fmt::format("{}, so a load does not miss it.", parts));
+  Finding finding = index_finding(
+      index, Severity::kInfo, fmt::format("{}, so a load misses nothing that it lists.", parts));
   finding.evidence = {{"parts", missing}};
   builder.add_finding(std::move(finding));
 }

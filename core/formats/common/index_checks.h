@@ -45,11 +45,11 @@ struct MatchedIndex {
   MatchedIndex(const MatchedIndex&) = delete;
   MatchedIndex& operator=(const MatchedIndex&) = delete;
 
-  static constexpr std::size_t kNotHeld = SIZE_MAX;
+  static constexpr std::size_t kNotStored = SIZE_MAX;
   IndexedFiles indexed;
   std::vector<StoredTensor> held;  // in order of the files
   std::vector<std::size_t>
-      entries;  // for each entry of the map: its position in `held`, or kNotHeld
+      entries;  // for each entry of the map: its position in `held`, or kNotStored
 };
 
 // Reports entries of the index that the files lack. Tensors of unreadable files are only known by

@@ -37,9 +37,9 @@ struct ItemRange {
   const Decompression* decompression = nullptr;
 };
 
-// The part of an item that will be read. With kPassing the payload is read sequentially, so that it
-// is never in memory as a whole.
-enum class ItemPart : std::uint8_t { kHeader, kPayload, kPassing };
+// The part of an item that will be read. With kStreamedPayload the payload is read sequentially, so
+// that it is never in memory as a whole.
+enum class ItemPart : std::uint8_t { kHeader, kPayload, kStreamedPayload };
 
 // An open item: its header and the source of its payload.
 struct OpenItem {

@@ -23,12 +23,12 @@ class ItemTemplate {
 
  private:
   ItemTemplate() = default;
-  std::uint64_t trailing_begin() const { return length_ - behind_.size(); }
+  std::uint64_t trailing_begin() const { return length_ - bytes_after_.size(); }
 
   Dtype dtype_ = Dtype::kUnknown;
   Extents sizes_;
   std::uint64_t length_ = 0, payload_length_ = 0;
-  Bytes before_, behind_;
+  Bytes before_, bytes_after_;
   StorageMarks marks_;
 };
 

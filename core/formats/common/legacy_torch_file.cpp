@@ -45,10 +45,10 @@ class HeadReader {
     SHW_TRY(PickleTree magic, next());
     SHW_TRY(PickleTree protocol, next());
     if (protocol.integer(protocol.root()) != kOldProtocol)
-      return damaged("the protocol of the form before zip is 1001, and here is another value");
+      return damaged("the protocol number of the legacy format must be 1001, but differs");
     SHW_TRY(PickleTree system, next());
     if (system.kind(system.root()) != NodeKind::kDict)
-      return damaged("no description of the machine that wrote the file is here");
+      return damaged("the system information record is missing");
     LegacyHead head;
     head.object_at = at_;
     SHW_TRY(PickleTree object, next());
@@ -89,25 +89,26 @@ class HeadReader {
       const LegacyStorage said{static_cast<std::uint64_t>(*count), unit};
       auto [known, is_new] = head.storages.try_emplace(std::string(*key), said);
       if (!is_new && (known->second.count != said.count || known->second.unit != said.unit))
-        return damaged(fmt::format("two tensors say another length of one storage: {} and {} "
-                                   "elements",
-                                   known->second.count, said.count),
-                       tree.at(NodeId{i}));
+        return damaged(
+            fmt::format("two tensors give different lengths for one storage: {} and {} elements",
+                        known->second.count, said.count),
+            tree.at(NodeId{i}));
     }
     return {};
   }
 
   Status read_storage_keys(const PickleTree& tree, LegacyHead& head) const {
     if (tree.kind(tree.root()) != NodeKind::kList)
-      return damaged("no list of the storages is after the pickle");
+      return damaged("the storage list after the pickle is missing");
     std::set<std::string_view> seen;
     for (NodeId item : tree.items(tree.root())) {
       const auto key = tree.text(item);
       if (!key || !head.storages.contains(*key))
-        return damaged("the list of storages names one that no tensor has: torch.load stops there",
-                       tree.at(item));
+        return damaged(
+            "the storage list names a storage that no tensor uses: torch.load fails there",
+            tree.at(item));
       if (!seen.insert(*key).second)
-        return damaged("the list of storages names one twice", tree.at(item));
+        return damaged("the storage list names a storage twice", tree.at(item));
       head.keys.emplace_back(*key);
     }
     return {};
@@ -131,7 +132,8 @@ Result<LegacyHead> read_head(const ByteSource& source) {
 }
 
 // The element count before a storage; nullopt if the file ends first.
-Result<std::optional<std::uint64_t>> count_at(const ByteSource& source, std::uint64_t at) {
+Result<std::optional<std::uint64_t>> read_element_count_at(const ByteSource& source,
+                                                           std::uint64_t at) {
   if (at > source.size() || source.size() - at < sizeof(std::uint64_t)) return std::nullopt;
   SHW_TRY(Bytes bytes, read_bytes(source, at, sizeof(std::uint64_t)));
   return load_little<std::uint64_t>(bytes);
@@ -175,30 +177,30 @@ Result<ZipReader> read_legacy_torch_file(std::shared_ptr<const ByteSource> sourc
   std::uint64_t at = head.end;
   for (const std::string& key : head.keys) {
     const LegacyStorage& storage = head.storages.at(key);
-    SHW_TRY(auto count, count_at(*source, at));
+    SHW_TRY(auto count, read_element_count_at(*source, at));
     if (count && *count != storage.count && storage.unit != 0)
       return fail(ErrorKind::kDamaged,
-                  fmt::format("the storage \"{}\" has {} elements by the pickle, and {} by the "
-                              "count in front of it: torch.load stops there",
+                  fmt::format("the storage \"{}\" has {} elements by the pickle, but {} by its own "
+                              "count: torch.load fails there",
                               key.substr(0, 80), storage.count, *count),
                   {source->name(), at});
     // A storage with elements is reported as missing when it is read.
     if (!count && storage.count == 0)
       return fail(ErrorKind::kDamaged,
-                  fmt::format("is cut off in front of the storage \"{}\"", key.substr(0, 80)),
+                  fmt::format("is truncated before the storage \"{}\"", key.substr(0, 80)),
                   {source->name(), source->size()});
     // The position of the next storage depends on this one's element size.
     if (storage.unit == 0)
       return fail(ErrorKind::kUnsupported,
-                  fmt::format("the storage \"{}\" is of a class that is not known, and where the "
-                              "next one begins follows from it",
+                  fmt::format("the storage \"{}\" has an unknown class, so the start of the next "
+                              "storage is not known",
                               key.substr(0, 80)),
                   {source->name(), at});
     const auto length = checked_mul(storage.count, storage.unit);
     const auto data = checked_add(at, sizeof(std::uint64_t));
     const auto end = length && data ? checked_add(*data, *length) : std::nullopt;
     if (!end || *end > (std::uint64_t{1} << 62))
-      return fail(ErrorKind::kDamaged, "a storage is said to be longer than any file",
+      return fail(ErrorKind::kDamaged, "a storage is recorded as longer than any file",
                   {source->name(), at});
     add("data/" + key, *data, *length);
     at = *end;

@@ -34,7 +34,7 @@ std::string pattern_of_stem(const std::string& stem) {
   return pattern.find('#') == std::string::npos ? std::string() : pattern;
 }
 
-std::vector<std::string> words_of_stem(const std::string& stem) {
+std::vector<std::string> letter_runs_of_stem(const std::string& stem) {
   std::vector<std::string> words(1);
   for (char c : stem) {
     const char small = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -48,21 +48,21 @@ std::vector<std::string> words_of_stem(const std::string& stem) {
 
 // True for Composer's names, which count epochs and batches: "ep0-ba10".
 bool counts_batches(const std::string& stem) {
-  const auto own = words_of_stem(stem);
+  const auto own = letter_runs_of_stem(stem);
   return !own.empty() && own.front() == "ep" &&
          std::find(own.begin(), own.end(), "ba") != own.end();
 }
 
 template <std::size_t N>
 bool has_word(const std::string& stem, const std::array<std::string_view, N>& words) {
-  const auto own = words_of_stem(stem);
+  const auto own = letter_runs_of_stem(stem);
   return std::any_of(own.begin(), own.end(), [&](const std::string& word) {
     return std::find(words.begin(), words.end(), word) != words.end();
   });
 }
 
 // File names without suffix, and without "rank0" if all end in it ("ep1-rank0.pt").
-std::vector<std::string> stems_of(const std::vector<std::string>& paths) {
+std::vector<std::string> stems_without_rank0(const std::vector<std::string>& paths) {
   constexpr std::string_view kFirstRank = "rank0";
   std::vector<std::string> stems;
   for (const std::string& path : paths) stems.push_back(path.substr(0, path.rfind('.')));
@@ -132,7 +132,7 @@ std::vector<std::vector<std::string>> saves_by_name(const std::vector<std::strin
 }
 
 std::optional<std::string> newest_by_name(const std::vector<std::string>& paths) {
-  const std::vector<std::string> stems = stems_of(paths);
+  const std::vector<std::string> stems = stems_without_rank0(paths);
   std::set<std::string> patterns;
   std::string last, numbered;
   for (std::size_t i = 0; i < paths.size(); ++i) {
@@ -157,10 +157,10 @@ Finding newest_file_finding(const std::vector<std::string>& opened,
   const std::string which =
       opened.size() > 1
           ? "the last save by their names"
-          : fmt::format("the last one by its name of {} files of one model", aside.size() + 1);
+          : fmt::format("the last by name of {} files of one model", aside.size() + 1);
   Finding finding = how_read_finding(
       opened.front(),
-      fmt::format("Opened {}, {}. Not opened: {}. A path to one of them opens that one.",
+      fmt::format("Opened {}, {}. Not opened: {}. To open one of them, give its path.",
                   short_list_text(opened), which, short_list_text(aside)));
   finding.evidence = {{"opened", static_cast<std::int64_t>(opened.size())},
                       {"left_aside", static_cast<std::int64_t>(aside.size())}};

@@ -22,7 +22,7 @@ std::string imports_of(const PickleTree& tree) {
 
 void report_pickle(const PickleTree& tree, const std::string& path, PickleFindings& notes) {
   if (notes.classes.insert(imports_of(tree)).second) {
-    for (Finding& finding : unsafe_pickle_findings(tree, path, PickleOf::kPrograms))
+    for (Finding& finding : unsafe_pickle_findings(tree, path, PickleFileContent::kPrograms))
       notes.findings.push_back(std::move(finding));
   }
   if (!tree.refused()) return;

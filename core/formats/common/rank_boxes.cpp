@@ -21,7 +21,7 @@ std::int64_t length_of(const Runs& runs) {
 }
 
 // Elements [first, last) of the concatenated runs.
-Runs slice_of(const Runs& runs, std::int64_t first, std::int64_t last) {
+Runs slice_of_runs(const Runs& runs, std::int64_t first, std::int64_t last) {
   Runs out;
   std::int64_t before = 0;
   for (const BoxRun& run : runs) {
@@ -44,7 +44,7 @@ Runs part_of(const Runs& runs, std::int64_t parts, std::int64_t index) {
   const std::int64_t length = length_of(runs);
   const std::int64_t each = length / parts + (length % parts != 0 ? 1 : 0);
   if (each == 0 || index > length / each) return {};
-  return slice_of(runs, std::min(index * each, length), std::min((index + 1) * each, length));
+  return slice_of_runs(runs, std::min(index * each, length), std::min((index + 1) * each, length));
 }
 
 // The numbers in "Shard(1)" or "_StridedShard(dim=0, sf=2)".
@@ -61,8 +61,8 @@ std::vector<std::int64_t> numbers_in(std::string_view text) {
   return out;
 }
 
-Status cut_by_placement(const std::string& placement, std::int64_t parts, std::int64_t index,
-                        std::vector<Runs>& axes) {
+Status split_runs_by_placement(const std::string& placement, std::int64_t parts, std::int64_t index,
+                               std::vector<Runs>& axes) {
   if (placement.starts_with("Replicate")) return {};
   const auto numbers = numbers_in(placement);
   const bool is_strided = placement.starts_with("_StridedShard");
@@ -70,7 +70,7 @@ Status cut_by_placement(const std::string& placement, std::int64_t parts, std::i
   if (!is_cut || numbers.empty() || placement.find('-') != std::string::npos ||
       numbers[0] >= static_cast<std::int64_t>(axes.size()) ||
       (is_strided && (numbers.size() != 2 || numbers[1] <= 0 || numbers[1] > kMostStrides)))
-    return fail(ErrorKind::kUnsupported, "has a placement that is not read: " + placement);
+    return fail(ErrorKind::kUnsupported, "has an unsupported placement: " + placement);
   Runs& runs = axes[static_cast<std::size_t>(numbers[0])];
   if (!is_strided) {
     runs = part_of(runs, parts, index);
@@ -81,7 +81,7 @@ Status cut_by_placement(const std::string& placement, std::int64_t parts, std::i
     for (const BoxRun& run : part_of(part_of(runs, numbers[1], piece), parts, index))
       all.push_back(run);
   }
-  runs = slice_of(all, 0, length_of(all));
+  runs = slice_of_runs(all, 0, length_of(all));
   return {};
 }
 
@@ -91,7 +91,7 @@ Result<std::vector<Box>> boxes_of_axes(const std::vector<Runs>& axes) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (axes[i].empty()) return std::vector<Box>{};
     if (axes[i].size() > 1 && several)
-      return fail(ErrorKind::kUnsupported, "is cut into strides along two axes");
+      return fail(ErrorKind::kUnsupported, "has strided shards along two axes");
     if (axes[i].size() > 1) several = i;
     box.offsets.push_back(axes[i][0].first);
     box.sizes.push_back(axes[i][0].size);
@@ -128,18 +128,18 @@ Result<std::vector<Box>> boxes_of_sharding(const DTensorSharding& sharding, std:
   const Extents& mesh = sharding.mesh.shape;
   const bool is_mesh = std::all_of(mesh.begin(), mesh.end(), [](auto size) { return size > 0; });
   if (!is_mesh || mesh.size() != sharding.placements.size() || mesh.empty())
-    return fail(ErrorKind::kUnsupported, "does not say on which mesh it is");
+    return fail(ErrorKind::kUnsupported, "does not record its mesh");
   if (!volume(sharding.global_shape))
-    return fail(ErrorKind::kUnsupported, "does not say the shape of the whole");
+    return fail(ErrorKind::kUnsupported, "does not record its global shape");
   const auto place = place_on_mesh(sharding, rank);
-  if (!place) return fail(ErrorKind::kUnsupported, "says a place that is not on its mesh");
+  if (!place) return fail(ErrorKind::kUnsupported, "has a position outside its mesh");
   std::vector<Runs> axes;
   for (std::int64_t size : sharding.global_shape)
     axes.push_back(size == 0 ? Runs{} : Runs{{0, size}});
   for (std::size_t i = 0; i < mesh.size(); ++i) {
     if ((*place)[i] < 0 || (*place)[i] >= mesh[i])
-      return fail(ErrorKind::kUnsupported, "says a place that is not on its mesh");
-    SHW_CHECK(cut_by_placement(sharding.placements[i], mesh[i], (*place)[i], axes));
+      return fail(ErrorKind::kUnsupported, "has a position outside its mesh");
+    SHW_CHECK(split_runs_by_placement(sharding.placements[i], mesh[i], (*place)[i], axes));
   }
   return boxes_of_axes(axes);
 }

@@ -107,7 +107,7 @@ class HeaderEvents final : public Events {
  private:
   enum : unsigned { kDtype = 1, kShape = 2, kOffsets = 4, kAll = 7 };
 
-  bool in_metadata() const { return name_ == kSafetensorsMetadata; }
+  bool is_in_metadata() const { return name_ == kSafetensorsMetadata; }
   std::string where() const { return "for \"" + name_ + "\" "; }
 
   bool value(Kind kind, std::int64_t number, std::string* text) override {
@@ -115,10 +115,10 @@ class HeaderEvents final : public Events {
       case 0:
         return kind == Kind::kObject || refuse("is not a JSON object");
       case 1:
-        if (kind == Kind::kObject || (in_metadata() && kind == Kind::kNull)) return true;
+        if (kind == Kind::kObject || (is_in_metadata() && kind == Kind::kNull)) return true;
         return refuse("has " + where() + "something that is not an object");
       case 2:
-        return in_metadata() ? metadata_value(kind, text) : field_value(kind, text);
+        return is_in_metadata() ? metadata_value(kind, text) : field_value(kind, text);
       case 3:
         return item(kind, number);
       default:
@@ -176,7 +176,7 @@ class HeaderEvents final : public Events {
   }
 
   bool closed() override {
-    if (in_metadata()) return true;
+    if (is_in_metadata()) return true;
     if (depth() == 2 && field_ == "shape") entry_.shape = std::move(extents_);
     if (depth() == 2 && field_ == "data_offsets") {
       if (extents_.size() != 2 || extents_[0] > extents_[1])
@@ -260,12 +260,20 @@ bool is_intact_without_torch_dtype(const SafetensorsEntry& entry) {
 
 std::string unknown_dtype_text(const SafetensorsEntry& entry) {
   if (is_intact_without_torch_dtype(entry))
-    return fmt::format("{} of {} is of the format and has no dtype in torch: it is not read",
+    return fmt::format("{} of {} is valid in the format but has no torch dtype: it is not read",
                        entry.dtype_text, to_text(entry.shape));
   if (entry.dtype_text == "F4")
-    return fmt::format("the header gives the tensor {} bytes, which is not what {} of F4 takes",
+    return fmt::format("the header gives the tensor {} bytes, which does not match {} of F4",
                        entry.end - entry.begin, to_text(entry.shape));
-  return "the dtype \"" + entry.dtype_text + "\" is not read";
+  if (entry.dtype_text.empty() && entry.begin == entry.end)
+    return "the header lists " + entry.name +
+           " without a dtype and without bytes: the program that wrote it reserved the name but "
+           "had "
+           "no tensor for it, as for a tied output layer that is saved once (torchtitan #3764). "
+           "safetensors refuses the whole file. Export again with a version that omits the name, "
+           "or "
+           "remove it from the header and the index";
+  return "the dtype \"" + entry.dtype_text + "\" is not supported";
 }
 
 // Checks the layout as loaders do: every byte of data belongs to exactly one tensor, and sizes
@@ -285,12 +293,11 @@ void check_layout(SafetensorsHeader& header, std::uint64_t file_size, const Prog
       problem(&entry, entry.begin, unknown_dtype_text(entry));
       header.problems.back().is_unread = is_intact_without_torch_dtype(entry);
     } else if (!can_be_counted(entry.shape)) {
-      problem(
-          &entry, entry.begin,
-          fmt::format("the shape {} has more elements than can be counted", to_text(entry.shape)));
+      problem(&entry, entry.begin,
+              fmt::format("the shape {} has too many elements", to_text(entry.shape)));
     } else if (!bytes || *bytes != entry.end - entry.begin) {
       problem(&entry, entry.begin,
-              fmt::format("the header gives the tensor {} bytes, which is not what {} of {} takes",
+              fmt::format("the header gives the tensor {} bytes, which does not match {} of {}",
                           entry.end - entry.begin, to_text(entry.shape), name(entry.dtype)));
     }
   }
@@ -305,7 +312,7 @@ void check_layout(SafetensorsHeader& header, std::uint64_t file_size, const Prog
       problem(entry, entry->begin, "the tensor's bytes overlap those of another");
     if (entry->begin > end) {
       problem(entry, end,
-              fmt::format("no tensor owns the {} bytes before this one", entry->begin - end));
+              fmt::format("{} bytes before this tensor belong to no tensor", entry->begin - end));
       header.problems.back().unowned = entry->begin - end;
     }
     end = std::max(end, entry->end);
@@ -376,8 +383,8 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
     return damaged(0, "begins with a zip archive, not with a safetensors header");
   if (length == 0)
     return damaged(0,
-                   "begins with zeros where the length of its header belongs: the start of the "
-                   "file was never written, or was lost in a copy");
+                   "begins with zeros instead of its header length: the start of the file was "
+                   "never written, or was lost in a copy");
   // A plausible length is stronger evidence than magic numbers, which it may resemble.
   if (length > kMaxSafetensorsHeader) {
     SHW_TRY(Bytes first,
@@ -402,9 +409,9 @@ Result<SafetensorsHeader> read_safetensors_header(const ByteSource& source,
   auto zero = std::find(json.begin(), json.end(), std::byte{0});
   if (zero != json.end())
     return damaged(8 + static_cast<std::uint64_t>(zero - json.begin()),
-                   "the header holds a zero byte, which no JSON does");
+                   "the header holds a zero byte, which is not valid JSON");
   if (begins_with_byte_order_mark(json))
-    return damaged(8, "the header begins with a byte order mark, and not with a JSON object");
+    return damaged(8, "the header begins with a byte order mark instead of a JSON object");
   const bool parsed = Json::sax_parse(text, text + json.size(), &events);
   auto stopped = [&] {
     destroy_in_background(std::pair(std::move(header), events.release_names()));

@@ -41,8 +41,8 @@ struct SafetensorsProblem {
   std::string tensor;  // may be empty
   std::uint64_t at = 0;
   std::string message;
-  bool is_cut_off = false;  // the file ends before the tensors
-  bool is_unread = false;   // intact, but its dtype has no equivalent in torch
+  bool is_file_truncated = false;  // the file ends before the tensors
+  bool is_unread = false;          // intact, but its dtype has no equivalent in torch
   // Unowned bytes from `at` on, between tensors or after the last, in an otherwise valid header.
   bool is_unowned = false;
   std::uint64_t unowned = 0;  // number of these bytes, also if the header has other errors

@@ -12,7 +12,7 @@ namespace {
 constexpr int kMostNestedSubclasses = 4;
 constexpr std::size_t kMostWrapped = 64;
 
-NodeId inside_parameter(const PickleTree& tree, NodeId node) {
+NodeId unwrap_parameter_call(const PickleTree& tree, NodeId node) {
   const auto given = tree.items(tree.arguments(node));
   return is_parameter_call(tree, node) && !given.empty() ? given[0] : node;
 }
@@ -37,7 +37,7 @@ NodeId subclass_state(const PickleTree& tree, NodeId node) {
 }
 
 // _rebuild_wrapper_subclass(class, dtype, sizes, strides, offset, layout, device, requires_grad)
-std::optional<Extents> declared_sizes(const PickleTree& tree, NodeId call) {
+std::optional<Extents> wrapper_subclass_sizes(const PickleTree& tree, NodeId call) {
   const auto given = tree.items(tree.arguments(call));
   if (given.size() < 3) return std::nullopt;
   const auto arguments = tree.items(given[2]);
@@ -59,17 +59,17 @@ std::optional<Extents> declared_sizes(const PickleTree& tree, NodeId call) {
   return told;
 }
 
-void gather_wrapped(const PickleTree& tree, NodeId state, const std::string& prefix, int depth,
-                    std::vector<WrappedTensor>& out) {
+void collect_wrapped_tensors(const PickleTree& tree, NodeId state, const std::string& prefix,
+                             int depth, std::vector<WrappedTensor>& out) {
   const auto items = tree.items(state);
   for (std::size_t i = 0; i + 1 < items.size() && out.size() < kMostWrapped; i += 2) {
     const auto key = tree.text(items[i]);
     if (!key || key->empty()) continue;
-    const NodeId value = inside_parameter(tree, items[i + 1]);
+    const NodeId value = unwrap_parameter_call(tree, items[i + 1]);
     const std::string name = prefix + std::string(key->substr(0, 256));
     const NodeId inner = subclass_state(tree, value);
     if (inner != NodeId::kAbsent && depth < kMostNestedSubclasses)
-      gather_wrapped(tree, inner, name + ".", depth + 1, out);
+      collect_wrapped_tensors(tree, inner, name + ".", depth + 1, out);
     else if (is_tensor_call(tree, value))
       out.push_back({name, value});
   }
@@ -147,10 +147,10 @@ NodeId jagged_state(const PickleTree& tree, NodeId call) {
 TensorSubclass tensor_subclass(const PickleTree& tree, NodeId node) {
   TensorSubclass found;
   if (tree.kind(node) != NodeKind::kReduce) return found;
-  found.call = inside_parameter(tree, node);
+  found.call = unwrap_parameter_call(tree, node);
   if (const NodeId jagged = jagged_state(tree, found.call); jagged != NodeId::kAbsent) {
     found.type = "torch.jagged";
-    gather_wrapped(tree, jagged, "", 0, found.tensors);
+    collect_wrapped_tensors(tree, jagged, "", 0, found.tensors);
     return found;
   }
   if (auto composed = composed_tensor(tree, found.call); !composed.tensors.empty()) return composed;
@@ -158,8 +158,8 @@ TensorSubclass tensor_subclass(const PickleTree& tree, NodeId node) {
   if (state == NodeId::kAbsent) return found;
   const PickleGlobal& type = *tree.global(tree.items(tree.arguments(found.call))[1]);
   found.type = std::string(type.module) + "." + std::string(type.name);
-  found.stands_for = declared_sizes(tree, found.call);
-  gather_wrapped(tree, state, "", 0, found.tensors);
+  found.stands_for = wrapper_subclass_sizes(tree, found.call);
+  collect_wrapped_tensors(tree, state, "", 0, found.tensors);
   return found;
 }
 

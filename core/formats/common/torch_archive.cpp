@@ -75,11 +75,11 @@ class ArchiveWriter {
   }
 
   // Call after finish(). The id is the last record.
-  StorageMarks storage_marks(std::size_t storage) const {
+  StorageMarks marks_of_storage(std::size_t storage) const {
     const Record &record = records_[storage], &id = records_.back();
     StorageMarks marks{crcs_of(record), id.bytes_at, crcs_of(id), record.mixed_before, {}};
     for (std::size_t i = storage + 1; i < records_.size(); ++i) {
-      if (records_[i].is_mixed) marks.crcs_behind.push_back(records_[i].crc);
+      if (records_[i].is_mixed) marks.crcs_after.push_back(records_[i].crc);
     }
     return marks;
   }
@@ -224,7 +224,7 @@ Result<std::uint64_t> write_torch_archive(ByteSink& sink, const TorchArchive& ar
   std::string id = out.serialization_id();
   SHW_CHECK(out.add(".data/serialization_id", text_payload(id), false));
   SHW_TRY(std::uint64_t length, out.finish());
-  if (marks != nullptr) *marks = out.storage_marks(kFirstStorage);
+  if (marks != nullptr) *marks = out.marks_of_storage(kFirstStorage);
   return length;
 }
 

@@ -35,7 +35,7 @@ struct StorageMarks {
   std::uint64_t id = 0;            // offset of the serialization id, which hashes all CRCs
   std::vector<std::uint64_t> id_crc;
   std::uint64_t mixed_before = 0;  // hash of the CRCs of all records before the storage
-  std::vector<std::uint32_t> crcs_behind;
+  std::vector<std::uint32_t> crcs_after;
 };
 // Returns the archive's length; the sink must be at the archive's begin. `marks` may be null.
 Result<std::uint64_t> write_torch_archive(ByteSink& sink, const TorchArchive& archive,

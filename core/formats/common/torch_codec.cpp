@@ -95,7 +95,8 @@ Result<DataCheck> check_archive(const ItemRange& plain, Progress* progress,
 
 Result<DataCheck> check_range(const ItemRange& range, std::span<const std::string> transforms,
                               std::uint64_t limit, Progress* progress, PayloadObserver* watch) {
-  SHW_TRY(ItemRange plain, undo_transforms(range, transforms, limit, ItemPart::kPassing, progress));
+  SHW_TRY(ItemRange plain,
+          undo_transforms(range, transforms, limit, ItemPart::kStreamedPayload, progress));
   auto check = check_archive(plain, progress, watch);
   if (transforms.empty()) return check;
   // Offsets inside a decompressed item do not exist in the file.

@@ -23,7 +23,7 @@ constexpr int kMaxSideDepth = 64;
 constexpr std::uint64_t kMaxMesh = 1 << 22;
 
 // Text for a key that is a string, a dtype, a class or a tuple of these; nullopt for other keys.
-std::optional<std::string> key_words(const PickleTree& tree, NodeId key) {
+std::optional<std::string> pickled_key_text(const PickleTree& tree, NodeId key) {
   constexpr std::size_t kMostWords = 8;
   if (auto text = tree.text(key)) return std::string(*text);
   if (const PickleGlobal* named = tree.global(key)) return named->name;
@@ -62,7 +62,7 @@ class TorchFileWalk {
   Result<TorchFileTensor> read(NodeId node) const;
   Result<TorchFileTensor> read_plain(NodeId node) const;
   DTensorMesh mesh(NodeId node) const;
-  std::vector<std::int64_t> rank_map(NodeId mesh) const;
+  std::vector<std::int64_t> read_mesh_ranks(NodeId mesh) const;
   std::string placement(NodeId node) const;
   Extents extents(NodeId node) const;
   bool is_class(NodeId node, std::string_view name) const {
@@ -80,7 +80,7 @@ class TorchFileWalk {
 
 Status TorchFileWalk::visit(NodeId node, int depth) {
   if (visits_left_-- == 0 || depth > kMaxSideDepth)
-    return fail(ErrorKind::kUnsupported, "the structure is too entangled to be walked",
+    return fail(ErrorKind::kUnsupported, "the pickled structure is too complex to read",
                 {zip_.source().name(), tree_.at(node)});
   switch (tree_.kind(node)) {
     case NodeKind::kDict:
@@ -117,7 +117,7 @@ Status TorchFileWalk::visit(NodeId node, int depth) {
 Status TorchFileWalk::visit_dict(NodeId dict, int depth) {
   auto items = tree_.items(dict);
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    if (auto words = key_words(tree_, items[i]))
+    if (auto words = pickled_key_text(tree_, items[i]))
       path_.emplace_back(std::move(*words));
     else
       path_.emplace_back(tree_.integer(items[i]).value_or(static_cast<std::int64_t>(i / 2)));
@@ -141,7 +141,8 @@ Result<TorchFileTensor> TorchFileWalk::read_plain(NodeId node) const {
   SHW_TRY(PickledTensor pickled, pickled_tensor(tree_, node, zip_.source().name()));
   SHW_TRY(ItemHeader header, header_of(zip_, pickled, big_endian_));
   if (zip_.find_storage(pickled.storage_key)->deflated || pickled.conjugate || pickled.negative)
-    return fail(ErrorKind::kUnsupported, "is compressed, conjugated or negated, and not read here",
+    return fail(ErrorKind::kUnsupported,
+                "is compressed, conjugated or negated, which is not supported",
                 {zip_.source().name(), header.payload_offset});
   TorchFileTensor tensor;
   tensor.dtype = header.dtype;
@@ -229,7 +230,7 @@ DTensorMesh TorchFileWalk::mesh(NodeId node) const {
   if (array == NodeId::kAbsent) array = tree_.attribute(node, "_mesh");
   if (is_tensor_call(tree_, array)) {
     if (auto tensor = read_plain(array)) out.shape = tensor->sizes;
-    out.ranks = rank_map(array);
+    out.ranks = read_mesh_ranks(array);
     return out;
   }
 
@@ -249,7 +250,7 @@ DTensorMesh TorchFileWalk::mesh(NodeId node) const {
     out.shape = extents(tree_.attribute(layout, "shape"));
     strides = extents(tree_.attribute(layout, "stride"));
   }
-  std::vector<std::int64_t> map = rank_map(tree_.attribute(node, "_rank_map"));
+  std::vector<std::int64_t> map = read_mesh_ranks(tree_.attribute(node, "_rank_map"));
   auto cells = volume(out.shape);
   auto needed = storage_needed(out.shape, strides, 0);
   if (!cells || !needed || static_cast<std::uint64_t>(*needed) > map.size() ||
@@ -264,7 +265,7 @@ DTensorMesh TorchFileWalk::mesh(NodeId node) const {
 }
 
 // Reads an int32 or int64 tensor, row-major.
-std::vector<std::int64_t> TorchFileWalk::rank_map(NodeId array) const {
+std::vector<std::int64_t> TorchFileWalk::read_mesh_ranks(NodeId array) const {
   if (!is_tensor_call(tree_, array)) return {};
   auto tensor = read_plain(array);
   if (!tensor || tensor->payload_length > kMaxMesh * 8) return {};
@@ -317,7 +318,7 @@ Extents TorchFileWalk::extents(NodeId node) const {
 
 }  // namespace
 
-NodeId dtensor_local(const PickleTree& tree, NodeId node) {
+NodeId local_tensor_of_dtensor(const PickleTree& tree, NodeId node) {
   auto given = tree.kind(node) == NodeKind::kReduce ? tree.items(tree.arguments(node))
                                                     : std::span<const NodeId>{};
   if (given.size() < 4 ||

@@ -48,7 +48,7 @@ struct TorchFileTensor {
 
 // For a call that creates a DTensor: the call that creates its local tensor; kAbsent for other
 // nodes.
-NodeId dtensor_local(const PickleTree& tree, NodeId node);
+NodeId local_tensor_of_dtensor(const PickleTree& tree, NodeId node);
 // Mesh, placements and global shape of a DTensor call.
 DTensorSharding dtensor_sharding(const PickleTree& tree, const ZipReader& zip, NodeId node,
                                  bool big_endian);

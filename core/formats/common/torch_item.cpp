@@ -88,13 +88,13 @@ Status read_storage(const Reader& in, NodeId node, bool untyped_dtype_follows,
     return in.damaged(node, "the tensor's storage is named in a form that torch does not write");
   if (!is_module_of_storages(storage_class->module))
     return in.damaged(id[1], "the tensor's storage is of the class " + name_of(*storage_class) +
-                                 ", and torch's are in the module torch");
+                                 ", but torch storages are in the module torch");
   tensor.storage_key = *key;
-  tensor.has_view_word = id.size() == 6;
-  if (tensor.has_view_word && tree.kind(id[5]) != NodeKind::kNone)
-    return in.unsupported(id[5],
-                          "its storage is a view of another one (torch 0.3 and before), and such "
-                          "are not read");
+  tensor.has_view_metadata = id.size() == 6;
+  if (tensor.has_view_metadata && tree.kind(id[5]) != NodeKind::kNone)
+    return in.unsupported(
+        id[5],
+        "its storage is a view of another one (torch 0.3 and before), which is not supported");
 
   std::uint64_t unit = 1;
   if (storage_class->name == "UntypedStorage") {
@@ -103,13 +103,14 @@ Status read_storage(const Reader& in, NodeId node, bool untyped_dtype_follows,
   } else {
     auto dtype = dtype_from_storage_class(storage_class->name);
     if (!dtype)
-      return in.unsupported(id[1],
-                            "storages of the class " + name_of(*storage_class) + " are not read");
+      return in.unsupported(
+          id[1], "storages of the class " + name_of(*storage_class) + " are not supported");
     unit = size_of(*dtype);
     if (!untyped_dtype_follows) tensor.dtype = *dtype;
   }
   auto bytes = checked_mul(static_cast<std::uint64_t>(*count), unit);
-  if (!bytes) return in.damaged(id[4], "the tensor's storage is said to be larger than 2^64 bytes");
+  if (!bytes)
+    return in.damaged(id[4], "the tensor's storage is recorded as larger than 2^64 bytes");
   tensor.storage_bytes = *bytes;
   tensor.storage_unit = unit;
   return {};
@@ -121,21 +122,18 @@ Status read_flags(const Reader& in, NodeId node, PickledTensor& tensor) {
   const NodeKind kind = tree.kind(node);
   if (kind == NodeKind::kNone || tree.integer(node) == 0) return {};
   if (kind != NodeKind::kDict)
-    return in.damaged(node, "the tensor's flags are not a dict, and torch stops there");
+    return in.damaged(node, "the tensor's flags are not a dict, so torch fails there");
   tensor.conjugate = tree.integer(tree.find(node, "conj")).value_or(0) != 0;
   tensor.negative = tree.integer(tree.find(node, "neg")).value_or(0) != 0;
   if (tensor.conjugate && !is_complex(tensor.dtype))
-    return in.damaged(node,
-                      fmt::format("the tensor is marked as conjugate, which none of {} can be",
-                                  name(tensor.dtype)));
+    return in.damaged(node, fmt::format("the tensor is marked as conjugate, which {} cannot be",
+                                        name(tensor.dtype)));
   return {};
 }
 
 Status read_requires_grad(const Reader& in, NodeId node, PickledTensor& tensor) {
   if (in.tree.kind(node) != NodeKind::kBool)
-    return in.damaged(node,
-                      "what says whether the tensor requires a gradient is neither true nor "
-                      "false");
+    return in.damaged(node, "requires_grad is neither true nor false");
   tensor.requires_grad = in.tree.integer(node).value_or(0) != 0;
   return {};
 }
@@ -162,13 +160,11 @@ Result<PickledTensor> plain_tensor(const Reader& in, NodeId function, NodeId arg
   // A quantised tensor has its quantizer before the last two arguments; int_repr() is read.
   bool quantised = is_torch_utils_global(tree, function, "_rebuild_qtensor");
   if (given.size() < (v3 || quantised ? 7u : v1 ? 4u : 6u))
-    return in.damaged(
-        arguments,
-        fmt::format("the tensor's rebuild call has {} arguments, which are too few", given.size()));
+    return in.damaged(arguments, fmt::format("the tensor's rebuild call has {} arguments, too few",
+                                             given.size()));
   if (given.size() > (v3 ? 8u : v1 ? 4u : 7u))
-    return in.damaged(arguments,
-                      fmt::format("the tensor's rebuild call has {} arguments, which are too many",
-                                  given.size()));
+    return in.damaged(arguments, fmt::format("the tensor's rebuild call has {} arguments, too many",
+                                             given.size()));
   PickledTensor tensor;
   SHW_CHECK(read_storage(in, given[0], v3, tensor));
   if (quantised) tensor.dtype = dtype_of_int_repr(tensor.dtype);
@@ -193,9 +189,9 @@ Result<PickledTensor> plain_tensor(const Reader& in, NodeId function, NodeId arg
     tensor.dtype = *known;
   }
   if (tensor.requires_grad && !can_require_grad(tensor.dtype))
-    return in.damaged(given[4], fmt::format("the tensor requires a gradient, which none of {} can",
+    return in.damaged(given[4], fmt::format("the tensor requires a gradient, which {} cannot",
                                             name(tensor.dtype)));
-  tensor.stops_torch = v3 && tensor.requires_grad;
+  tensor.fails_in_torch_load = v3 && tensor.requires_grad;
   std::size_t flags = v3 ? 7 : 6;
   if (!v1 && !quantised && given.size() > flags) SHW_CHECK(read_flags(in, given[flags], tensor));
   return tensor;
@@ -218,7 +214,7 @@ Result<PickledTensor> rebuild(const Reader& in, NodeId node, int wrappers) {
     const PickleGlobal* type = tree.global(tree.callable(node));
     return in.unsupported(node, "holds an object of the class " +
                                     (type != nullptr ? name_of(*type) : std::string("unknown")) +
-                                    ", which is not read as a tensor");
+                                    ", which is not supported as a tensor");
   }
   return in.damaged(node, "holds no tensor");
 }
@@ -248,7 +244,7 @@ Result<PickledTensor> rebuild(const Reader& in, NodeId function, NodeId argument
   }
   return in.unsupported(arguments, "holds a tensor of the kind " +
                                        (called != nullptr ? name_of(*called) : "unknown") +
-                                       ", which is not read");
+                                       ", which is not supported");
 }
 
 }  // namespace
@@ -290,7 +286,7 @@ Result<PickledTensor> pickled_tensor(const PickleTree& tree, NodeId node, const 
 namespace {
 // The storage id has five items in a zip archive and six in the format before zip.
 Status check_storage_words(const ZipReader& zip, const PickledTensor& tensor) {
-  if (tensor.has_view_word == zip.is_bare()) return {};
+  if (tensor.has_view_metadata == zip.is_bare()) return {};
   return zip.damaged(0, "the tensor's storage is named in a form that torch does not write");
 }
 }  // namespace
@@ -304,7 +300,7 @@ Result<ItemHeader> header_of(const ZipReader& zip, const PickledTensor& tensor, 
   if (record->length != tensor.storage_bytes)
     return zip.damaged(
         record->header_offset,
-        fmt::format("the record \"{}\" holds {} bytes, but the tensor's storage has {}",
+        fmt::format("the record \"{}\" holds {} bytes, but the tensor's storage needs {}",
                     record->name, record->length, tensor.storage_bytes));
   auto needed = storage_needed(tensor.sizes, tensor.strides, tensor.storage_offset);
   std::uint64_t elements = tensor.storage_bytes / size_of(tensor.dtype);
@@ -320,9 +316,8 @@ Result<ItemHeader> header_of(const ZipReader& zip, const PickledTensor& tensor, 
     return zip.unsupported(
         record->header_offset,
         fmt::format(
-            "the archive is big-endian, and torch swaps the bytes of \"{}\" by the width of "
-            "its storage's elements ({}), not by that of {} ({}): a load gives other "
-            "numbers than were saved",
+            "the archive is big-endian, and torch swaps the bytes of \"{}\" by the width of its "
+            "storage's elements ({}), not by that of {} ({}): a load gives wrong values",
             record->name, tensor.storage_unit, name(tensor.dtype), size_of(tensor.dtype)));
   ItemHeader header;
   header.dtype = tensor.dtype;
@@ -342,7 +337,7 @@ Status check_storages(const ZipReader& zip, const PickleTree& tree) {
   const Reader in{tree, zip.source().name()};
   if (tree.module_id_at() && !zip.is_bare())
     return fail(ErrorKind::kDamaged,
-                "a class is named as only the form before zip names it: torch.load stops there",
+                "a class is named as in the legacy format before zip: torch.load fails there",
                 {in.file, *tree.module_id_at()});
   for (std::uint32_t i = 0; i < tree.node_count(); ++i) {
     const NodeId node{i};
@@ -357,10 +352,9 @@ Status check_storages(const ZipReader& zip, const PickleTree& tree) {
     if (record == nullptr)
       return zip.damaged(0, "the archive has no record data/" + said.storage_key.substr(0, 80));
     if (is_known && record->length != said.storage_bytes)
-      return zip.damaged(
-          record->header_offset,
-          fmt::format("the record \"{}\" holds {} bytes, but the storage in it has {}",
-                      record->name, record->length, said.storage_bytes));
+      return zip.damaged(record->header_offset,
+                         fmt::format("the record \"{}\" holds {} bytes, but its storage needs {}",
+                                     record->name, record->length, said.storage_bytes));
   }
   return {};
 }
@@ -381,11 +375,10 @@ Status check_inflated(const ZipReader& zip, const ZipEntry& record) {
   if (!record.deflated || record.length <= kRoom ||
       (record.length - kRoom) / kRatio <= record.stored_length)
     return {};
-  return zip.unsupported(
-      record.header_offset,
-      fmt::format("the record \"{}\" is compressed, and its {} bytes would become {}: no pickle of "
-                  "torch.save does that",
-                  record.name, record.stored_length, record.length));
+  return zip.unsupported(record.header_offset,
+                         fmt::format("the record \"{}\" is compressed, and its {} bytes would "
+                                     "expand to {}, which no torch.save pickle does",
+                                     record.name, record.stored_length, record.length));
 }
 
 }  // namespace

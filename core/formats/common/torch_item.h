@@ -35,11 +35,11 @@ struct PickledTensor {
   bool requires_grad = false;
   // True if the requires_grad argument of _rebuild_tensor_v3 is set: that function cannot create
   // such a tensor, so torch.load fails (torch 2.6 and 2.15).
-  bool stops_torch = false;
+  bool fails_in_torch_load = false;
   bool conjugate = false;
   bool negative = false;
-  bool has_view_word = false;  // the storage id has a sixth item (format before zip)
-  bool is_untyped = false;     // the storage is untyped
+  bool has_view_metadata = false;  // the storage id has a sixth item (format before zip)
+  bool is_untyped = false;         // the storage is untyped
   // True if the item's pickle names other storages as well, which torch.load also creates.
   bool names_other_storages = false;
 };

@@ -23,7 +23,7 @@ Result<ItemRange> undo_transforms(ItemRange range, std::span<const std::string> 
       inner = window(how.into, 0, size);
     } else if (part != ItemPart::kPayload && is_last) {
       const MiddleAccess between =
-          part == ItemPart::kPassing ? MiddleAccess::kStreamed : MiddleAccess::kNothing;
+          part == ItemPart::kStreamedPayload ? MiddleAccess::kStreamed : MiddleAccess::kNothing;
       SHW_TRY(inner, read_zstd_ends(range.source, range.offset, range.length, limit, kKeptEnds,
                                     between, progress, how.progress));
     } else {

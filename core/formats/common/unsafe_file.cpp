@@ -11,7 +11,7 @@
 
 #include "core/base/little_endian.h"
 #include "core/formats/common/magic.h"
-#include "core/formats/pickle/nested_storage.h"
+#include "core/formats/common/nested_storage.h"
 #include "core/formats/pickle/pickle.h"
 #include "core/formats/pickle/pickle_safety.h"
 #include "core/formats/zip/zip.h"
@@ -23,7 +23,7 @@ constexpr std::uint64_t kMostPickle = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMostUnmapped = std::uint64_t{4} << 20;
 constexpr std::size_t kMostPickles = 16;  // in one file
 constexpr std::size_t kMostTold = 8;
-constexpr PickleLimits kLimits{1u << 22, 200, 1u << 14};
+constexpr PickleLimits kUnsafePickleLimits{1u << 22, 200, 1u << 14};
 
 using ImportedName = std::pair<std::string_view, std::string_view>;  // module, name
 constexpr std::size_t kLongestImport = 100;
@@ -35,7 +35,7 @@ bool is_imported_text(std::string_view text) {
 }
 
 // The operands of GLOBAL: "posix\nsystem\n".
-std::optional<ImportedName> global_at(std::string_view rest) {
+std::optional<ImportedName> parse_global_operands(std::string_view rest) {
   rest = rest.substr(0, 2 * kLongestImport + 2);
   const std::size_t first = rest.find('\n');
   if (first == rest.npos) return std::nullopt;
@@ -63,13 +63,13 @@ std::optional<std::string_view> consume_last_text(std::string_view& text) {
 }
 
 // The two texts before STACK_GLOBAL.
-std::optional<ImportedName> stack_global_before(std::string_view text) {
+std::optional<ImportedName> parse_stack_global_operands(std::string_view text) {
   const auto name = consume_last_text(text);
   const auto module = name ? consume_last_text(text) : std::nullopt;
   return module ? std::optional(ImportedName{*module, *name}) : std::nullopt;
 }
 
-bool is_of_global(const Finding& finding, std::string_view global) {
+bool has_evidence_of_global(const Finding& finding, std::string_view global) {
   return std::any_of(finding.evidence.begin(), finding.evidence.end(), [&](const auto& evidence) {
     const auto* text = std::get_if<std::string>(&evidence.second);
     return text != nullptr && *text == global;
@@ -111,7 +111,7 @@ class UnsafeFile {
 
   void look_at(BytesView bytes) {
     for (std::size_t pickle = 0; pickle < kMostPickles && !bytes.empty(); ++pickle) {
-      auto tree = decode_pickle(bytes, path_, 0, kLimits);
+      auto tree = decode_pickle(bytes, path_, 0, kUnsafePickleLimits);
       if (!tree) return scan_before_damage(bytes, tree.error());
       take(*tree);
       bytes = bytes.subspan(std::min<std::size_t>(tree->end(), bytes.size()));
@@ -123,7 +123,7 @@ class UnsafeFile {
     scan_between_arrays(bytes);
     Bytes begin(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(*error.place.offset));
     for (char opcode : {'N', '.'}) begin.push_back(static_cast<std::byte>(opcode));
-    if (auto tree = decode_pickle(begin, path_, 0, kLimits)) take(*tree);
+    if (auto tree = decode_pickle(begin, path_, 0, kUnsafePickleLimits)) take(*tree);
   }
 
   // joblib puts the elements of arrays between opcodes, so that no pickle can be decoded past the
@@ -132,13 +132,13 @@ class UnsafeFile {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (text.substr(0, kMostUnmapped).find("joblib.numpy_pickle") == std::string_view::npos) return;
     for (std::size_t at = 0; at < text.size(); ++at) {
-      const auto named = text[at] == 'c'      ? global_at(text.substr(at + 1))
-                         : text[at] == '\x93' ? stack_global_before(text.substr(0, at))
+      const auto named = text[at] == 'c'      ? parse_global_operands(text.substr(at + 1))
+                         : text[at] == '\x93' ? parse_stack_global_operands(text.substr(0, at))
                                               : std::nullopt;
       if (!named || classify_pickled_name(named->first, named->second) != NameKind::kDangerous)
         continue;
       const std::string call = fmt::format("c{}\n{}\n)R.", named->first, named->second);
-      auto tree = decode_pickle(std::as_bytes(std::span(call)), path_, 0, kLimits);
+      auto tree = decode_pickle(std::as_bytes(std::span(call)), path_, 0, kUnsafePickleLimits);
       if (tree && findings_.empty()) take(*tree);
     }
   }
@@ -146,8 +146,8 @@ class UnsafeFile {
   void take(const PickleTree& tree) {
     // pickle and joblib write the tensors of a torch module so.
     const bool may_nest = are_nested_storages_plain(tree);
-    for (Finding& finding : unsafe_pickle_findings(tree, path_, PickleOf::kPrograms)) {
-      if (may_nest && is_of_global(finding, kNestedLoad)) continue;
+    for (Finding& finding : unsafe_pickle_findings(tree, path_, PickleFileContent::kPrograms)) {
+      if (may_nest && has_evidence_of_global(finding, kNestedLoad)) continue;
       const bool is_told = finding.rule == "unsafe-pickle" && finding.severity > Severity::kInfo;
       if (is_told && findings_.size() < kMostTold) findings_.push_back(std::move(finding));
     }

@@ -30,28 +30,28 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool) override { return note_key_without_file(); }
   bool number_integer(std::int64_t) override { return note_key_without_file(); }
   bool number_unsigned(std::uint64_t number) override {
-    if (depth_ == 2 && has_metadata_ && at_metadata_ && key_ == "total_size") total_ = number;
+    if (depth_ == 2 && has_metadata_ && is_in_metadata_ && key_ == "total_size") total_ = number;
     return note_key_without_file();
   }
   bool number_float(double, const std::string&) override { return note_key_without_file(); }
   bool binary(nlohmann::json::binary_t&) override { return note_key_without_file(); }
   bool string(std::string& text) override {
-    if (depth_ == 2 && has_metadata_ && at_metadata_ && key_ == "param_groups") groups_ = text;
+    if (depth_ == 2 && has_metadata_ && is_in_metadata_ && key_ == "param_groups") groups_ = text;
     if (depth_ == 2 && inside_) place(std::move(text));
     return true;
   }
   bool key(std::string& text) override {
     if (depth_ == 1) {
       inside_ = text == "weight_map";
-      if (inside_) begin_map();
-      at_metadata_ = text == "metadata";
-      if (at_metadata_) has_metadata_ = false;  // metadata is repeated: the last one counts
+      if (inside_) restart_map();
+      is_in_metadata_ = text == "metadata";
+      if (is_in_metadata_) has_metadata_ = false;  // metadata is repeated: the last one counts
     }
     if (depth_ == 2) key_ = text;
     return true;
   }
   bool start_object(std::size_t) override {
-    if (depth_ == 1 && at_metadata_) has_metadata_ = true;
+    if (depth_ == 1 && is_in_metadata_) has_metadata_ = true;
     return note_key_without_file() && ++depth_ < 64;
   }
   bool start_array(std::size_t) override { return note_key_without_file() && ++depth_ < 64; }
@@ -63,7 +63,7 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   // Python keeps the last of repeated keys.
-  void begin_map() {
+  void restart_map() {
     ++maps_;
     map_.clear();
     place_of_.clear();
@@ -88,7 +88,7 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
   std::unordered_map<std::string, std::size_t> place_of_;
   std::string key_;
   bool inside_ = false;
-  bool at_metadata_ = false, has_metadata_ = false;
+  bool is_in_metadata_ = false, has_metadata_ = false;
   std::size_t maps_ = 0;
   std::optional<std::uint64_t> total_;
   std::string groups_;
@@ -98,10 +98,9 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
 // transformers 4 and 5 assign to index["metadata"] and fail without it
 // (get_checkpoint_shard_files); programs that read only weight_map load the files.
 Finding missing_metadata_finding(const std::string& path) {
-  Finding finding =
-      bad_record_finding(path,
-                         "The index has no object \"metadata\", at which transformers stops; "
-                         "readers that need the weight_map alone load it.");
+  Finding finding = bad_record_finding(path,
+                                       "The index has no object \"metadata\", so transformers "
+                                       "fails; readers that need only the weight_map load it.");
   finding.severity = Severity::kWarning;
   return finding;
 }
@@ -110,8 +109,8 @@ Finding missing_metadata_finding(const std::string& path) {
 // before the states.
 Finding missing_groups_finding(const std::string& path, const std::string& groups) {
   Finding finding = bad_record_finding(
-      groups, fmt::format("{} is not there: {} says that the optimizer's groups (learning rates, "
-                          "and which state is whose) are in it, and a load stops there.",
+      groups, fmt::format("{} is missing: {} says that it holds the optimizer's groups (learning "
+                          "rates, and which state belongs to which parameter), so a load fails.",
                           groups, path));
   finding.subjects.push_back(path);
   return finding;
@@ -124,11 +123,10 @@ bool is_missing_file(const Directory& directory, const std::string& file) {
 
 // Readers of the first map, or of both, load other files.
 Finding several_maps_finding(const std::string& path, std::size_t count) {
-  Finding finding = bad_record_finding(
-      path,
-      fmt::format("The index has {} objects \"weight_map\": Python takes the last one, and so "
-                  "was done here; other readers may take another.",
-                  count));
+  Finding finding =
+      bad_record_finding(path, fmt::format("The index has {} objects \"weight_map\": like Python, "
+                                           "the last one was used; other readers may use another.",
+                                           count));
   finding.severity = Severity::kWarning;
   return finding;
 }
@@ -160,7 +158,7 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
   };
   auto source = directory.open(path);
   if (!source) return refuse("The index cannot be read: " + source.error().message + ".");
-  if ((*source)->size() > kMostIndex) return refuse("The index is too large to be one.");
+  if ((*source)->size() > kMostIndex) return refuse("The index is too large for an index.");
   auto bytes = read_bytes(**source, 0, (*source)->size());
   if (!bytes) return refuse("The index cannot be read: " + bytes.error().message + ".");
   WeightMap map;
@@ -169,11 +167,10 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
       replace_non_json_floats({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   // The parser accepts a byte order mark, Python's json does not.
   if (begins_with_byte_order_mark(*bytes)) {
-    finding =
-        bad_record_finding(path,
-                           "The index begins with a byte order mark (EF BB BF at byte 0), at which "
-                           "Python's json stops; all files were read instead.",
-                           0);
+    finding = bad_record_finding(path,
+                                 "The index begins with a byte order mark (EF BB BF at byte 0), "
+                                 "which Python's json refuses; all files were read instead.",
+                                 0);
     return std::nullopt;
   }
   // The parser treats a zero byte as the end.
@@ -218,13 +215,16 @@ Finding index_without_files_finding(const Directory& directory, const IndexNames
                                     const std::string& index, const WeightMap& map) {
   const bool is_passed = is_passed_over(directory, names, index);
   Finding finding = bad_record_finding(
-      index, fmt::format("The index names {}, and nothing of that is here: {}. All files were read "
-                         "without the index.",
-                         short_list_text(files_of(map)),
-                         is_passed ? fmt::format("transformers loads {} without a look at the "
-                                                 "index, and readers that go by the index stop",
-                                                 names.single)
-                                   : "a loader that follows the index stops"));
+      index,
+      fmt::format(
+          "The index names {}, but none of that is here: {}. All files were read without the "
+          "index.",
+          short_list_text(files_of(map)),
+          is_passed
+              ? fmt::format(
+                    "transformers loads {} without the index; readers that use the index fail",
+                    names.single)
+              : "a loader that follows the index fails"));
   if (is_passed) finding.severity = Severity::kWarning;
   return finding;
 }
@@ -237,10 +237,9 @@ void report_ignored_index(CheckpointBuilder& builder, const IndexNames& names,
   std::erase(others, single);
   if (!is_passed_over(directory, names, index) || others.empty()) return;
   Finding finding = bad_record_finding(
-      single,
-      fmt::format("{} is next to {}: transformers loads that one file and never opens the index, "
-                  "and readers that go by the index load {}. Here the index was followed.",
-                  single, index, short_list_text(others)));
+      single, fmt::format("{} is next to {}: transformers loads that one file and ignores the "
+                          "index; readers that use the index load {}. Here the index was used.",
+                          single, index, short_list_text(others)));
   finding.severity = Severity::kWarning;
   finding.evidence = {{"index", index}, {"transformers_loads", single}};
   finding.subjects.push_back(index);

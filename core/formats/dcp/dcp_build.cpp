@@ -43,17 +43,17 @@ class DcpMetadataInterpreter {
   Status add_tensor(std::uint32_t name, NodeId value);
   Status add_chunks(NodeId chunks, std::string_view fqn);
   void read_paths(NodeId planner_data);
-  void note_only_in_planner(std::string_view fqn);
+  void record_planner_only_entry(std::string_view fqn);
   void read_storage(NodeId storage_data);
   void report_plain_storage_meta(NodeId storage_meta);
-  void place_item(const DcpKeyRow& key, ItemPlace item, NodeId place, std::uint64_t at);
-  void share_equal_keys();
+  void assign_item_to_chunks(const DcpKeyRow& key, ItemPlace item, NodeId place, std::uint64_t at);
+  void share_items_of_equal_offsets();
 
   std::optional<ExtentsHandle> extents_of(NodeId id);
   std::optional<DcpKeyRow> key_of(NodeId id);
   std::optional<ItemPlace> place_of(NodeId id);
   std::optional<std::vector<PathPart>> path_of(NodeId id);
-  std::vector<std::string> transforms_of(NodeId place) const;
+  std::vector<std::string> transforms_of_place(NodeId place) const;
   std::optional<ChunkId> chunk_at(std::uint32_t tensor, ExtentsHandle offsets);
   Target target_of(std::uint32_t name) const {
     return name < targets_.size() ? targets_[name] : Target{};
@@ -78,7 +78,7 @@ class DcpMetadataInterpreter {
   std::uint64_t text_budget_ = 0;  // limits copies of long names that are referenced often
   std::uint64_t duplicates_ = 0, first_duplicate_ = 0;
   std::size_t arity_ = 0;  // number of fields of TensorProperties
-  bool old_properties_ = false;
+  bool has_old_properties_ = false;
   std::string last_path_;
   FileId last_file_ = FileId::kNone;
 };
@@ -101,11 +101,12 @@ Status DcpMetadataInterpreter::run() {
   read_storage(tree_.attribute(root, "storage_data"));
   report_plain_storage_meta(tree_.attribute(root, "storage_meta"));
   if (is_cancelled(progress_)) return cancelled_error();
-  share_equal_keys();
+  share_items_of_equal_offsets();
   for (std::size_t i = 0; i < objects_.size(); ++i)
     builder_.add_object(std::move(objects_[i]), std::move(object_paths_[i]));
-  Provenance provenance = provenance_of(
-      tree_, file_size_, static_cast<int>(std::min<std::size_t>(arity_, 1000)), old_properties_);
+  Provenance provenance =
+      provenance_of(tree_, file_size_, static_cast<int>(std::min<std::size_t>(arity_, 1000)),
+                    has_old_properties_);
   provenance.only_in_planner = std::move(only_in_planner_);
   builder_.set_provenance(std::move(provenance));
   if (duplicates_ > 0)
@@ -203,20 +204,20 @@ Status DcpMetadataInterpreter::add_tensor(std::uint32_t name, NodeId value) {
     requires_grad = fields[2];
   }
   if (const PickleGlobal* root_class = tree_.global(tree_.callable(properties)))
-    old_properties_ |= root_class->module.starts_with("torch.distributed._shard");
+    has_old_properties_ |= root_class->module.starts_with("torch.distributed._shard");
 
   Dtype known = Dtype::kUnknown;
   if (const PickleGlobal* given = tree_.global(dtype); given != nullptr && given->module == "torch")
     known = dtype_from_torch(given->name).value_or(Dtype::kUnknown);
   if (known == Dtype::kUnknown)
-    notes_.add(Severity::kError, fqn, tree_.at(value), "The tensor's dtype is not one of torch's.");
+    notes_.add(Severity::kError, fqn, tree_.at(value), "The tensor's dtype is not a torch dtype.");
   auto shape = extents_of(tree_.attribute(value, "size"));
   if (!shape)
     notes_.add(Severity::kError, fqn, tree_.at(value), "The tensor's size cannot be read.");
   // In Python a list never equals a torch.Size; a tuple may.
   if (tree_.kind(tree_.attribute(value, "size")) == NodeKind::kList)
     notes_.add(Severity::kError, fqn, tree_.at(value),
-               "The tensor's size is a list: torch finds it unlike the model's and refuses it.");
+               "The tensor's size is a list instead of torch.Size, so torch refuses it.");
   scratch_.clear();
   Extents extents = shape ? copy_of(builder_.extents(*shape)) : Extents{};
   builder_.add_tensor(std::string(fqn), known, extents, tree_.integer(requires_grad).value_or(0));
@@ -286,7 +287,7 @@ std::optional<std::vector<PathPart>> DcpMetadataInterpreter::path_of(NodeId id) 
   return path;
 }
 
-void DcpMetadataInterpreter::note_only_in_planner(std::string_view fqn) {
+void DcpMetadataInterpreter::record_planner_only_entry(std::string_view fqn) {
   if (only_in_planner_.size() == Provenance::kMostOnlyInPlanner || fqn.size() > text_budget_)
     return;
   text_budget_ -= fqn.size();
@@ -309,7 +310,7 @@ void DcpMetadataInterpreter::read_paths(NodeId planner_data) {
     }
     Target target = target_of(names_.intern(*fqn));
     if (target.kind == Target::Kind::kNothing) {
-      note_only_in_planner(*fqn);
+      record_planner_only_entry(*fqn);
       continue;
     }
     auto path = path_of(pairs[i + 1]);
@@ -352,12 +353,12 @@ std::optional<ItemPlace> DcpMetadataInterpreter::place_of(NodeId id) {
   if (!path || !offset || !length) return std::nullopt;
   if (last_file_ == FileId::kNone || last_path_ != *path) {
     last_path_ = *path;
-    last_file_ = builder_.file(without_dot(*path));
+    last_file_ = builder_.file(without_leading_dot_slash(*path));
   }
   return ItemPlace{last_file_, *offset, *length};
 }
 
-std::vector<std::string> DcpMetadataInterpreter::transforms_of(NodeId place) const {
+std::vector<std::string> DcpMetadataInterpreter::transforms_of_place(NodeId place) const {
   if (rows_.place(place) != nullptr) return {};
   return dcp_transforms(tree_, tree_.attribute(place, "transform_descriptors"));
 }
@@ -369,7 +370,7 @@ void DcpMetadataInterpreter::read_storage(NodeId storage_data) {
     auto key = key_of(pairs[i]);
     auto item = place_of(pairs[i + 1]);
     if (key && item) {
-      place_item(*key, *item, pairs[i + 1], tree_.at(pairs[i]));
+      assign_item_to_chunks(*key, *item, pairs[i + 1], tree_.at(pairs[i]));
     } else {
       auto fqn = key ? names_.text(key->name) : tree_.text(tree_.attribute(pairs[i], "fqn"));
       notes_.add(Severity::kError, fqn.value_or(std::string_view{}).substr(0, 4096),
@@ -386,12 +387,11 @@ void DcpMetadataInterpreter::report_plain_storage_meta(NodeId storage_meta) {
                         kind != NodeKind::kGlobal;
   if (is_plain)
     notes_.add(Severity::kError, {}, tree_.at(storage_meta),
-               "What says where it was saved (storage_meta) is a plain value and no StorageMeta: "
-               "torch's load stops there.");
+               "storage_meta is a plain value instead of a StorageMeta: torch fails to load it.");
 }
 
-void DcpMetadataInterpreter::place_item(const DcpKeyRow& key, ItemPlace item, NodeId place,
-                                        std::uint64_t at) {
+void DcpMetadataInterpreter::assign_item_to_chunks(const DcpKeyRow& key, ItemPlace item,
+                                                   NodeId place, std::uint64_t at) {
   Target target = target_of(key.name);
   bool duplicate = false;
   if (target.kind == Target::Kind::kTensor && key.offsets != kNoExtents) {
@@ -406,7 +406,7 @@ void DcpMetadataInterpreter::place_item(const DcpKeyRow& key, ItemPlace item, No
     if (chunk) {
       duplicate = builder_.chunk_file(*chunk) != FileId::kNone;
       builder_.set_item(*chunk, item);
-      auto transforms = transforms_of(place);
+      auto transforms = transforms_of_place(place);
       if (!transforms.empty()) builder_.set_transforms(*chunk, std::move(transforms));
       if (duplicate && duplicates_++ == 0) first_duplicate_ = at;
       return;
@@ -416,7 +416,7 @@ void DcpMetadataInterpreter::place_item(const DcpKeyRow& key, ItemPlace item, No
     NonTensorEntry& object = objects_[target.index];
     if (object.item && duplicates_++ == 0) first_duplicate_ = at;
     object.item = item;
-    object.transforms = transforms_of(place);
+    object.transforms = transforms_of_place(place);
     return;
   }
   std::string_view fqn = names_.text(key.name);
@@ -426,7 +426,8 @@ void DcpMetadataInterpreter::place_item(const DcpKeyRow& key, ItemPlace item, No
     return;
   }
   text_budget_ -= cost;
-  UnclaimedStorageRecord unclaimed{std::string(fqn), std::nullopt, item, transforms_of(place)};
+  UnclaimedStorageRecord unclaimed{std::string(fqn), std::nullopt, item,
+                                   transforms_of_place(place)};
   if (key.offsets != kNoExtents) unclaimed.offsets = copy_of(builder_.extents(key.offsets));
   builder_.add_unclaimed_record(std::move(unclaimed));
 }
@@ -451,7 +452,7 @@ std::optional<ChunkId> DcpMetadataInterpreter::chunk_at(std::uint32_t tensor,
 }
 
 // torch looks up items by name and offset, so chunks with equal offsets share a record.
-void DcpMetadataInterpreter::share_equal_keys() {
+void DcpMetadataInterpreter::share_items_of_equal_offsets() {
   for (std::uint32_t name = 0; name < targets_.size() && !is_cancelled(progress_); ++name) {
     if (targets_[name].kind != Target::Kind::kTensor) continue;
     auto chunks = builder_.chunks(TensorId{targets_[name].index});

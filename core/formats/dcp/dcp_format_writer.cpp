@@ -30,7 +30,7 @@ class ArchiveTemplates {
     }
     auto length = bytes_of(tensor, tile);
     if (!length)
-      return fail(ErrorKind::kUsage, "a tile of it cannot be",
+      return fail(ErrorKind::kUsage, "one of its chunks is invalid",
                   Place{.file = {}, .tensor = tensor.fqn});
     SHW_TRY(ItemTemplate made, ItemTemplate::of(tensor.dtype, tile.box.sizes, *length));
     if (forms_.size() < kMostForms) return &forms_.emplace_back(std::move(made));
@@ -66,7 +66,7 @@ Result<std::uint64_t> append(LaidOut::File& file, std::uint64_t length, const st
 }
 
 // "__<rank>_<n>.distcp" with the lowest unused n of the rank.
-std::string next_file(const Checkpoint* source, std::uint32_t rank) {
+std::string next_distcp_name(const Checkpoint* source, std::uint32_t rank) {
   std::string prefix = fmt::format("__{}_", rank);
   std::uint64_t next = 0;
   for (const FileRow& file : source == nullptr ? std::span<const FileRow>{} : source->files()) {
@@ -80,14 +80,15 @@ std::string next_file(const Checkpoint* source, std::uint32_t rank) {
   return distcp_name(rank, next);
 }
 
-Result<DcpItem> kept_item(const Outputs& outputs, const std::optional<ItemPlace>& place,
-                          std::string_view fqn) {
+Result<DcpItem> dcp_item_of_kept_place(const Outputs& outputs,
+                                       const std::optional<ItemPlace>& place,
+                                       std::string_view fqn) {
   auto offset = place ? narrow<std::uint64_t>(place->offset) : std::nullopt;
   auto length = place ? narrow<std::uint64_t>(place->length) : std::nullopt;
-  const Checkpoint* source = source_in_form(outputs, kDcpWriter);
+  const Checkpoint* source = source_if_of_writer_format(outputs, kDcpWriter);
   if (!offset || !length || source == nullptr) {
     return fail(ErrorKind::kUnsupported,
-                "has a tile without a usable storage record, which cannot be written again",
+                "has a chunk without a usable storage record, which cannot be written again",
                 Place{.file = {}, .tensor = std::string(fqn)});
   }
   return DcpItem{source->file(place->file).path, *offset, *length};
@@ -106,7 +107,8 @@ struct FileLayoutBuilder {
   Result<LaidOut::Item> add_item(std::uint32_t writer, std::uint64_t length,
                                  const std::string& fqn) {
     auto [found, added] = file_of.try_emplace(writer, static_cast<std::uint32_t>(out.files.size()));
-    if (added) out.files.push_back({next_file(outputs.all_new ? nullptr : source, writer), 0});
+    if (added)
+      out.files.push_back({next_distcp_name(outputs.all_new ? nullptr : source, writer), 0});
     SHW_TRY(std::uint64_t offset, append(out.files[found->second], length, fqn));
     return LaidOut::Item{found->second, offset, length};
   }
@@ -128,7 +130,7 @@ struct FileLayoutBuilder {
   // Copies an item of the source unchanged.
   Result<LaidOut::Item> copy_item(std::uint32_t writer, const std::optional<ItemPlace>& place,
                                   const std::string& fqn) {
-    SHW_TRY(DcpItem from, kept_item(outputs, place, fqn));
+    SHW_TRY(DcpItem from, dcp_item_of_kept_place(outputs, place, fqn));
     SHW_TRY(LaidOut::Item item, add_item(writer, from.length, fqn));
     add_copy({item.file, item.offset, std::move(from.path), from.offset, from.length});
     return item;
@@ -155,7 +157,8 @@ struct FileLayoutBuilder {
     const OutputTile& tile = tensor.tiles[tile_index];
     if (tile.kept) {
       if (!outputs.all_new) return {};
-      SHW_TRY(LaidOut::Item item, copy_item(tile.writer, kept_place(outputs, tile), tensor.fqn));
+      SHW_TRY(LaidOut::Item item,
+              copy_item(tile.writer, kept_item_place(outputs, tile), tensor.fqn));
       out.kept.push_back(item);
       return {};
     }
@@ -178,7 +181,7 @@ void sort_by_file(LaidOut& out) {
 }
 
 Result<LaidOut> lay_out_dcp(const Outputs& outputs) {
-  FileLayoutBuilder laying{outputs, source_in_form(outputs, kDcpWriter)};
+  FileLayoutBuilder laying{outputs, source_if_of_writer_format(outputs, kDcpWriter)};
   // torch writes non-tensor entries first, from rank 0.
   for (const OutputObject& object : outputs.objects) SHW_CHECK(laying.add_object(object));
   for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) {
@@ -200,7 +203,7 @@ Status seal_dcp_tiles(const Outputs& outputs, const LaidOut& laid_out,
                       std::span<const std::uint32_t> tiles,
                       std::span<const std::uint32_t> checksums, const PutBytes& put) {
   if (checksums.size() != tiles.size())
-    return fail(ErrorKind::kUsage, "every tile needs its checksum");
+    return fail(ErrorKind::kUsage, "every chunk needs its checksum");
   ArchiveTemplates forms;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const WrittenTile& made = laid_out.made[tiles[i]];
@@ -216,7 +219,7 @@ Result<std::vector<OutputBytes>> seal_archives(const Outputs& outputs, const Lai
                                                std::uint32_t file,
                                                std::span<const std::uint32_t> checksums) {
   if (checksums.size() != laid_out.made.size())
-    return fail(ErrorKind::kUsage, "every tile needs its checksum");
+    return fail(ErrorKind::kUsage, "every chunk needs its checksum");
   std::vector<std::uint32_t> tiles, own;
   auto before = [&](std::uint32_t i, std::uint32_t other) { return laid_out.made[i].file < other; };
   auto first =
@@ -236,15 +239,16 @@ Result<std::vector<OutputBytes>> seal_archives(const Outputs& outputs, const Lai
 
 Result<DcpItem> item_of_tile(const Outputs& outputs, const OutputTensor& tensor,
                              const OutputTile& tile) {
-  SHW_TRY(DcpItem item, kept_item(outputs, kept_place(outputs, tile), tensor.fqn));
+  SHW_TRY(DcpItem item,
+          dcp_item_of_kept_place(outputs, kept_item_place(outputs, tile), tensor.fqn));
   auto transforms = outputs.source->transforms(*tile.kept);
   item.transforms.assign(transforms.begin(), transforms.end());
   return item;
 }
 
 // Changes an item's record to the place of its copy.
-void move_item(const LaidOut& laid_out, std::vector<LaidOut::Item>::const_iterator& next,
-               DcpItem& item) {
+void set_item_to_copied_place(const LaidOut& laid_out,
+                              std::vector<LaidOut::Item>::const_iterator& next, DcpItem& item) {
   item.path = laid_out.files[next->file].path;
   item.offset = next->offset;
   ++next;
@@ -280,10 +284,10 @@ class TensorChunks {
       DcpItem item;
       if (tile.kept) {
         SHW_TRY(item, item_of_tile(outputs_, tensor, tile));
-        if (outputs_.all_new) move_item(laid_out_, kept, item);
+        if (outputs_.all_new) set_item_to_copied_place(laid_out_, kept, item);
       } else {
         if (made == last_made)
-          return fail(ErrorKind::kUsage, "a new tile was not made",
+          return fail(ErrorKind::kUsage, "a new chunk has no position in the file",
                       Place{.file = {}, .tensor = tensor.fqn});
         item = {laid_out_.files[made->file].path, made->item_offset, made->item_length};
         ++made;
@@ -323,12 +327,12 @@ Result<DcpMetadata> metadata_without_chunks(const Outputs& outputs, const LaidOu
   for (const OutputObject& object : outputs.objects) {
     DcpItem item;
     if (object.plain.empty()) {
-      SHW_TRY(item, kept_item(outputs, object.place, object.fqn));
-      if (outputs.all_new) move_item(laid_out, moved, item);
+      SHW_TRY(item, dcp_item_of_kept_place(outputs, object.place, object.fqn));
+      if (outputs.all_new) set_item_to_copied_place(laid_out, moved, item);
       item.transforms = object.transforms;
     } else {
       if (given == laid_out.given.end())
-        return fail(ErrorKind::kUsage, "a given value was not laid out",
+        return fail(ErrorKind::kUsage, "a value has no position in the file",
                     Place{.file = {}, .tensor = object.fqn});
       item = {laid_out.files[given->file].path, given->offset, given->length};
       ++given;
@@ -336,7 +340,7 @@ Result<DcpMetadata> metadata_without_chunks(const Outputs& outputs, const LaidOu
     metadata.objects.push_back({object.fqn, std::move(item), object.path});
   }
   for (const OutputUnclaimedRecord& unclaimed : outputs.unclaimed_records) {
-    SHW_TRY(DcpItem item, kept_item(outputs, unclaimed.place, unclaimed.fqn));
+    SHW_TRY(DcpItem item, dcp_item_of_kept_place(outputs, unclaimed.place, unclaimed.fqn));
     item.transforms = unclaimed.transforms;
     metadata.unclaimed_records.push_back({unclaimed.fqn, unclaimed.offsets, std::move(item)});
   }
@@ -345,7 +349,7 @@ Result<DcpMetadata> metadata_without_chunks(const Outputs& outputs, const LaidOu
 
 Status seal_dcp(Outputs outputs, const LaidOut& laid_out, const CreateFile& create) {
   PickledForm form;
-  const Checkpoint* source = source_in_form(outputs, kDcpWriter);
+  const Checkpoint* source = source_if_of_writer_format(outputs, kDcpWriter);
   if (source != nullptr && source->directory() != nullptr) {
     SHW_TRY(form, read_pickled_form(*source->directory()));
   }

@@ -77,7 +77,7 @@ Status build_dcp(const PickleTree& tree, const DcpRows& rows, NameTable& names,
 
 // Removes "./" as pathlib and POSIX do: "./__0_0.distcp" and ".//__0_0.distcp" are the same file.
 // Absolute paths are unchanged.
-inline std::string_view without_dot(std::string_view path) {
+inline std::string_view without_leading_dot_slash(std::string_view path) {
   while (path.starts_with("./")) {
     path.remove_prefix(2);
     while (path.starts_with('/')) path.remove_prefix(1);

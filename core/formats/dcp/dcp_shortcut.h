@@ -32,13 +32,13 @@ class DcpShortcut {
   // Called regularly with the number of consumed bytes; false ends the calls.
   std::function<bool(std::uint64_t)> on_consumed;
 
-  bool is_shortcut_abandoned() const { return gave_up_; }
+  bool is_shortcut_abandoned() const { return is_abandoned_; }
   bool abandon_shortcut() {
-    gave_up_ = true;
+    is_abandoned_ = true;
     return false;
   }
   // Memo numbers are out of order: the shortcut stops, and parsed rows may be wrong.
-  bool stop_shortcut() {
+  bool disable_shortcut() {
     disabled_ = true;
     return segments_.empty() || abandon_shortcut();
   }
@@ -64,7 +64,7 @@ class DcpShortcut {
     std::uint64_t wanted;  // recall: the number to find
   };
   // The value of a memo number inside a parsed entry.
-  struct Recalled {
+  struct MemoizedValue {
     enum class Kind : std::uint8_t { kNothing, kText, kSize, kTuple, kMutable } kind;
     std::string_view text;
     ExtentsHandle extents;
@@ -77,7 +77,7 @@ class DcpShortcut {
   };
 
   template <bool kRecall>
-  void memoize(Cursor& c, typename Recalled::Kind kind, std::string_view text = {},
+  void memoize(Cursor& c, typename MemoizedValue::Kind kind, std::string_view text = {},
                ExtentsHandle extents = kNoExtents) {
     if (*c.at != 0x94) return;
     ++c.at;
@@ -91,9 +91,9 @@ class DcpShortcut {
   bool begin(Cursor& c) {
     if (c.at[0] != ')' || c.at[1] != 0x81) return false;
     c.at += 2;
-    memoize<kRecall>(c, Recalled::Kind::kMutable);
+    memoize<kRecall>(c, MemoizedValue::Kind::kMutable);
     if (*c.at++ != '}') return false;
-    memoize<kRecall>(c, Recalled::Kind::kMutable);
+    memoize<kRecall>(c, MemoizedValue::Kind::kMutable);
     return *c.at++ == '(';
   }
   static bool finish(Cursor& c) {
@@ -137,7 +137,7 @@ class DcpShortcut {
   CheckpointBuilder& builder_;
   NameTable& names_;
   DcpRows& rows_;
-  bool gave_up_ = false;
+  bool is_abandoned_ = false;
   bool disabled_ = false;
   std::vector<EntryClass> classes_;  // by global
   std::array<std::uint32_t, kFieldCount> fields_ = {kNoMemoIndex, kNoMemoIndex, kNoMemoIndex,
@@ -153,7 +153,7 @@ class DcpShortcut {
   std::size_t found_segment_ = 0;
   std::uint32_t found_ordinal_ = 0;
   Cursor found_at_{nullptr, 0, 0};
-  Recalled recalled_{};
+  MemoizedValue recalled_{};
 
   // The last value of each kind, by bytes or memo number.
   std::array<std::uint8_t, 96> last_numbers_{};
@@ -218,7 +218,7 @@ bool DcpShortcut::size(Machine& machine, Cursor& c, ExtentsHandle& extents) {
   if (!consume_memo_index(c.at, index)) {  // a plain tuple
     bool empty = *c.at == ')';             // the empty tuple is never memoized
     if (!numbers<kRecall>(c, extents)) return false;
-    if (!empty) memoize<kRecall>(c, Recalled::Kind::kTuple, {}, extents);
+    if (!empty) memoize<kRecall>(c, MemoizedValue::Kind::kTuple, {}, extents);
     return true;
   }
   if (index != size_class_) {
@@ -230,11 +230,11 @@ bool DcpShortcut::size(Machine& machine, Cursor& c, ExtentsHandle& extents) {
     size_class_ = index;
   }
   if (!numbers<kRecall>(c, extents)) return false;
-  memoize<kRecall>(c, Recalled::Kind::kTuple, {}, extents);
+  memoize<kRecall>(c, MemoizedValue::Kind::kTuple, {}, extents);
   if (*c.at++ != 0x85) return false;
-  memoize<kRecall>(c, Recalled::Kind::kMutable);
+  memoize<kRecall>(c, MemoizedValue::Kind::kMutable);
   if (*c.at++ != 'R') return false;
-  memoize<kRecall>(c, Recalled::Kind::kSize, {}, extents);
+  memoize<kRecall>(c, MemoizedValue::Kind::kSize, {}, extents);
   return true;
 }
 
@@ -250,14 +250,14 @@ bool DcpShortcut::key(Machine& machine, Cursor& c, DcpKeyRow& row) {
   if (!begin<kRecall>(c) || !field(machine, c, kFqn)) return false;
   if (std::string_view spelled; consume_short_text(c.at, spelled)) {
     if constexpr (!kRecall) row.name = name_of(spelled);
-    memoize<kRecall>(c, Recalled::Kind::kText, spelled);
+    memoize<kRecall>(c, MemoizedValue::Kind::kText, spelled);
   } else {
     std::uint32_t index = 0;
     if (!consume_memo_index(c.at, index)) return false;
     if constexpr (!kRecall) {
       if (index != name_index_) {
         auto text = machine.tree_.text(machine.memo_.get(index));
-        if (!text && find(machine, index) && recalled_.kind == Recalled::Kind::kText)
+        if (!text && find(machine, index) && recalled_.kind == MemoizedValue::Kind::kText)
           text = recalled_.text;
         if (!text) return false;
         name_ = names_.intern(*text);
@@ -283,20 +283,20 @@ bool DcpShortcut::place(Machine& machine, Cursor& c, ItemPlace& row) {
   if (!begin<kRecall>(c) || !field(machine, c, kPath)) return false;
   if (std::string_view spelled; consume_short_text(c.at, spelled)) {
     if constexpr (!kRecall) {
-      row.file = path_file_ = builder_.file(without_dot(spelled));
+      row.file = path_file_ = builder_.file(without_leading_dot_slash(spelled));
       path_index_ = *c.at == 0x94 ? static_cast<std::uint32_t>(c.memo) : kNoMemoIndex;
     }
-    memoize<kRecall>(c, Recalled::Kind::kText, spelled);
+    memoize<kRecall>(c, MemoizedValue::Kind::kText, spelled);
   } else {
     std::uint32_t index = 0;
     if (!consume_memo_index(c.at, index)) return false;
     if constexpr (!kRecall) {
       if (index != path_index_) {
         auto text = machine.tree_.text(machine.memo_.get(index));
-        if (!text && find(machine, index) && recalled_.kind == Recalled::Kind::kText)
+        if (!text && find(machine, index) && recalled_.kind == MemoizedValue::Kind::kText)
           text = recalled_.text;
         if (!text) return false;
-        path_file_ = builder_.file(without_dot(*text));
+        path_file_ = builder_.file(without_leading_dot_slash(*text));
         path_index_ = index;
       }
       row.file = path_file_;
@@ -314,7 +314,8 @@ bool DcpShortcut::read_memoized_extents(Machine& machine, std::uint32_t index,
     NodeId node = machine.memo_.get(index);
     if (node == NodeId::kAbsent) {
       if (!find(machine, index)) return false;
-      if (recalled_.kind != Recalled::Kind::kSize && recalled_.kind != Recalled::Kind::kTuple)
+      if (recalled_.kind != MemoizedValue::Kind::kSize &&
+          recalled_.kind != MemoizedValue::Kind::kTuple)
         return false;
       shared_extents_ = recalled_.extents;
     } else {
@@ -395,7 +396,7 @@ bool DcpShortcut::consume_entry(Machine& machine, NodeId class_node) {
 // Parses the entries of a segment again up to the one with this memo number.
 template <class Machine>
 bool DcpShortcut::find(Machine& machine, std::uint64_t index) {
-  recalled_.kind = Recalled::Kind::kNothing;
+  recalled_.kind = MemoizedValue::Kind::kNothing;
   auto after = std::upper_bound(
       segments_.begin(), segments_.end(), index,
       [](std::uint64_t wanted, const Segment& segment) { return wanted < segment.memo; });
@@ -424,7 +425,7 @@ bool DcpShortcut::find(Machine& machine, std::uint64_t index) {
         : entry == EntryClass::kKey ? !key<true>(machine, c, key_row)
                                     : !place<true>(machine, c, place_row))
       return false;
-    if (index < c.memo) return recalled_.kind != Recalled::Kind::kNothing;
+    if (index < c.memo) return recalled_.kind != MemoizedValue::Kind::kNothing;
   }
   return false;
 }
@@ -432,7 +433,7 @@ bool DcpShortcut::find(Machine& machine, std::uint64_t index) {
 template <class Machine>
 bool DcpShortcut::recall(Machine& machine, std::uint64_t index, NodeId& node) {
   if (!find(machine, index)) return abandon_shortcut();
-  if (recalled_.kind == Recalled::Kind::kText) {
+  if (recalled_.kind == MemoizedValue::Kind::kText) {
     node = machine.make(NodeKind::kString);
     if (node == NodeId::kAbsent) return false;
     machine.node(node).text = recalled_.text.data();

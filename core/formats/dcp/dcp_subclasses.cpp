@@ -118,7 +118,7 @@ class SubclassUnwrapper {
       if (is_candidate(from_, tensor, true)) unwrap(tensor);
     }
     if (left_out_.empty()) return with_findings(whole_);
-    out_.add_finding(classes_finding());
+    out_.add_finding(wrapper_classes_finding());
     JoinedPart plain{whole_, "", "", left_out_}, wrapped{out_.finish(progress_), "", ""};
     auto joined = join_folders_as(kDcpWrappedFormat, from_.directory(), {plain, wrapped});
     // Joining fails on duplicate names; then only the tensors in .metadata are shown.
@@ -167,7 +167,7 @@ class SubclassUnwrapper {
       rows.boxes.push_back({chunk, whole(item.parts[part].header.sizes), &item.parts[part]});
     if (items.size() == 1) return rows;
     const std::size_t own = first.header.sizes.size();
-    if (is_table(items, part, own == 0)) {
+    if (is_part_equal_on_all_ranks(items, part, own == 0)) {
       for (std::size_t i = 1; i < rows.boxes.size(); ++i) rows.boxes[i].is_copy = true;
       return rows;
     }
@@ -186,7 +186,8 @@ class SubclassUnwrapper {
 
   // True if the bytes are equal on all ranks. Constant bytes do not count, because all-zero scales
   // are equal too.
-  bool is_table(const ItemsOfTensor& items, std::size_t part, bool may_be_constant) {
+  bool is_part_equal_on_all_ranks(const ItemsOfTensor& items, std::size_t part,
+                                  bool may_be_constant) {
     std::optional<Bytes> first;
     for (const auto& [chunk, item] : items) {
       auto bytes = items_.elements(chunk, item.parts[part], kMostTable);
@@ -240,11 +241,11 @@ class SubclassUnwrapper {
     const ItemPlace place = *from_.item(chunk);
     Finding finding = bad_record_finding(
         fqn,
-        fmt::format("The item of {} at byte {} of {} holds a tensor subclass of sizes {}, and "
-                    "the metadata records {}. The record points to another item, or the item was "
-                    "replaced.",
-                    fqn, human_count(static_cast<std::uint64_t>(place.offset)),
-                    from_.file(place.file).path, to_text(told), to_text(from_.sizes(chunk))),
+        fmt::format(
+            "The item of {} at byte {} of {} holds a tensor subclass of sizes {}, and the metadata "
+            "records {}. The record points to the wrong item, or the item was replaced.",
+            fqn, human_count(static_cast<std::uint64_t>(place.offset)), from_.file(place.file).path,
+            to_text(told), to_text(from_.sizes(chunk))),
         static_cast<std::uint64_t>(place.offset));
     findings_.push_back(std::move(finding));
   }
@@ -256,7 +257,7 @@ class SubclassUnwrapper {
         damage.place.offset));
   }
 
-  Finding classes_finding() const {
+  Finding wrapper_classes_finding() const {
     const std::vector<std::string> names(types_.begin(), types_.end());
     Finding finding = bad_record_finding(
         std::string(kDcpMetadataName),

@@ -27,16 +27,17 @@ Result<bool> recognises_rank_local(const DirectoryContents& look) {
   return !rank_local_metadata(entries).empty();
 }
 
-OpenedCheckpoint open_one(std::shared_ptr<const Directory> directory, Progress* progress,
-                          const Format& format) {
+OpenedCheckpoint open_dcp_as_format(std::shared_ptr<const Directory> directory, Progress* progress,
+                                    const Format& format) {
   std::string path(kDcpMetadataName);
   switch (directory->stat(path).kind) {
     case EntryKind::kDirectory:
       return fail(ErrorKind::kDamaged, "is a directory where torch's metadata file is expected",
                   {path});
     case EntryKind::kDanglingLink:
-      return fail(ErrorKind::kIo, "is a link to something that is not there", {path},
-                  "Was the checkpoint stitched together with links, and the original moved?");
+      return fail(
+          ErrorKind::kIo, "is a broken link", {path},
+          "If the checkpoint was assembled with links, check whether the original was moved.");
     case EntryKind::kOther:
       return fail(ErrorKind::kDamaged, "is not a regular file", {path});
     case EntryKind::kFile:
@@ -46,12 +47,12 @@ OpenedCheckpoint open_one(std::shared_ptr<const Directory> directory, Progress* 
   return read_dcp(std::move(directory), progress, {.format = &format});
 }
 OpenedCheckpoint open_dcp(std::shared_ptr<const Directory> directory, Progress* progress) {
-  SHW_TRY(auto opened, open_one(std::move(directory), progress, kDcpFormat));
+  SHW_TRY(auto opened, open_dcp_as_format(std::move(directory), progress, kDcpFormat));
   SHW_TRY(auto unpickled, with_pickled_tensors(std::move(opened), progress));
   return with_wrapped_tensors(std::move(unpickled), progress);
 }
 OpenedCheckpoint open_megatron(std::shared_ptr<const Directory> directory, Progress* progress) {
-  return open_one(std::move(directory), progress, kMegatronFormat);
+  return open_dcp_as_format(std::move(directory), progress, kMegatronFormat);
 }
 OpenedCheckpoint open_rank_local(std::shared_ptr<const Directory> directory, Progress* progress) {
   SHW_TRY(auto entries, directory->list());
@@ -73,8 +74,8 @@ std::optional<Error> unfinished_save(std::span<const Entry> entries) {
     return Error{ErrorKind::kDamaged,
                  "has .metadata.tmp but no .metadata: the save did not finish",
                  {".metadata.tmp"},
-                 "If every rank had written its files, .metadata.tmp may be whole: copy the "
-                 "checkpoint, rename it to .metadata there and open that."};
+                 "If every rank had finished, .metadata.tmp may be complete: copy the checkpoint, "
+                 "rename the file to .metadata in the copy, and open that."};
   // PaddlePaddle's data files have torch's suffix, but its metadata files are numbered.
   const bool is_of_paddle = any([](const Entry& entry) {
     return entry.path.ends_with(kDcpMetadataName) && entry.path.front() >= '0' &&
@@ -87,7 +88,7 @@ std::optional<Error> unfinished_save(std::span<const Entry> entries) {
         "has data files (.distcp) but no .metadata",
         {std::string(kDcpMetadataName)},
         "The save did not finish, or .metadata is on another node: rank 0 writes it last, on its "
-        "own disk. The metadata of an earlier step of the same run describes the same layout."};
+        "local disk. The metadata of an earlier step of the same run describes the same layout."};
   return std::nullopt;
 }
 

@@ -36,7 +36,7 @@ std::optional<Extents> shape_of(const PickleTree& tree, NodeId node) {
 }
 
 // The shape of one part of the grid; nullopt if the grid does not belong to `shape`.
-std::optional<Extents> part_of_grid(ExtentsView grid, const Extents& shape) {
+std::optional<Extents> part_shape_of_grid(ExtentsView grid, const Extents& shape) {
   if (shape.empty() || grid.size() != shape.size() + 1) return std::nullopt;
   Extents part;
   for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -59,7 +59,7 @@ class StateUnflattener {
     for (TensorId tensor : from_.tensors()) {
       const auto known = shapes_.find(std::string(from_.fqn(tensor)));
       if (known == shapes_.end() || same(from_.shape(tensor), known->second)) continue;
-      const auto part = part_of_grid(from_.shape(tensor), known->second);
+      const auto part = part_shape_of_grid(from_.shape(tensor), known->second);
       if (part && are_contiguous_chunks(tensor, *part)) add(tensor, known->second, *part);
     }
     if (left_out_.empty()) return whole_;
@@ -94,7 +94,7 @@ class StateUnflattener {
     for (ChunkId chunk : from_.chunks(tensor)) add_chunks(chunk, part);
     left_out_.insert(tensor);
     if (example_.empty())
-      example_ = fmt::format("{} is laid out as {} and is {}", from_.fqn(tensor),
+      example_ = fmt::format("{} is recorded as {} but is {}", from_.fqn(tensor),
                              to_text(from_.shape(tensor)), to_text(shape));
   }
 
@@ -121,9 +121,9 @@ class StateUnflattener {
   Finding flattened_finding() const {
     Finding finding = how_read_finding(
         std::string(kDcpMetadataName),
-        fmt::format("{} of the optimizer were saved flattened, as Megatron-core 0.12 does, "
-                    "and are read in the shapes of their parameters: {}. `repair` does not write "
-                    "them in that form; `convert` writes them whole.",
+        fmt::format("{} of the optimizer were saved flattened, as Megatron-core 0.12 does, and are "
+                    "read in the shapes of their parameters: {}. `repair` cannot write that "
+                    "format; `convert` writes them unflattened.",
                     plural(left_out_.size(), "state"), example_));
     finding.evidence = {{"count", static_cast<std::int64_t>(left_out_.size())}};
     return finding;

@@ -36,7 +36,7 @@ bool is_digit_at(std::string_view text, std::size_t at) {
 }
 
 // Sizes of the leading dims that stack layers and experts, derived from the name.
-Extents stacked_dims(const OutputTensor& tensor) {
+Extents stacked_leading_dims(const OutputTensor& tensor) {
   const std::string_view name = tensor.fqn;
   std::size_t count = 0;
   for (std::string_view part :
@@ -71,7 +71,7 @@ class ExtraStates {
     for (const OutputTensor& tensor : outputs_.tensors) {
       const std::size_t dot = tensor.fqn.rfind('.');
       if (dot == std::string::npos || is_optimizer_state(tensor)) continue;
-      const Extents dims = stacked_dims(tensor);
+      const Extents dims = stacked_leading_dims(tensor);
       SHW_CHECK(add(tensor.fqn.substr(0, dot), dims));
       // Also adds core_attention, a module without weights.
       const std::size_t attention = tensor.fqn.find(".self_attention.");
@@ -86,7 +86,7 @@ class ExtraStates {
     if (!modules_.insert(module).second) return {};
     const auto count = volume(dims);
     if (!count || static_cast<std::uint64_t>(*count) > kMostExtraStates - outputs_.objects.size())
-      return fail(ErrorKind::kUnsupported, "has more layers and experts than are written",
+      return fail(ErrorKind::kUnsupported, "has more layers and experts than can be written",
                   Place{.file = {}, .tensor = module});
     for (std::int64_t cell = 0; cell < *count; ++cell) {
       OutputObject object{fmt::format("{}{}{}", module, kExtraState, shard_text(dims, cell))};
@@ -142,7 +142,7 @@ std::vector<Argument> arguments_of(const Outputs& outputs) {
   return out;
 }
 
-bool has_singletons(const Outputs& outputs) {
+bool has_gated_weight_halves(const Outputs& outputs) {
   for (const OutputTensor& tensor : outputs.tensors) {
     if (tensor.fqn.ends_with(".linear_fc1.weight_w")) return true;
   }
@@ -217,7 +217,7 @@ constexpr std::string_view kExpertParallel = "optimizer.expert_parallel/shard_0_
 // Notes in which group a weight is. Layers may be stacked, and the parameter of each is a vector
 // still.
 void add_group(const OutputTensor& weight, PickledOptimizerOptions& options) {
-  const bool is_vector = weight.shape.size() - stacked_dims(weight).size() == 1;
+  const bool is_vector = weight.shape.size() - stacked_leading_dims(weight).size() == 1;
   const bool is_expert =
       options.is_expert_parallel && weight.fqn.find(".experts.") != std::string::npos;
   MegatronGroups& groups = is_expert ? options.experts : options.dense;
@@ -255,7 +255,7 @@ std::string common_pickle(const Outputs& outputs) {
       has_states && outputs.source != nullptr ? adam_settings(*outputs.source) : std::nullopt;
   if (settings) pickle += pickled_key("optimizer") + pickled_optimizer(*settings, options);
   pickle += pickled_key("iteration") + pickled_int(0) + pickled_key("content_metadata") + "}(";
-  pickle += pickled_key("singleton_local_shards") + pickled_bool(has_singletons(outputs));
+  pickle += pickled_key("singleton_local_shards") + pickled_bool(has_gated_weight_halves(outputs));
   // Without this key Megatron-core expects distributed states in another layout.
   if (has_states && options.kind == MegatronOptimizer::kDistributed)
     pickle += pickled_key("distrib_optim_sharding_type") + pickled_key("fully_reshardable");

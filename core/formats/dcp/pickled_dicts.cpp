@@ -132,7 +132,7 @@ class PickledDicts {
     for (std::size_t i = 0; i < inside.objects().size(); ++i) {
       NonTensorEntry object = inside.objects()[i];
       object.fqn = entry.fqn + "." + object.fqn;
-      out_.add_object(std::move(object), path_below(entry, inside.object_path(i)));
+      out_.add_object(std::move(object), path_under_entry(entry, inside.object_path(i)));
     }
     for (Finding finding : inside.opening_findings()) {
       shift_offset(finding, entry.item->offset);
@@ -143,8 +143,8 @@ class PickledDicts {
     tensors_ += inside.tensor_count();
   }
 
-  static std::vector<PathPart> path_below(const NonTensorEntry& entry,
-                                          std::span<const PathPart> inner) {
+  static std::vector<PathPart> path_under_entry(const NonTensorEntry& entry,
+                                                std::span<const PathPart> inner) {
     std::vector<PathPart> path{entry.fqn};
     path.insert(path.end(), inner.begin(), inner.end());
     return path;
@@ -161,7 +161,7 @@ class PickledDicts {
     const TensorId added =
         out_.add_tensor(entry.fqn + "." + std::string(inside.fqn(tensor)), inside.dtype(tensor),
                         inside.shape(tensor), inside.requires_grad(tensor));
-    out_.set_path(added, path_below(entry, inside.path(tensor)));
+    out_.set_path(added, path_under_entry(entry, inside.path(tensor)));
     for (ChunkId chunk : inside.chunks(tensor)) {
       const ChunkId copy = out_.add_chunk(inside.offsets(chunk), inside.sizes(chunk), {});
       if (!inside.item(chunk)) continue;
@@ -187,9 +187,9 @@ class PickledDicts {
   Finding dicts_finding() const {
     Finding finding = how_read_finding(
         std::string(kDcpMetadataName),
-        fmt::format("{} {} pickled whole, as with flatten_state_dict=False: .metadata names none "
-                    "of the {} in {}. They are read from the pickles. A load needs a planner that "
-                    "does not flatten either, and takes {} as a whole on every rank.",
+        fmt::format("{} {} pickled as a whole, as with flatten_state_dict=False: .metadata names "
+                    "none of the {} in {}. They were read from the pickles. A load also needs a "
+                    "planner that does not flatten, and reads {} completely on every rank.",
                     short_list_text(names_), names_.size() == 1 ? "is a dict" : "are dicts",
                     plural(tensors_, "tensor"), names_.size() == 1 ? "it" : "them",
                     names_.size() == 1 ? "it" : "each"));

@@ -47,7 +47,7 @@ bool have_equal_checksums(const ZipReader& zip, const ZipEntry& entry) {
 
 // torch.load refuses the archive if the checksum of version or byteorder differs. Records of
 // elements are checked with their tensors.
-std::optional<Error> damage_around_elements(const ZipReader& zip) {
+std::optional<Error> damage_in_other_records(const ZipReader& zip) {
   if (zip.lacks_crcs()) return std::nullopt;
   for (const ZipEntry& entry : zip.entries()) {
     const std::string_view name = std::string_view(entry.name).substr(entry.name.find('/') + 1);
@@ -94,7 +94,7 @@ std::optional<WrappedItem> WrappedItems::read(ChunkId chunk) {
   if (!pickle || !tree || !big_endian) return std::nullopt;
   const TensorSubclass subclass = tensor_subclass(*tree, tree->root());
   if (subclass.tensors.empty() || !check_storages(*zip, *tree)) return std::nullopt;
-  WrappedItem item{subclass.type, subclass.stands_for, {}, damage_around_elements(*zip)};
+  WrappedItem item{subclass.type, subclass.stands_for, {}, damage_in_other_records(*zip)};
   for (const WrappedTensor& wrapped : subclass.tensors) {
     auto part = read_part(*zip, *tree, wrapped, *big_endian);
     if (!part) return std::nullopt;

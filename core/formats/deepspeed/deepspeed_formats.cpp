@@ -9,13 +9,13 @@ constexpr Format kZeroFormat = {
     .name = "deepspeed-zero",
     .title = "DeepSpeed ZeRO",
     .codec = &kZipRecordCodec,
-    .traits = {.writer_of_file = zero_writer},
+    .traits = {.writer_of_file = rank_of_zero_file},
 };
 constexpr Format kUniversalFormat = {
     .name = "deepspeed-universal",
     .title = "DeepSpeed universal",
     .codec = &kZipRecordCodec,
-    .traits = {.one_piece = true},
+    .traits = {.has_one_piece_per_tensor = true},
 };
 
 }  // namespace shw

@@ -30,7 +30,7 @@ FileRole zero_file_role(std::string_view file) {
   if (!name) return FileRole::kNothing;
   const bool is_model =
       name->kind == ZeroFileKind::kModel || name->kind == ZeroFileKind::kRankModel;
-  return is_model ? FileRole::kAlone : FileRole::kPart;
+  return is_model ? FileRole::kSingleFile : FileRole::kPart;
 }
 
 }  // namespace

@@ -117,10 +117,9 @@ class UniversalReading {
     }
     if (missing.empty()) return;
     Finding finding = bad_record_finding(
-        missing.front(),
-        fmt::format("{} of {} parameters have no zero/NAME/fp32.pt: {}. The conversion did not "
-                    "end, or folders were left behind by a copy.",
-                    missing.size(), expected_.size(), short_list_text(missing)));
+        missing.front(), fmt::format("{} of {} parameters have no zero/NAME/fp32.pt: {}. The "
+                                     "conversion was interrupted, or a copy left out folders.",
+                                     missing.size(), expected_.size(), short_list_text(missing)));
     finding.evidence = {{"missing", static_cast<std::int64_t>(missing.size())}};
     finding.subjects = std::move(missing);
     notes_.findings.push_back(std::move(finding));
@@ -146,8 +145,8 @@ class UniversalReading {
     if (lacking.empty()) return;
     Finding finding = bad_record_finding(
         lacking.front(),
-        fmt::format("{} missing, which other parameters have: {}. The conversion did not end, or "
-                    "files were left behind by a copy. A run stops when it loads these states.",
+        fmt::format("{} missing, which other parameters have: {}. The conversion was interrupted, "
+                    "or a copy left out files. A run fails when it loads these states.",
                     lacking.size() == 1 ? "A file is" : plural(lacking.size(), "file") + " are",
                     short_list_text(lacking)));
     finding.evidence = {{"missing", static_cast<std::int64_t>(lacking.size())}};
@@ -158,7 +157,7 @@ class UniversalReading {
   const Directory& directory_;
   CheckpointBuilder& builder_;
   ZeroStorages storages_;
-  ZeroNotes notes_;
+  ZeroPickleFindings notes_;
   std::map<std::string, std::set<std::string>> kinds_;  // by parameter
   std::vector<std::string> expected_;
   std::set<std::string> masters_;

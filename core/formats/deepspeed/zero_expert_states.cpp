@@ -44,7 +44,8 @@ std::size_t expert_ranks_of(std::string_view group) {
   return std::min<std::size_t>(consume_number(group).value_or(0), kMostExpertRanks);
 }
 
-ExpertStates read_expert_states(const ZeroFile& file, std::uint32_t rank, ZeroNotes& notes) {
+ExpertStates read_expert_states(const ZeroFile& file, std::uint32_t rank,
+                                ZeroPickleFindings& notes) {
   ExpertStates out{.rank = rank, .path = file.path()};
   const NodeId optimizer = file.find(file.root(), "optimizer");
   const NodeId inner = file.find(optimizer, "optimizer_state_dict");
@@ -216,8 +217,8 @@ class ExpertStatesWriter {
 Finding states_named_by_number_finding(const std::vector<std::string>& paths) {
   Finding finding = how_read_finding(
       paths.front(),
-      fmt::format("The optimizer states in {} are under the numbers of their parameters: the order "
-                  "of the module does not give each the shape of its parameter.",
+      fmt::format("The optimizer states in {} are stored by parameter number: their shapes do not "
+                  "match the module's parameter order, so their names are not known.",
                   short_list_text(paths)));
   finding.subjects = paths;
   return finding;
@@ -226,8 +227,8 @@ Finding states_named_by_number_finding(const std::vector<std::string>& paths) {
 Finding states_named_by_order_finding(const std::vector<std::string>& paths) {
   Finding finding = how_read_finding(
       paths.front(),
-      fmt::format("The optimizer states in {} have the names of the module's parameters in its "
-                  "order. No file records these names: only the shapes are compared.",
+      fmt::format("The optimizer states in {} were named by the module's parameter order. No file "
+                  "records these names: only the shapes were compared.",
                   short_list_text(paths)));
   finding.subjects = paths;
   return finding;
@@ -250,7 +251,7 @@ void add_missing_expert_ranks(CheckpointBuilder& builder,
 void add_expert_states(CheckpointBuilder& builder, ZeroStorages& storages,
                        const Directory& directory, const ZeroFiles& files,
                        const std::optional<ZeroModel>& model, std::vector<ZeroExpertFile> experts,
-                       const std::string& prefix, ZeroNotes& notes) {
+                       const std::string& prefix, ZeroPickleFindings& notes) {
   if (files.expert_optimizers.empty()) return;
   std::ranges::sort(experts, [](const ZeroExpertFile& a, const ZeroExpertFile& b) {
     return natural_less(a.path, b.path);

@@ -27,6 +27,6 @@ struct ZeroExpertFile {
 void add_expert_states(CheckpointBuilder& builder, ZeroStorages& storages,
                        const Directory& directory, const ZeroFiles& files,
                        const std::optional<ZeroModel>& model, std::vector<ZeroExpertFile> experts,
-                       const std::string& prefix, ZeroNotes& notes);
+                       const std::string& prefix, ZeroPickleFindings& notes);
 
 }  // namespace shw

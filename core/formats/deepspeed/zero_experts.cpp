@@ -36,7 +36,7 @@ std::optional<ExpertName> expert_name(const std::string& name) {
 }  // namespace
 
 std::vector<ZeroExperts> split_experts(const std::vector<ZeroShape>& shapes, std::int64_t ranks,
-                                       std::int64_t count, bool data_first) {
+                                       std::int64_t count, bool is_data_before_expert) {
   if (count <= 0 || ranks % count != 0) return {};
   std::vector<ExpertName> names;
   std::map<std::string, std::int64_t> per_rank;  // number of a layer's experts on one rank
@@ -50,7 +50,9 @@ std::vector<ZeroExperts> split_experts(const std::vector<ZeroShape>& shapes, std
   std::vector<ZeroExperts> out;
   const std::int64_t expert_ranks = ranks / count;
   for (std::int64_t e = 0; e < expert_ranks; ++e) {
-    ZeroExperts experts{{count, data_first ? e * count : e, data_first ? 1 : expert_ranks}, shapes};
+    ZeroExperts experts{
+        {count, is_data_before_expert ? e * count : e, is_data_before_expert ? 1 : expert_ranks},
+        shapes};
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       const std::int64_t number = names[i].number + e * per_rank[names[i].before];
       experts.shapes[i].name = names[i].before + std::to_string(number) + names[i].behind;

@@ -14,9 +14,9 @@ struct ZeroExperts {
 
 // One item per expert-parallel rank. `ranks`: of the step; `count`: ranks that share a group
 // (partition_count). Empty if a name has no expert number, or if `count` does not divide `ranks`.
-// `data_first`: DeepSpeed's use_data_before_expert_parallelism, by which the ranks with the same
-// experts are neighbours.
+// `is_data_before_expert`: DeepSpeed's use_data_before_expert_parallelism, by which the ranks with
+// the same experts are neighbours.
 std::vector<ZeroExperts> split_experts(const std::vector<ZeroShape>& shapes, std::int64_t ranks,
-                                       std::int64_t count, bool data_first);
+                                       std::int64_t count, bool is_data_before_expert);
 
 }  // namespace shw

@@ -25,7 +25,7 @@ constexpr std::size_t kMostZeroFindings = 64;
 }  // namespace
 
 Result<ZeroFile> ZeroFile::open(CheckpointBuilder& builder, const Directory& directory,
-                                const std::string& path, ZeroNotes& notes) {
+                                const std::string& path, ZeroPickleFindings& notes) {
   SHW_TRY(auto source, directory.open(path));
   SHW_TRY(ZipReader zip, open_torch_records(source));
   SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxZeroPickle));
@@ -149,13 +149,14 @@ InlinedValue ZeroFile::value(NodeId node) const {
 struct ZeroFile::CollectedValues {
   std::vector<NamedZeroTensor>& tensors;
   std::vector<NamedZeroValue>& values;
-  ZeroNotes& notes;
+  ZeroPickleFindings& notes;
   std::uint64_t visits_left, text_left;
 };
 
 void ZeroFile::read_all_tensors(const std::string& prefix, NodeId node,
                                 std::vector<NamedZeroTensor>& tensors,
-                                std::vector<NamedZeroValue>& values, ZeroNotes& notes) const {
+                                std::vector<NamedZeroValue>& values,
+                                ZeroPickleFindings& notes) const {
   CollectedValues taking{tensors, values, notes, 4 * tree_.node_count() + 64,
                          16 * tree_.end() + (1 << 20)};
   take(taking, prefix, node, 0);
@@ -181,7 +182,7 @@ void ZeroFile::take(CollectedValues& taking, const std::string& fqn, NodeId node
     }
     return;
   }
-  const auto below = nodes_of(tree_, node);
+  const auto below = reachable_nodes_in_order(tree_, node);
   const bool has_tensor =
       depth < kDeepestZero &&
       std::any_of(below.begin(), below.end(), [&](NodeId one) { return is_tensor(one); });

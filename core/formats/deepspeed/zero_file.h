@@ -39,13 +39,13 @@ struct NamedZeroValue {
 };
 
 // Problems found in files, collected so that a thousand ranks yield one finding.
-using ZeroNotes = PickleFindings;
+using ZeroPickleFindings = PickleFindings;
 
 class ZeroFile {
  public:
   // Errors concern the file as a whole.
   static Result<ZeroFile> open(CheckpointBuilder& builder, const Directory& directory,
-                               const std::string& path, ZeroNotes& notes);
+                               const std::string& path, ZeroPickleFindings& notes);
 
   const std::string& path() const { return path_; }
   const PickleTree& tree() const { return tree_; }
@@ -72,7 +72,7 @@ class ZeroFile {
   // become findings.
   void read_all_tensors(const std::string& prefix, NodeId node,
                         std::vector<NamedZeroTensor>& tensors, std::vector<NamedZeroValue>& values,
-                        ZeroNotes& notes) const;
+                        ZeroPickleFindings& notes) const;
 
  private:
   ZeroFile(std::string path, ZipReader zip, Bytes pickle, PickleTree tree)

@@ -44,7 +44,7 @@ std::optional<std::uint32_t> layer_number(std::string_view prefix) {
 class ZeroLayers {
  public:
   ZeroLayers(CheckpointBuilder& builder, ZeroStorages& storages, const Directory& directory,
-             ZeroNotes& notes)
+             ZeroPickleFindings& notes)
       : builder_(builder),
         storages_(storages),
         directory_(directory),
@@ -56,9 +56,10 @@ class ZeroLayers {
     for (const ZeroLayer& layer : layers) {
       if (layer.rank >= kMostTensorRanks) {
         notes_.findings.push_back(bad_record_finding(
-            layer.path, fmt::format("{} was not read: it is of rank {}, and tensors are cut for at "
-                                    "most {} ranks.",
-                                    layer.path, layer.rank, kMostTensorRanks)));
+            layer.path,
+            fmt::format(
+                "{} was not read: it belongs to rank {}, but at most {} ranks are supported.",
+                layer.path, layer.rank, kMostTensorRanks)));
         continue;
       }
       ranks_ = std::max(ranks_, layer.rank + 1);
@@ -170,8 +171,8 @@ class ZeroLayers {
     if (there == 0 || there >= recorded) return;
     Finding finding = bad_record_finding(
         path,
-        fmt::format("{} records {} layers (args.num_layers), and the files of {} blocks are here: "
-                    "{} missing. A load stops at the first one, or starts it at random values.",
+        fmt::format("{} records {} layers (args.num_layers), but files of {} blocks are here: {} "
+                    "missing. A load fails at the first one, or initializes it at random.",
                     path, recorded, there,
                     recorded - there == 1
                         ? std::string("one is")
@@ -249,13 +250,13 @@ class ZeroLayers {
   void report_joined_axes(const std::string& path) {
     if (ranks_ == 1) return;
     std::string cause = fmt::format(
-        "{} of {} tensor-parallel ranks were joined along the axis that Megatron's layers are cut "
-        "along, by their names: the files do not say it.",
+        "{} of {} tensor-parallel ranks were joined along Megatron's sharding axis, chosen by "
+        "tensor names: the files do not record it.",
         plural(joined_, "tensor"), ranks_);
     if (!unknown_.empty())
       cause += fmt::format(
-          " {} were not, as no rule for their names says the axis: each rank's "
-          "part is a tensor of its own here (mp_rank_00.NAME): {}.",
+          " {} were not, because the sharding axis of such names is not known: each rank's part is "
+          "listed as a separate tensor (mp_rank_00.NAME): {}.",
           plural(unknown_.size(), "tensor"), short_list_text(unknown_));
     Finding finding = how_read_finding(path, std::move(cause));
     finding.evidence = {{"joined", static_cast<std::int64_t>(joined_)},
@@ -278,7 +279,7 @@ class ZeroLayers {
   CheckpointBuilder& builder_;
   ZeroStorages& storages_;
   const Directory& directory_;
-  ZeroNotes& notes_;
+  ZeroPickleFindings& notes_;
   RankChunks chunks_;
   std::uint32_t ranks_ = 1;
   std::unordered_map<std::string, std::vector<RankPiece>> pieces_;
@@ -291,7 +292,7 @@ class ZeroLayers {
 
 void add_zero_layers(CheckpointBuilder& builder, ZeroStorages& storages, const Directory& directory,
                      std::span<const ZeroLayer> layers, const RecordedLayers& recorded,
-                     ZeroNotes& notes) {
+                     ZeroPickleFindings& notes) {
   if (!layers.empty()) ZeroLayers(builder, storages, directory, notes).run(layers, recorded);
 }
 

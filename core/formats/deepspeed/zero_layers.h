@@ -24,6 +24,6 @@ struct RecordedLayers {
 // A tensor without a known axis is kept per rank: mp_rank_MM.layer_NN.NAME.
 void add_zero_layers(CheckpointBuilder& builder, ZeroStorages& storages, const Directory& directory,
                      std::span<const ZeroLayer> layers, const RecordedLayers& recorded,
-                     ZeroNotes& notes);
+                     ZeroPickleFindings& notes);
 
 }  // namespace shw

@@ -87,7 +87,7 @@ std::string zero_name_of_rank(std::string_view name, std::uint32_t rank) {
   return before + std::to_string(rank) + std::string(rest);
 }
 
-std::optional<std::uint32_t> zero_writer(std::string_view path) {
+std::optional<std::uint32_t> rank_of_zero_file(std::string_view path) {
   auto name = parse_zero_name(zero_file_name(path));
   const bool has_rank =
       name && (name->kind == ZeroFileKind::kOptimizer || name->kind == ZeroFileKind::kRankModel);

@@ -34,6 +34,6 @@ std::optional<ZeroName> parse_zero_name(std::string_view name);
 std::string zero_name_of_rank(std::string_view name, std::uint32_t rank);
 
 // The rank that wrote a file, from its path.
-std::optional<std::uint32_t> zero_writer(std::string_view path);
+std::optional<std::uint32_t> rank_of_zero_file(std::string_view path);
 
 }  // namespace shw

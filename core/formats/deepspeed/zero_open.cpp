@@ -27,7 +27,7 @@ Finding zero_info_finding(std::string subject, std::string cause) {
 std::vector<ZeroExpertFile> add_zero_parts(
     CheckpointBuilder& builder, ZeroStorages& storages, const Directory& directory,
     const std::vector<std::pair<std::string, std::string>>& parts, const std::string& prefix,
-    ZeroNotes& notes) {
+    ZeroPickleFindings& notes) {
   std::vector<ZeroExpertFile> experts;
   for (const auto& [path, before] : parts) {
     auto file = ZeroFile::open(builder, directory, path, notes);
@@ -63,9 +63,9 @@ Finding opened_alone_finding(const ZeroSave& world) {
     return finding;
   }
   return zero_info_finding(
-      model.path, fmt::format("{} is the model states file of a ZeRO stage {} save: the weights "
-                              "are whole, the fp32 masters and optimizer states are in the files "
-                              "of {} next to it. Open the folder to check those too.",
+      model.path, fmt::format("{} is the model states file of a ZeRO stage {} save: it has the "
+                              "full weights; the fp32 masters and optimizer states are in the "
+                              "files of {} next to it. Open the folder to check those too.",
                               model.path, world.stage, from));
 }
 
@@ -73,9 +73,9 @@ Finding opened_alone_finding(const ZeroSave& world) {
 Finding missing_optimizer_finding(const ZeroSave& world) {
   Finding finding = bad_record_finding(
       world.model->path,
-      fmt::format("The optimizer states of ZeRO stage {} are missing: none of the files "
-                  "that {} wrote is here (zero_pp_rank_R_mp_rank_MM_optim_states.pt). "
-                  "The weights are whole, but a run cannot resume from them.",
+      fmt::format("The optimizer states of ZeRO stage {} are missing: none of the files that {} "
+                  "wrote is here (zero_pp_rank_R_mp_rank_MM_optim_states.pt). The weights are "
+                  "complete, but training cannot resume from them.",
                   world.stage, plural(static_cast<std::uint64_t>(world.ranks), "rank")));
   finding.severity = Severity::kWarning;
   finding.evidence = {{"ranks", world.ranks}};
@@ -86,9 +86,10 @@ Finding missing_optimizer_finding(const ZeroSave& world) {
 Finding missing_weights_finding(const ZeroSave& world) {
   Finding finding = bad_record_finding(
       world.model->path,
-      fmt::format("The weights are missing: of ZeRO stage 3 they are in the optimizer states files "
-                  "of {} (zero_pp_rank_R_mp_rank_MM_optim_states.pt), and none of them is here.",
-                  plural(static_cast<std::uint64_t>(world.ranks), "rank")));
+      fmt::format(
+          "The weights are missing: with ZeRO stage 3 they are in the optimizer states files of {} "
+          "(zero_pp_rank_R_mp_rank_MM_optim_states.pt), and none of them is here.",
+          plural(static_cast<std::uint64_t>(world.ranks), "rank")));
   finding.evidence = {{"ranks", world.ranks}};
   return finding;
 }
@@ -100,7 +101,8 @@ std::string file_needing_model_states(const ZeroSave& world, const ZeroFiles& fi
   return files.parts.empty() ? std::string() : files.parts.front().first;
 }
 
-void report_zero_save(const ZeroSave& world, const ZeroFiles& files, bool alone, ZeroNotes& notes) {
+void report_zero_save(const ZeroSave& world, const ZeroFiles& files, bool alone,
+                      ZeroPickleFindings& notes) {
   if (!world.model) {
     const std::string path = file_needing_model_states(world, files);
     if (!path.empty() && !alone && files.rank_models.empty() && !files.model) {
@@ -165,23 +167,23 @@ Finding layers_finding(const ZeroStep& step, std::size_t ranks) {
   std::set<std::string> layers;
   for (const ZeroLayer& layer : step.layers) layers.insert(layer.prefix);
   const std::string states =
-      ranks > 1 ? " Other states of a model-parallel rank have mp_rank_00. and so on in front."
+      ranks > 1 ? " Other states of model-parallel ranks have the prefix mp_rank_00. and so on."
                 : "";
   return zero_info_finding(
-      first.path, fmt::format("The files hold {} of a pipeline, and a layer's tensors have its "
-                              "name in front here ({}NAME).{} Of missing layers only one gap "
-                              "between blocks of one form is reported.",
-                              plural(layers.size(), "layer"), first.prefix, states));
+      first.path,
+      fmt::format(
+          "The files hold {} of a pipeline, and tensors are listed with their layer's name in "
+          "front ({}NAME).{} Missing layers are reported only as a gap between equal blocks.",
+          plural(layers.size(), "layer"), first.prefix, states));
 }
 
 Finding tensor_parallel_finding(const ZeroStep& step, std::size_t ranks) {
   const std::string first = fmt::format("mp_rank_{:02}", step.by_mp_rank.begin()->first);
   return zero_info_finding(
-      first,
-      fmt::format("{} model-parallel ranks saved, and each rank's tensors have its own prefix here "
-                  "({}., ...). How they make up whole tensors is not stored: that nothing of them "
-                  "is missing is not checked.",
-                  ranks, first));
+      first, fmt::format("{} model-parallel ranks saved, and each rank's tensors have its own "
+                         "prefix here ({}., ...). The files do not record how these form whole "
+                         "tensors, so it is not checked whether any are missing.",
+                         ranks, first));
 }
 
 void record_layers(const ZeroModel& model, RecordedLayers& layers) {
@@ -211,7 +213,7 @@ OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress*
   builder.set_format(kZeroFormat);
   builder.set_directory(directory);
   ZeroStorages storages(builder);
-  ZeroNotes notes;
+  ZeroPickleFindings notes;
   std::optional<Error> error;
   RecordedLayers layers;
   bool is_read = false, are_experts_counted = false;

@@ -22,7 +22,7 @@ constexpr std::size_t kMostUnreadFindings = 16;
 class ZeroSaveReader {
  public:
   ZeroSaveReader(CheckpointBuilder& builder, const Directory& directory, const ZeroFiles& files,
-                 ZeroNotes& notes, Progress* progress)
+                 ZeroPickleFindings& notes, Progress* progress)
       : builder_(builder),
         directory_(directory),
         files_(files),
@@ -36,8 +36,8 @@ class ZeroSaveReader {
     resolve_ranks();
     if (world_.ranks > kMostZeroRanks)
       return fail(ErrorKind::kDamaged,
-                  fmt::format("says that {} ranks saved, which no run has", world_.ranks),
-                  {first_path()});
+                  fmt::format("says that {} ranks saved, which is impossible", world_.ranks),
+                  {first_known_file()});
     ignore_other_saves();
     add_missing_rank_files();
     report_mixed_steps();
@@ -45,7 +45,7 @@ class ZeroSaveReader {
   }
 
  private:
-  std::string first_path() const {
+  std::string first_known_file() const {
     if (world_.model) return world_.model->path;
     return world_.optimizers.empty() ? std::string() : world_.optimizers.begin()->second.path;
   }
@@ -162,15 +162,15 @@ class ZeroSaveReader {
                       "{} saved, so the highest is rank {}",
                       plural(static_cast<std::uint64_t>(world_.ranks), "rank"), world_.ranks - 1));
     if (!other.empty())
-      report_ignored_files(
-          other, fmt::format("of a save by another number of ranks than the {} of {}", world_.ranks,
-                             first_path()));
+      report_ignored_files(other,
+                           fmt::format("from a save with a number of ranks other than the {} of {}",
+                                       world_.ranks, first_known_file()));
   }
 
   void report_ignored_files(const std::vector<std::string>& paths, const std::string& what) {
     Finding finding = bad_record_finding(
         paths.front(), fmt::format("{} {} {}. {} left there by another save into this folder, and "
-                                   "DeepSpeed's own tools stop at the number of files.",
+                                   "DeepSpeed's tools fail at the wrong number of files.",
                                    short_list_text(paths), paths.size() == 1 ? "is" : "are", what,
                                    paths.size() == 1 ? "It was" : "They were"));
     finding.severity = Severity::kWarning;
@@ -216,7 +216,7 @@ class ZeroSaveReader {
   CheckpointBuilder& builder_;
   const Directory& directory_;
   const ZeroFiles& files_;
-  ZeroNotes& notes_;
+  ZeroPickleFindings& notes_;
   Progress* progress_;
   ZeroSave world_ = {};
   std::uint32_t model_rank_ = 0;
@@ -259,7 +259,8 @@ ZeroStep zero_step_of(std::span<const Entry> entries) {
 }
 
 Result<ZeroSave> read_zero_save(CheckpointBuilder& builder, const Directory& directory,
-                                const ZeroFiles& files, ZeroNotes& notes, Progress* progress) {
+                                const ZeroFiles& files, ZeroPickleFindings& notes,
+                                Progress* progress) {
   return ZeroSaveReader(builder, directory, files, notes, progress).run();
 }
 

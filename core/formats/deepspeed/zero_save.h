@@ -42,6 +42,7 @@ struct ZeroSave {
 };
 // Adds findings to `notes` and missing files to `builder`.
 Result<ZeroSave> read_zero_save(CheckpointBuilder& builder, const Directory& directory,
-                                const ZeroFiles& files, ZeroNotes& notes, Progress* progress);
+                                const ZeroFiles& files, ZeroPickleFindings& notes,
+                                Progress* progress);
 
 }  // namespace shw

@@ -46,7 +46,7 @@ constexpr auto kModelKeys = std::to_array<std::string_view>(
     {"module", "buffer_names", "param_shapes", "frozen_param_shapes", "shared_params",
      "frozen_param_fragments"});
 
-void read_remaining_entries(const ZeroFile& file, ZeroModel& model, ZeroNotes& notes) {
+void read_remaining_entries(const ZeroFile& file, ZeroModel& model, ZeroPickleFindings& notes) {
   const auto pairs = file.pairs(file.root());
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
     const std::string key = file.text(pairs[i]);
@@ -68,7 +68,7 @@ Status read_zero_shapes(const ZeroFile& file, ZeroModel& model) {
 }
 
 // A group's states: flat tensors by kind, and values. A tensor is named "KIND" here.
-void read_states(const ZeroFile& file, NodeId states, ZeroGroup& group, ZeroNotes& notes) {
+void read_states(const ZeroFile& file, NodeId states, ZeroGroup& group, ZeroPickleFindings& notes) {
   std::vector<NamedZeroTensor> tensors;
   file.read_all_tensors("", states, tensors, group.values, notes);
   if (group.values.size() == 1 && group.values[0].fqn.empty()) group.values.clear();
@@ -96,7 +96,7 @@ constexpr auto kOptimizerKeys = std::to_array<std::string_view>(
      "param_slice_mappings", "ds_version", "loss_scaler"});
 
 void read_values(const ZeroFile& file, NodeId books, NodeId base, ZeroOptimizer& out,
-                 ZeroNotes& notes) {
+                 ZeroPickleFindings& notes) {
   std::vector<NamedZeroTensor> none;
   const auto pairs = file.pairs(books);
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
@@ -142,7 +142,7 @@ std::int64_t ZeroOptimizer::ranks() const {
   return most;
 }
 
-Result<ZeroModel> read_zero_model(const ZeroFile& file, bool whole, ZeroNotes& notes) {
+Result<ZeroModel> read_zero_model(const ZeroFile& file, bool whole, ZeroPickleFindings& notes) {
   ZeroModel model;
   model.path = file.path();
   const NodeId root = file.root();
@@ -162,7 +162,7 @@ Result<ZeroModel> read_zero_model(const ZeroFile& file, bool whole, ZeroNotes& n
   model.mp_ranks = file.integer(file.find(root, "mp_world_size")).value_or(1);
   const NodeId config = file.find(root, "ds_config");
   model.stage = file.integer(file.find(file.find(config, "zero_optimization"), "stage"));
-  model.data_first =
+  model.is_data_before_expert =
       file.integer(file.find(config, "use_data_before_expert_parallelism")).value_or(0) != 0;
   model.step = file.integer(file.find(root, "global_steps"));
   model.blocks = file.integer(file.find(file.find(root, "args"), "num_layers"));
@@ -185,7 +185,7 @@ Result<ZeroModel> read_zero_model(const ZeroFile& file, bool whole, ZeroNotes& n
 }
 
 Result<ZeroOptimizer> read_zero_optimizer(const ZeroFile& file, std::uint32_t rank,
-                                          ZeroNotes& notes) {
+                                          ZeroPickleFindings& notes) {
   ZeroOptimizer out;
   out.path = file.path();
   out.rank = rank;

@@ -35,7 +35,7 @@ struct ZeroModel {
   std::optional<std::int64_t> ranks = {};   // dp_world_size
   std::int64_t mp_ranks = 1;                // mp_world_size
   std::optional<std::int64_t> stage = {};   // in ds_config
-  bool data_first = false;                  // use_data_before_expert_parallelism in ds_config
+  bool is_data_before_expert = false;       // use_data_before_expert_parallelism in ds_config
   std::optional<std::int64_t> step = {};    // global_steps
   std::optional<std::int64_t> blocks = {};  // args.num_layers of GPT-NeoX
   std::vector<std::int64_t> experts = {};   // num_experts: of each layer with experts
@@ -71,8 +71,8 @@ struct ZeroOptimizer {
 };
 
 // `whole`: reads everything; otherwise only what differs between ranks.
-Result<ZeroModel> read_zero_model(const ZeroFile& file, bool whole, ZeroNotes& notes);
+Result<ZeroModel> read_zero_model(const ZeroFile& file, bool whole, ZeroPickleFindings& notes);
 Result<ZeroOptimizer> read_zero_optimizer(const ZeroFile& file, std::uint32_t rank,
-                                          ZeroNotes& notes);
+                                          ZeroPickleFindings& notes);
 
 }  // namespace shw

@@ -33,14 +33,14 @@ const ZeroTensor* flat_tensor_of(const ZeroOptimizer& optimizer, std::size_t gro
 class ZeroTensors {
  public:
   ZeroTensors(CheckpointBuilder& builder, ZeroStorages& storages, const ZeroSave& world,
-              const std::string& prefix, ZeroNotes& notes)
+              const std::string& prefix, ZeroPickleFindings& notes)
       : builder_(builder), storages_(storages), world_(world), prefix_(prefix), notes_(notes) {}
 
   void run() {
-    if (world_.model) add_module(*world_.model);
+    if (world_.model) add_module_tensors(*world_.model);
     if (world_.model) add_frozen(*world_.model);
     if (!world_.optimizers.empty()) add_partitions();
-    if (world_.model) add_shared(*world_.model);
+    if (world_.model) add_tied_names(*world_.model);
     if (world_.model) add_rest(*world_.model);
     report_short_partitions();
     report_moved_fragments();
@@ -50,7 +50,7 @@ class ZeroTensors {
   // --- weights --------------------------------------------------------------------------------
 
   // Adds the module's tensors. In stage 3 its parameters are empty and only buffers have data.
-  void add_module(const ZeroModel& model) {
+  void add_module_tensors(const ZeroModel& model) {
     std::set<std::string> elsewhere;
     if (world_.stage == 3) {
       for (const auto& group : model.groups)
@@ -74,11 +74,11 @@ class ZeroTensors {
           storages_.add_whole(prefix_ + frozen.name, whole->second);
         continue;
       }
-      add_frozen_cuts(frozen);
+      add_frozen_partitions(frozen);
     }
   }
 
-  void add_frozen_cuts(const ZeroShape& frozen) {
+  void add_frozen_partitions(const ZeroShape& frozen) {
     const ZeroTensor* first = nullptr;
     for (const auto& [rank, model] : world_.rank_models) {
       auto cut = model.fragments.find(frozen.name);
@@ -99,7 +99,7 @@ class ZeroTensors {
   }
 
   // Tied weights: the groups contain only one of the names.
-  void add_shared(const ZeroModel& model) {
+  void add_tied_names(const ZeroModel& model) {
     for (const auto& [name, whose] : model.shared) {
       auto parameter = weights_.find(whose);
       if (world_.stage != 3 || parameter == weights_.end()) continue;
@@ -163,7 +163,8 @@ class ZeroTensors {
       return true;
     }
     if (world_.stage == 3) return false;
-    const auto all = split_experts(shapes, world_.ranks, count, world_.model->data_first);
+    const auto all =
+        split_experts(shapes, world_.ranks, count, world_.model->is_data_before_expert);
     for (const ZeroExperts& experts : all)
       add_parameters_of_layout(lay_out_partitions(experts.shapes, lead().groups[g].alignment, group,
                                                   experts.ranks, length),
@@ -211,7 +212,7 @@ class ZeroTensors {
     // A single number for the whole group, such as its step.
     if (tensor.count() != 1) return add_unpartitioned_state(parameter.group, kind);
     const bool is_new = storages_.add_whole(fqn, tensor, lead().rank);
-    if (is_new && kind == "step" && stepped_.insert(parameter.group).second)
+    if (is_new && kind == "step" && groups_with_added_steps_.insert(parameter.group).second)
       add_steps_of_ranks(ChunkId{builder_.chunk_count() - 1}, parameter.group);
   }
 
@@ -235,11 +236,12 @@ class ZeroTensors {
   void add_unpartitioned_state(std::size_t group, const std::string& kind) {
     for (const auto& [rank, optimizer] : world_.optimizers) {
       if (const ZeroTensor* tensor = flat_tensor_of(optimizer, group, kind))
-        storages_.add_whole(flat_name(group, kind, rank), *tensor, rank);
+        storages_.add_whole(flat_group_entry_name(group, kind, rank), *tensor, rank);
     }
   }
 
-  std::string flat_name(std::size_t group, std::string_view kind, std::uint32_t rank) const {
+  std::string flat_group_entry_name(std::size_t group, std::string_view kind,
+                                    std::uint32_t rank) const {
     return fmt::format("{}optimizer.flat_groups.{}.{}.rank_{}", prefix_, group, kind, rank);
   }
 
@@ -331,9 +333,9 @@ class ZeroTensors {
     }
     if (needed <= there && there - needed <= slack) return;
     const std::string& path = world_.model->path;
-    note(path, fmt::format("The partitions and the parameters do not fit: the partitions of {} "
-                           "hold {} elements, and by the shapes in {} the parameters take {}. "
-                           "Files of two saves are mixed, or a file was changed.",
+    note(path, fmt::format("Partitions and parameters do not match: the partitions of {} hold {} "
+                           "elements, but by the shapes in {} the parameters need {}. Files of two "
+                           "saves are mixed, or a file was changed.",
                            world_.stage == 3 ? "a rank" : "all ranks",
                            human_count(static_cast<std::uint64_t>(there)), path,
                            human_count(static_cast<std::uint64_t>(needed))));
@@ -342,7 +344,7 @@ class ZeroTensors {
   void report_too_many_pieces(std::uint64_t parts) {
     Finding finding = bad_record_finding(
         world_.model->path,
-        fmt::format("The partitions cut the parameters into {} pieces, which is more than is read.",
+        fmt::format("The partitions split the parameters into {} parts, more than is supported.",
                     human_count(parts)));
     finding.rule = "not-looked-at";
     finding.severity = Severity::kInfo;
@@ -352,10 +354,9 @@ class ZeroTensors {
   void report_short_partitions() {
     if (short_.empty()) return;
     Finding finding = bad_record_finding(
-        short_.front(),
-        fmt::format("{} partitions are shorter than their parameters, or of another dtype than on "
-                    "the other ranks: {}.",
-                    short_.size(), short_list_text(short_)));
+        short_.front(), fmt::format("{} partitions are shorter than their parameters, or differ in "
+                                    "dtype from other ranks: {}.",
+                                    short_.size(), short_list_text(short_)));
     finding.subjects.assign(
         short_.begin(),
         short_.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(short_.size(), 32)));
@@ -366,11 +367,11 @@ class ZeroTensors {
   void report_unnamed_groups(std::size_t groups) {
     if (groups == 0) return;
     Finding finding = bad_record_finding(
-        lead().path, fmt::format("{} of the optimizer could not be divided into parameters: {}. "
-                                 "Whether they are complete is not checked.",
+        lead().path, fmt::format("{} of the optimizer could not be assigned to parameters: {}. It "
+                                 "is not checked whether they are complete.",
                                  plural(groups, "flat group"),
                                  world_.model && !world_.model->groups.empty()
-                                     ? "its parameters are experts, of which every rank has others"
+                                     ? "its parameters are experts, which differ on every rank"
                                      : "no file says which parameters are in them"));
     finding.rule = "not-looked-at";
     finding.severity = Severity::kInfo;
@@ -407,20 +408,20 @@ class ZeroTensors {
   void report_moved_fragments() {
     if (other_slices_.empty()) return;
     note(other_slices_.front(),
-         fmt::format(
-             "{} of parameters are at other places than their shapes say: {}. The order of the "
-             "parameters changed between the files, and which elements are whose is not certain.",
-             plural(other_slices_.size(), "fragment"), short_list_text(other_slices_)));
+         fmt::format("{} of parameters are not at the positions that the shapes give: {}. The "
+                     "parameter order changed between the files, so it is not certain which "
+                     "elements belong to which parameter.",
+                     plural(other_slices_.size(), "fragment"), short_list_text(other_slices_)));
   }
 
   CheckpointBuilder& builder_;
   ZeroStorages& storages_;
   const ZeroSave& world_;
   const std::string& prefix_;
-  ZeroNotes& notes_;
-  std::vector<std::int64_t> lengths_;             // of partitions, by group
-  std::set<std::size_t> stepped_;                 // groups whose ranks' steps were added
-  std::map<std::string, ZeroParameter> weights_;  // stage 3 only
+  ZeroPickleFindings& notes_;
+  std::vector<std::int64_t> lengths_;              // of partitions, by group
+  std::set<std::size_t> groups_with_added_steps_;  // groups whose ranks' steps were added
+  std::map<std::string, ZeroParameter> weights_;   // stage 3 only
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::string>, StorageId> lost_;
   std::map<std::uint32_t, std::int64_t> lost_end_;
   std::vector<std::string> short_, other_slices_;
@@ -429,7 +430,7 @@ class ZeroTensors {
 }  // namespace
 
 void add_zero_tensors(CheckpointBuilder& builder, ZeroStorages& storages, const ZeroSave& world,
-                      const std::string& prefix, ZeroNotes& notes) {
+                      const std::string& prefix, ZeroPickleFindings& notes) {
   ZeroTensors(builder, storages, world, prefix, notes).run();
 }
 

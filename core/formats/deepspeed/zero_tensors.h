@@ -16,6 +16,6 @@ namespace shw {
 
 // `prefix`: "mp_rank_01." if there are several model-parallel ranks.
 void add_zero_tensors(CheckpointBuilder& builder, ZeroStorages& storages, const ZeroSave& world,
-                      const std::string& prefix, ZeroNotes& notes);
+                      const std::string& prefix, ZeroPickleFindings& notes);
 
 }  // namespace shw

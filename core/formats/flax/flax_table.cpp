@@ -7,7 +7,7 @@ namespace shw {
 namespace {
 
 FileRole flax_file_role(std::string_view file) {
-  return file.ends_with(kFlaxSuffix) ? FileRole::kAlone : FileRole::kNothing;
+  return file.ends_with(kFlaxSuffix) ? FileRole::kSingleFile : FileRole::kNothing;
 }
 
 }  // namespace
@@ -16,7 +16,7 @@ constexpr Format kFlaxFormat = {
     .name = "flax",
     .title = "Flax (msgpack)",
     .codec = &kRawCodec,
-    .traits = {.one_piece = true},
+    .traits = {.has_one_piece_per_tensor = true},
 };
 
 // File names are not specific, because datasets and caches use msgpack too.

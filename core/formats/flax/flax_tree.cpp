@@ -21,7 +21,7 @@ constexpr std::int8_t kArrayType = 1, kComplexType = 2, kScalarType = 3;
 
 using MsgpackKind = MsgpackHead::Kind;
 
-void put_little(std::string& out, std::uint64_t value, int bytes) {
+void append_little_endian(std::string& out, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
 }
 
@@ -35,7 +35,7 @@ std::string flax_opcodes(const MsgpackHead& head, const std::string& text) {
       return head.integer != 0 ? "\x88" : "\x89";
     case MsgpackKind::kInteger:
       out = "\x8a\x08";
-      put_little(out, static_cast<std::uint64_t>(head.integer), 8);
+      append_little_endian(out, static_cast<std::uint64_t>(head.integer), 8);
       return out;
     case MsgpackKind::kFloat: {
       out = "G";
@@ -45,7 +45,7 @@ std::string flax_opcodes(const MsgpackHead& head, const std::string& text) {
     }
     default:
       out = "X";
-      put_little(out, text.size(), 4);
+      append_little_endian(out, text.size(), 4);
       return out + text;
   }
 }
@@ -57,11 +57,11 @@ class FlaxWalk {
   Result<FlaxTree> run() {
     SHW_TRY(MsgpackHead head, in_.next());
     if (head.kind != MsgpackKind::kMap)
-      return fail(ErrorKind::kUnsupported, "is msgpack, and holds no map: it is not a tree of flax",
+      return fail(ErrorKind::kUnsupported, "is msgpack without a map, so it is not a flax tree",
                   {source_.name(), head.at});
     SHW_CHECK(map(head, "", 0));
     if (in_.left() != 0)
-      return in_.damaged(in_.at(), fmt::format("has {} bytes after its tree", in_.left()));
+      return in_.damaged(in_.at(), fmt::format("has {} extra bytes after its tree", in_.left()));
     return std::move(tree_);
   }
 
@@ -76,7 +76,7 @@ class FlaxWalk {
     std::string name = prefix.empty() ? key : prefix + "." + key;
     name_bytes_ += name.size();
     if (name_bytes_ > kMostNameBytes || name.size() > kLongestKey * 4)
-      return in_.damaged(in_.at(), "has names too long for a tree");
+      return in_.damaged(in_.at(), "has names that are too long");
     return name;
   }
 
@@ -129,7 +129,7 @@ class FlaxWalk {
       other.name = name;
       other.at = head.at;
       other.problem = head.type == kComplexType
-                          ? "is a complex number of Python, which is not read"
+                          ? "is a Python complex number, which is not supported"
                           : fmt::format("is an extension of type {}, which flax does not write",
                                         int{head.type});
       tree_.arrays.push_back(std::move(other));
@@ -153,7 +153,7 @@ class FlaxWalk {
     SHW_TRY(array.type, in_.text(type, 64));
     SHW_TRY(MsgpackHead data, in_.next());
     if (data.kind != MsgpackKind::kBytes || in_.at() + data.length != end)
-      return in_.damaged(data.at, "has elements that do not fill their array");
+      return in_.damaged(data.at, "has fewer or more bytes than its array needs");
     array.dtype = dtype_from_torch(array.type).value_or(Dtype::kUnknown);
     place(array, data.length);
     SHW_CHECK(in_.skip(data.length));
@@ -162,7 +162,7 @@ class FlaxWalk {
 
   void place(FlaxArray& array, std::uint64_t bytes) const {
     if (array.dtype == Dtype::kUnknown) {
-      array.problem = "has elements of numpy's type " + array.type + ", which is not read";
+      array.problem = "has elements of numpy's type " + array.type + ", which is not supported";
       return;
     }
     const auto elements = volume(array.shape);
@@ -170,7 +170,7 @@ class FlaxWalk {
                                                std::uint64_t{size_of(array.dtype)})
                                  : std::nullopt;
     if (needed != bytes)
-      array.problem = fmt::format("says that it is {} of {}, and {} bytes are there",
+      array.problem = fmt::format("is {} of {} by its header, but has {} bytes",
                                   to_text(array.shape), array.type, bytes);
     else
       array.runs.push_back({0, *elements, in_.at()});
@@ -200,7 +200,7 @@ class FlaxWalk {
       SHW_TRY(std::string key, this->key());
       SHW_TRY(MsgpackHead inner, in_.next());
       const bool is_known = inner.kind == MsgpackKind::kMap && (key == "shape" || key == "chunks");
-      if (!is_known) return in_.damaged(inner.at, "has an array in chunks without its parts");
+      if (!is_known) return in_.damaged(inner.at, "has a chunked array without its chunks");
       if (key == "shape") {
         SHW_CHECK(chunked_shape(inner, whole));
       } else {
@@ -211,7 +211,7 @@ class FlaxWalk {
     const std::int64_t held =
         whole.runs.empty() ? 0 : whole.runs.back().first + whole.runs.back().count;
     if (whole.problem.empty() && elements != held)
-      whole.problem = fmt::format("says that it is {}, and its {} chunks hold {} elements",
+      whole.problem = fmt::format("is {} by its header, but its {} chunks hold {} elements",
                                   to_text(whole.shape), whole.runs.size(), held);
     tree_.arrays.push_back(std::move(whole));
     return {};

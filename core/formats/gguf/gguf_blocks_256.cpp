@@ -31,7 +31,7 @@ unsigned nibble_of_64(const std::byte* codes, unsigned i) {
   return i % 64 < 32 ? both & 0xF : both >> 4;
 }
 // 2-bit code: 128 elements per 32 bytes, in four groups of 32.
-unsigned quarter_of_128(const std::byte* codes, unsigned i) {
+unsigned two_bit_code_of_128(const std::byte* codes, unsigned i) {
   return gguf_byte(codes + i / 128 * 32 + i % 32) >> (i % 128 / 32 * 2) & 3;
 }
 
@@ -50,8 +50,8 @@ void decode_gguf_q2_k(const std::byte* block, float* elements) {
   const float scale = gguf_half(block + 80), least = gguf_half(block + 82);
   for (unsigned i = 0; i < kElements256; ++i) {
     const unsigned both = gguf_byte(block + i / 16);
-    const float product =
-        scale * static_cast<float>(both & 0xF) * static_cast<float>(quarter_of_128(block + 16, i));
+    const float product = scale * static_cast<float>(both & 0xF) *
+                          static_cast<float>(two_bit_code_of_128(block + 16, i));
     elements[i] = product - least * static_cast<float>(both >> 4);
   }
 }
@@ -61,7 +61,8 @@ void decode_gguf_q3_k(const std::byte* block, float* elements) {
   const float scale = gguf_half(block + 108);
   for (unsigned i = 0; i < kElements256; ++i) {
     const unsigned has_third = gguf_byte(block + i % 32) >> (i / 32) & 1;
-    const int code = static_cast<int>(quarter_of_128(block + 32, i)) - (has_third != 0 ? 0 : 4);
+    const int code =
+        static_cast<int>(two_bit_code_of_128(block + 32, i)) - (has_third != 0 ? 0 : 4);
     elements[i] =
         scale * static_cast<float>(scale_of_q3(block + 96, i / 16)) * static_cast<float>(code);
   }
@@ -94,7 +95,7 @@ void decode_gguf_q6_k(const std::byte* block, float* elements) {
   for (unsigned i = 0; i < kElements256; ++i) {
     const unsigned both = gguf_byte(block + i / 128 * 64 + i % 64);
     const unsigned low = i % 128 < 64 ? both & 0xF : both >> 4;
-    const int code = static_cast<int>(low | quarter_of_128(block + 128, i) << 4) - 32;
+    const int code = static_cast<int>(low | two_bit_code_of_128(block + 128, i) << 4) - 32;
     elements[i] =
         scale * static_cast<float>(gguf_signed(block + 192 + i / 16)) * static_cast<float>(code);
   }
@@ -141,7 +142,7 @@ void decode_gguf_tq1_0(const std::byte* block, float* elements) {
 void decode_gguf_tq2_0(const std::byte* block, float* elements) {
   const float scale = gguf_half(block + 64);
   for (unsigned i = 0; i < kElements256; ++i)
-    elements[i] = scale * static_cast<float>(static_cast<int>(quarter_of_128(block, i)) - 1);
+    elements[i] = scale * static_cast<float>(static_cast<int>(two_bit_code_of_128(block, i)) - 1);
 }
 
 }  // namespace shw

@@ -20,7 +20,7 @@ unsigned five_bit_code(const std::byte* mask, const std::byte* codes, unsigned i
 }
 
 // 2^(code - 128): half of the stored scale, because the table of numbers is doubled.
-float half_of_e8m0(unsigned code) {
+float half_e8m0_scale(unsigned code) {
   const std::uint32_t bits = code < 2 ? 0x00200000u << code : (code - 1) << 23;
   return std::bit_cast<float>(bits);
 }
@@ -77,7 +77,7 @@ void decode_gguf_iq4_nl(const std::byte* block, float* elements) {
 }
 
 void decode_gguf_mxfp4(const std::byte* block, float* elements) {
-  const float scale = half_of_e8m0(gguf_byte(block));
+  const float scale = half_e8m0_scale(gguf_byte(block));
   for (unsigned i = 0; i < kElements32; ++i)
     elements[i] = scale * static_cast<float>(kGgufFp4Doubled[nibble(block + 1, i)]);
 }

@@ -64,7 +64,7 @@ struct ModelFiles {
 };
 
 // "llama 32 4096"; empty if the header does not give all of it.
-std::string kind_of_model(const GgufFile& first) {
+std::string gguf_model_summary(const GgufFile& first) {
   if (!first.header) return {};
   const std::string architecture = first.header->text("general.architecture");
   const auto blocks = first.header->number(architecture + ".block_count"),
@@ -91,8 +91,8 @@ const ModelFiles* choose_quantisation(const std::vector<ModelFiles>& models) {
 }
 
 // Puts a projector with the model: the largest one, if there are several.
-void add_projectors(GgufFiles& found, const Directory& directory,
-                    std::vector<GgufFile> projectors) {
+void add_largest_projector(GgufFiles& found, const Directory& directory,
+                           std::vector<GgufFile> projectors) {
   auto most = std::max_element(projectors.begin(), projectors.end(),
                                [&](const GgufFile& a, const GgufFile& b) {
                                  return directory.stat(a.path).size < directory.stat(b.path).size;
@@ -111,12 +111,13 @@ tl::unexpected<Error> several_models_error(const Directory& directory,
       ErrorKind::kUnsupported,
       fmt::format("holds {} models in GGUF files: {}", names.size(), short_list_text(names)),
       {directory.name()},
-      "Open one of them by its name. " + advice_to_open(directory, names.front()));
+      "Give the path of one of them. " + advice_to_open(directory, names.front()));
 }
 
 // Chooses the files of the model; an error if there are several models.
-Result<std::vector<std::string>> choose_family(const Directory& directory, const Families& all,
-                                               GgufFiles& found, Progress* progress) {
+Result<std::vector<std::string>> choose_gguf_model_files(const Directory& directory,
+                                                         const Families& all, GgufFiles& found,
+                                                         Progress* progress) {
   if (all.size() == 1) return all.begin()->second;
   std::vector<ModelFiles> models;
   std::vector<GgufFile> projectors;
@@ -129,7 +130,7 @@ Result<std::vector<std::string>> choose_family(const Directory& directory, const
     else if (is_companion_file(first))
       found.aside.insert(found.aside.end(), paths.begin(), paths.end());
     else
-      models.push_back({&paths, kind_of_model(first), bytes_of_files(directory, paths)});
+      models.push_back({&paths, gguf_model_summary(first), bytes_of_files(directory, paths)});
   }
   std::vector<std::string> names;
   for (const ModelFiles& model : models) names.push_back(model.paths->front());
@@ -143,7 +144,7 @@ Result<std::vector<std::string>> choose_family(const Directory& directory, const
     found.has_others = true;
     found.aside.insert(found.aside.end(), model.paths->begin(), model.paths->end());
   }
-  add_projectors(found, directory, std::move(projectors));
+  add_largest_projector(found, directory, std::move(projectors));
   return *chosen->paths;
 }
 
@@ -153,7 +154,7 @@ Result<GgufFiles> find_gguf_files(const Directory& directory, Progress* progress
   GgufFiles found;
   SHW_TRY(std::vector<std::string> paths, gguf_paths(directory));
   SHW_TRY(std::vector<std::string> chosen,
-          choose_family(directory, families_in(paths), found, progress));
+          choose_gguf_model_files(directory, families_in(paths), found, progress));
   if (progress != nullptr) progress->begin(Phase::kOpening, chosen.size(), false);
   std::vector<PartName> parts;
   for (const std::string& path : chosen) {

@@ -43,7 +43,7 @@ std::uint64_t skip_array(FileCursor& cursor, const Progress* progress, int depth
   const auto count = cursor.take<std::uint64_t>();
   if (!cursor.ok()) return 0;
   if (type >= kValueTypes || depth > kMostNested) {
-    cursor.stop(ErrorKind::kDamaged, fmt::format("an array is of the unknown type {}", type));
+    cursor.stop(ErrorKind::kDamaged, fmt::format("an array has the unknown type {}", type));
     return 0;
   }
   if (const std::uint64_t bytes = kValueBytes[type]; bytes != 0) {
@@ -91,7 +91,7 @@ void consume_pair(FileCursor& cursor, GgufHeader& header, const Progress* progre
   if (!cursor.ok()) return;
   if (type >= kValueTypes)
     return cursor.stop(ErrorKind::kDamaged,
-                       fmt::format("a value at byte {} is of the unknown type {}", at, type));
+                       fmt::format("a value at byte {} has the unknown type {}", at, type));
   if (type == kArray) {
     header.lengths[key] = skip_array(cursor, progress, 0);
   } else if (type == kText) {
@@ -120,16 +120,17 @@ std::optional<std::uint64_t> bytes_of_blocks(const GgufTensor& tensor) {
 
 void consume_tensor(FileCursor& cursor, GgufHeader& header) {
   GgufTensor tensor;
-  tensor.described_at = cursor.at();
+  tensor.descriptor_offset = cursor.at();
   tensor.name = cursor.consume_text(kMostName);
   const auto ndim = cursor.take<std::uint32_t>();
   if (ndim > kMostDims)
-    return cursor.stop(ErrorKind::kDamaged,
-                       fmt::format("a tensor is said to have {} dimensions, and {} are the most",
-                                   ndim, kMostDims));
+    return cursor.stop(
+        ErrorKind::kDamaged,
+        fmt::format("a tensor has {} dimensions; at most {} are allowed", ndim, kMostDims));
   for (std::uint32_t d = 0; d < ndim; ++d) {
     const auto extent = narrow<std::int64_t>(cursor.take<std::uint64_t>());
-    if (!extent) return cursor.stop(ErrorKind::kDamaged, "an extent of a tensor is beyond 2^63");
+    if (!extent)
+      return cursor.stop(ErrorKind::kDamaged, "a dimension of a tensor is larger than 2^63");
     tensor.shape.push_back(*extent);
   }
   std::reverse(tensor.shape.begin(), tensor.shape.end());
@@ -143,10 +144,10 @@ void consume_tensor(FileCursor& cursor, GgufHeader& header) {
 Status check_version(FileCursor& cursor, std::uint32_t version) {
   if (version == 2 || version == 3) return {};
   if (std::uint32_t turned = __builtin_bswap32(version); turned >= 1 && turned <= 3)
-    cursor.stop(ErrorKind::kUnsupported, "is a big-endian GGUF file, which is not read");
+    cursor.stop(ErrorKind::kUnsupported, "is a big-endian GGUF file, which is not supported");
   else
     cursor.stop(ErrorKind::kUnsupported,
-                fmt::format("is of version {} of GGUF; versions 2 and 3 are read", version));
+                fmt::format("has GGUF version {}; versions 2 and 3 are supported", version));
   return cursor.error();
 }
 
@@ -156,16 +157,15 @@ Status place_tensors(const ByteSource& source, std::uint64_t end, GgufHeader& he
   if (!std::has_single_bit(header.alignment) || header.alignment > std::uint64_t{1} << 30)
     return fail(
         ErrorKind::kDamaged,
-        fmt::format("general.alignment is {}, and it has to be a power of two", header.alignment),
+        fmt::format("general.alignment is {}, but must be a power of two", header.alignment),
         {source.name(), end});
   header.data_begin = (end + header.alignment - 1) / header.alignment * header.alignment;
   for (GgufTensor& tensor : header.tensors) {
     const auto offset = checked_add(tensor.offset, header.data_begin);
     if (!offset || !narrow<std::int64_t>(*offset))
-      return fail(
-          ErrorKind::kDamaged,
-          fmt::format("{} is said to begin at byte {} of the data", tensor.name, tensor.offset),
-          {source.name(), tensor.described_at});
+      return fail(ErrorKind::kDamaged,
+                  fmt::format("{} is recorded at byte {} of the data", tensor.name, tensor.offset),
+                  {source.name(), tensor.descriptor_offset});
     tensor.offset = *offset;
   }
   return {};
@@ -187,7 +187,8 @@ Result<GgufHeader> read_gguf_header(const ByteSource& source, const Progress* pr
   FileCursor cursor(source);
   GgufHeader header;
   if (cursor.take<std::uint32_t>() != kGgufMagic && cursor.ok())
-    return fail(ErrorKind::kDamaged, "does not begin as a GGUF file", {source.name(), 0});
+    return fail(ErrorKind::kDamaged, "does not begin with the GGUF magic number",
+                {source.name(), 0});
   header.version = cursor.take<std::uint32_t>();
   if (!cursor.ok()) return cursor.error();
   SHW_CHECK(check_version(cursor, header.version));

@@ -30,9 +30,9 @@ struct GgufTensor {
   std::string name;
   Extents shape;  // outermost first, as in torch
   std::uint32_t type_id = 0;
-  const GgufType* type = nullptr;  // null for an unknown type number
-  std::uint64_t offset = 0;        // absolute in the file, as recorded: may be past its end
-  std::uint64_t described_at = 0;  // offset of its description
+  const GgufType* type = nullptr;       // null for an unknown type number
+  std::uint64_t offset = 0;             // absolute in the file, as recorded: may be past its end
+  std::uint64_t descriptor_offset = 0;  // offset of its description
   // Bytes; nullopt if the rows are not whole blocks or the type is unknown.
   std::optional<std::uint64_t> length = {};
 };

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -43,9 +44,17 @@ void add_block(std::string_view name, NamesByBlock& blocks) {
   blocks[number].emplace(name.substr(static_cast<std::size_t>(end - name.data()) + 1));
 }
 
+// Architectures for which llama.cpp asks for output_norm.weight in any case. OLMo has norms without
+// weights, and encoders and T5 have other names.
+constexpr auto kArchitecturesWithOutputNorm = std::to_array<std::string_view>(
+    {"llama",   "llama4",    "qwen2",   "qwen2moe",  "qwen3",     "qwen3moe",   "gemma",
+     "gemma2",  "gemma3",    "phi2",    "phi3",      "falcon",    "gpt2",       "gptneox",
+     "bloom",   "stablelm",  "olmo2",   "granite",   "starcoder", "starcoder2", "deepseek2",
+     "gpt-oss", "internlm2", "minicpm", "command-r", "cohere2"});
+
 // nullopt unless all parts of one language model exist: projectors, adapters and importance
 // matrices have other keys.
-std::optional<GgufModel> model_in(const GgufFiles& found) {
+std::optional<GgufModel> language_model_of_files(const GgufFiles& found) {
   if (!found.missing.empty()) return std::nullopt;
   GgufModel model;
   std::uint64_t parts = 1;
@@ -84,10 +93,11 @@ class GgufKeys {
   void compare() {
     compare_blocks();
     compare_embedding();
+    compare_output_norm();
     compare_heads();
     compare_tokens();
     compare_widths();
-    find_lost_in_blocks();
+    report_incomplete_block();
   }
 
  private:
@@ -106,23 +116,21 @@ class GgufKeys {
     const std::uint64_t there = model_.blocks.rbegin()->first + 1;
     if (!said || *said == there) return;
     const std::string where =
-        fmt::format("{} says {}, and the file has {} (blk.0 to blk.{})", key("block_count"), *said,
+        fmt::format("{} says {}, but the file has {} (blk.0 to blk.{})", key("block_count"), *said,
                     plural(model_.blocks.size(), "block"), there - 1);
     if (*said < there)
-      return report(
-          where + ": llama.cpp finds more tensors than it asks for, and refuses the file.",
-          {fmt::format("blk.{}", *said)}, key("block_count"));
+      return report(where + ": llama.cpp finds more tensors than it expects, and refuses the file.",
+                    {fmt::format("blk.{}", *said)}, key("block_count"));
     // The key also counts layers for multi-token prediction that a converter omits.
     const bool predicts = model_.keys.contains("nextn_predict_layers");
-    report(
-        where +
-            fmt::format(": llama.cpp stops with \"missing tensor 'blk.{}.attn_norm.weight'\". ",
-                        there) +
-            (predicts ? "The header also names nextn_predict_layers: block_count counts layers for "
-                        "multi-token prediction whose tensors are not here."
-                      : "The rest was lost, or block_count counts layers for multi-token "
-                        "prediction that the converter left out."),
-        {fmt::format("blk.{}", there)}, key("block_count"));
+    report(where +
+               fmt::format(": llama.cpp fails with \"missing tensor 'blk.{}.attn_norm.weight'\". ",
+                           there) +
+               (predicts ? "The header also names nextn_predict_layers: block_count includes "
+                           "multi-token prediction layers whose tensors are missing."
+                         : "The rest was lost, or block_count includes multi-token prediction "
+                           "layers that the converter left out."),
+           {fmt::format("blk.{}", there)}, key("block_count"));
   }
 
   void compare_embedding() {
@@ -131,17 +139,34 @@ class GgufKeys {
     if (!said) return;
     if (table == model_.tensors.end())
       return report(
-          "token_embd.weight, the table of the tokens, is not there: llama.cpp stops with "
-          "\"missing tensor 'token_embd.weight'\".",
+          "token_embd.weight, the token embedding, is missing: llama.cpp fails with \"missing "
+          "tensor 'token_embd.weight'\".",
           {"token_embd.weight"}, "token_embd.weight");
     if (table->second.size() != 2) return;
     const auto there = static_cast<std::uint64_t>(table->second[1]);
     if (there == *said) return;
+    report(fmt::format("{} says {}, and rows of token_embd.weight have {} elements: llama.cpp "
+                       "fails with \"wrong shape\".",
+                       key("embedding_length"), *said, there),
+           {"token_embd.weight"}, key("embedding_length"));
+  }
+
+  void compare_output_norm() {
+    const std::string name = "output_norm.weight";
+    // Some files have a part of a model alone: blocks, or LoRA's matrices.
+    const bool is_model = model_.tensors.contains("token_embd.weight") &&
+                          model_.tensors.contains(
+                              fmt::format("blk.{}.attn_norm.weight", model_.blocks.begin()->first));
+    if (!is_model || model_.tensors.contains(name) ||
+        std::find(kArchitecturesWithOutputNorm.begin(), kArchitecturesWithOutputNorm.end(),
+                  model_.architecture) == kArchitecturesWithOutputNorm.end())
+      return;
     report(
-        fmt::format("{} says {}, and rows of token_embd.weight have {} elements: llama.cpp stops "
-                    "with \"wrong shape\".",
-                    key("embedding_length"), *said, there),
-        {"token_embd.weight"}, key("embedding_length"));
+        fmt::format(
+            "{}, the norm after the last block, is missing: llama.cpp fails with \"missing tensor "
+            "'{}'\". The converter did not know its name, or the converted model did not have it.",
+            name, name),
+        {name}, name);
   }
 
   // Rows of attn_k in the first block that has it.
@@ -166,7 +191,7 @@ class GgufKeys {
     }
     if (subjects.empty()) return;
     report(fmt::format("{} says {}, and keys of {} elements make {} rows; attn_k has {}: llama.cpp "
-                       "stops with \"wrong shape\", or splits the heads wrongly.",
+                       "fails with \"wrong shape\", or splits the heads wrongly.",
                        key("attention.head_count_kv"), *groups, length, *groups * length, rows),
            std::move(subjects), key("attention.head_count_kv"));
   }
@@ -177,8 +202,8 @@ class GgufKeys {
     const auto rows = static_cast<std::uint64_t>(table->second[0]);
     if (rows == *model_.tokens) return;
     report(fmt::format("tokenizer.ggml.tokens lists {}, and token_embd.weight has {}: llama.cpp "
-                       "stops with \"wrong shape\". The tokenizer is of another model, or tokens "
-                       "were added without the rows.",
+                       "fails with \"wrong shape\". The tokenizer belongs to another model, or "
+                       "tokens were added without embedding rows.",
                        plural(*model_.tokens, "token"), plural(rows, "row")),
            {"token_embd.weight"}, "tokenizer.ggml.tokens");
   }
@@ -208,14 +233,14 @@ class GgufKeys {
     }
     if (subjects.empty()) return;
     std::string cause =
-        fmt::format("{} says {}, and {} has {}: llama.cpp stops with \"wrong shape\".", key(name),
+        fmt::format("{} says {}, and {} has {}: llama.cpp fails with \"wrong shape\".", key(name),
                     *said, subjects.front(), there);
     report(std::move(cause), std::move(subjects), key(name));
   }
 
   // Reports a block that lacks tensors of otherwise equal blocks. Models with several kinds of
   // blocks are skipped, as are those with a different first block by design (RWKV).
-  void find_lost_in_blocks() {
+  void report_incomplete_block() {
     if (model_.blocks.size() < 2 || model_.architecture.find("rwkv") != std::string::npos) return;
     std::map<std::set<std::string>, std::vector<std::uint64_t>> kinds;
     for (const auto& [block, names] : model_.blocks) kinds[names].push_back(block);
@@ -236,12 +261,12 @@ class GgufKeys {
       if (name.starts_with("nextn.") || name.starts_with("attn_rel_b")) return;
       if (!there.contains(name)) lost.push_back(fmt::format("blk.{}.{}", less.front(), name));
     }
-    report(fmt::format(
-               "blk.{} has not what {} {}: {} {} not there, and llama.cpp stops with \"missing "
-               "tensor '{}'\".",
-               less.front(), model_.blocks.size() == 2 ? "the other block" : "all other blocks",
-               model_.blocks.size() == 2 ? "has" : "have", short_list_text(lost),
-               lost.size() == 1 ? "is" : "are", lost.front()),
+    report(fmt::format("blk.{} does not have what {} {}: {} {} missing, and llama.cpp fails with "
+                       "\"missing tensor '{}'\".",
+                       less.front(),
+                       model_.blocks.size() == 2 ? "the other block" : "all other blocks",
+                       model_.blocks.size() == 2 ? "has" : "have", short_list_text(lost),
+                       lost.size() == 1 ? "is" : "are", lost.front()),
            lost, "tensors");
   }
 
@@ -253,7 +278,7 @@ class GgufKeys {
 
 std::vector<Finding> compare_gguf_keys(const GgufFiles& found) {
   std::vector<Finding> findings;
-  if (auto model = model_in(found)) GgufKeys(*model, findings).compare();
+  if (auto model = language_model_of_files(found)) GgufKeys(*model, findings).compare();
   return findings;
 }
 

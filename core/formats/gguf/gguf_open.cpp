@@ -25,7 +25,7 @@ void report_not_read(CheckpointBuilder& builder, const std::string& path, const 
                      std::string why) {
   Finding finding = bad_record_finding(
       tensor.name, fmt::format("{} in {} was not read: {}.", tensor.name, path, why),
-      tensor.described_at);
+      tensor.descriptor_offset);
   finding.rule = "not-looked-at";
   finding.severity = Severity::kInfo;
   finding.subjects.push_back(path);
@@ -33,22 +33,21 @@ void report_not_read(CheckpointBuilder& builder, const std::string& path, const 
 }
 
 // Reports a tensor whose position is unknown.
-void report_no_place(CheckpointBuilder& builder, const std::string& path,
-                     const GgufTensor& tensor) {
+void report_tensor_without_position(CheckpointBuilder& builder, const std::string& path,
+                                    const GgufTensor& tensor) {
   builder.add_unclaimed_record({tensor.name,
                                 std::nullopt,
                                 {builder.file(path), static_cast<std::int64_t>(tensor.offset), 0}});
   if (tensor.type == nullptr)
-    return report_not_read(
-        builder, path, tensor,
-        fmt::format("its type has the number {}, which is not known", tensor.type_id));
+    return report_not_read(builder, path, tensor,
+                           fmt::format("its type number {} is unknown", tensor.type_id));
   Finding finding = bad_record_finding(
       tensor.name,
       fmt::format("{} in {} has rows of {} elements, and {} has blocks of {}. No loader can read "
                   "it.",
                   tensor.name, path, tensor.shape.empty() ? 1 : tensor.shape.back(),
                   tensor.type->name, tensor.type->elements),
-      tensor.described_at);
+      tensor.descriptor_offset);
   finding.subjects.push_back(path);
   builder.add_finding(std::move(finding));
 }
@@ -56,18 +55,18 @@ void report_no_place(CheckpointBuilder& builder, const std::string& path,
 void add_gguf_tensor(CheckpointBuilder& builder, const std::string& path, const GgufTensor& tensor,
                      FilesByName& seen) {
   if (auto [first, is_new] = seen.try_emplace(tensor.name, path); !is_new) {
-    Finding finding = bad_record_finding(
-        tensor.name,
-        fmt::format("{} is in {} and once more in {}, at byte {}. llama.cpp refuses "
-                    "such a file; the first one was read here.",
-                    tensor.name, first->second, path, tensor.offset),
-        tensor.described_at);
+    Finding finding =
+        bad_record_finding(tensor.name,
+                           fmt::format("{} is in {} and again in {}, at byte {}. llama.cpp refuses "
+                                       "such a file; here the first one was read.",
+                                       tensor.name, first->second, path, tensor.offset),
+                           tensor.descriptor_offset);
     finding.subjects.push_back(path);
     builder.add_finding(std::move(finding));
     return;
   }
   if (!tensor.length || !narrow<std::int64_t>(*tensor.length))
-    return report_no_place(builder, path, tensor);
+    return report_tensor_without_position(builder, path, tensor);
   builder.add_tensor(tensor.name, tensor.type->dtype, tensor.shape);
   const ItemPlace place{builder.file(path), static_cast<std::int64_t>(tensor.offset),
                         static_cast<std::int64_t>(*tensor.length)};
@@ -91,11 +90,11 @@ void check_offsets(CheckpointBuilder& builder, const GgufFile& file) {
     if (tensor.offset != expected) {
       if (names.empty()) {
         const char* how = tensor.offset % header.alignment != 0 ? ", which is not aligned"
-                          : tensor.offset < expected            ? ", inside of another tensor"
+                          : tensor.offset < expected            ? ", inside another tensor"
                                                                 : ", after a gap";
-        first = fmt::format("{} begins at byte {}{}, and is expected at {}", tensor.name,
-                            tensor.offset, how, expected);
-        first_at = tensor.described_at;
+        first = fmt::format("{} begins at byte {}{}; expected byte {}", tensor.name, tensor.offset,
+                            how, expected);
+        first_at = tensor.descriptor_offset;
       }
       names.push_back(tensor.name);
     }
@@ -108,12 +107,10 @@ void check_offsets(CheckpointBuilder& builder, const GgufFile& file) {
   if (names.empty()) return;
   Finding finding = bad_record_finding(
       file.path,
-      fmt::format("In {} {} where the tensor before {} (aligned to {}): {}. llama.cpp refuses the "
-                  "file.",
-                  file.path,
-                  names.size() == 1 ? "a tensor does not begin"
-                                    : fmt::format("{} tensors do not begin", names.size()),
-                  names.size() == 1 ? "it ends" : "them ends", header.alignment, first),
+      fmt::format("{} of {} {} not begin at the end of the tensor before (aligned to {}): {}. "
+                  "llama.cpp refuses the file.",
+                  plural(names.size(), "tensor"), file.path, names.size() == 1 ? "does" : "do",
+                  header.alignment, first),
       first_at);
   finding.subjects.insert(finding.subjects.end(), names.begin(), names.end());
   builder.add_finding(std::move(finding));
@@ -136,22 +133,22 @@ void check_split(CheckpointBuilder& builder, const GgufFiles& found, std::size_t
       Finding finding{
           .rule = "not-looked-at", .severity = Severity::kInfo, .subjects = {file.path}};
       finding.cause = fmt::format(
-          "{} is part {} of {}: the other parts were not read. The folder opens as a whole.",
+          "{} is part {} of {}: the other parts were not read. To open all parts, give the folder.",
           file.path, number.value_or(0) + 1, *count);
       builder.add_finding(std::move(finding));
       return;
     }
     if (found.missing.empty() && (*count != found.files.size() || number != i))
       report_split(builder, file.path,
-                   fmt::format("{} says that it is part {} of {}, and {} are here, of which it is "
-                               "number {} by its name. llama.cpp refuses the model.",
+                   fmt::format("{} says that it is part {} of {}, but {} are here, and its name "
+                               "makes it number {}. llama.cpp refuses the model.",
                                file.path, number.value_or(0) + 1, *count,
                                plural(found.files.size(), "part"), i + 1));
     whole = std::max<std::size_t>(whole, file.header->number("split.tensors.count").value_or(0));
   }
   if (whole != 0 && found.missing.empty() && whole != tensors)
     report_split(builder, found.files.front().path,
-                 fmt::format("{} says that the model has {} tensors, and its files hold {}.",
+                 fmt::format("{} says that the model has {} tensors, but its files hold {}.",
                              found.files.front().path, whole, tensors));
 }
 
@@ -159,11 +156,10 @@ void report_unopened_files(CheckpointBuilder& builder, const GgufFiles& found) {
   const std::vector<std::string>& aside = found.aside;
   if (aside.empty()) return;
   Finding finding = how_read_finding(
-      aside.front(),
-      fmt::format("Opened {}{}. Not opened: {}. A path to one of them opens that one.",
-                  found.files.front().path,
-                  found.has_others ? ", of the most bytes among several quantisations" : "",
-                  short_list_text(aside)));
+      aside.front(), fmt::format("Opened {}{}. Not opened: {}. To open one of them, give its path.",
+                                 found.files.front().path,
+                                 found.has_others ? ", the largest of several quantisations" : "",
+                                 short_list_text(aside)));
   finding.subjects = aside;
   builder.add_finding(std::move(finding));
 }

@@ -25,11 +25,11 @@ Result<bool> has_gguf_files(const DirectoryContents& look) {
 }
 
 FileRole gguf_file_role(std::string_view file) {
-  return file.ends_with(kGgufSuffix) ? FileRole::kAlone : FileRole::kNothing;
+  return file.ends_with(kGgufSuffix) ? FileRole::kSingleFile : FileRole::kNothing;
 }
 
 // Header keys that only GGUF keeps: tokenizer, architecture, and other data that llama.cpp needs.
-std::vector<std::string> pairs_of_header(const Checkpoint& checkpoint) {
+std::vector<std::string> gguf_only_header_keys(const Checkpoint& checkpoint) {
   std::set<std::string> names;
   if (checkpoint.directory() == nullptr) return {};
   for (const FileRow& file : checkpoint.files()) {
@@ -49,7 +49,7 @@ constexpr Format kGgufFormat = {
     .name = "gguf",
     .title = "GGUF",
     .codec = &kRawCodec,
-    .traits = {.one_piece = true},
+    .traits = {.has_one_piece_per_tensor = true},
 };
 
 constexpr FormatRow kGgufRow = {
@@ -58,7 +58,7 @@ constexpr FormatRow kGgufRow = {
     .recognises = has_gguf_files,
     .open = open_gguf,
     .named = gguf_file_role,
-    .noted_additions = pairs_of_header,
+    .noted_additions = gguf_only_header_keys,
 };
 
 }  // namespace shw

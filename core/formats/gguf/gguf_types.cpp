@@ -17,7 +17,7 @@
 namespace shw {
 namespace {
 
-constexpr std::uint32_t kMostElements = 256;  // of a block
+constexpr std::uint32_t kMostBlockElements = 256;  // of a block
 
 // Decodes blocks while reading; every block can be decoded alone.
 class DecodedBlocks final : public ByteSource {
@@ -29,7 +29,7 @@ class DecodedBlocks final : public ByteSource {
 
   Status read(std::uint64_t offset, std::span<std::byte> out) const override {
     if (offset > size_ || out.size() > size_ - offset)
-      return fail(ErrorKind::kDamaged, "decodes to too few bytes", {name()});
+      return fail(ErrorKind::kDamaged, "decodes to fewer bytes than its shape needs", {name()});
     const std::uint64_t made = std::uint64_t{type_.elements} * sizeof(float);
     while (!out.empty()) {
       const std::uint64_t first = offset / made, skipped = offset % made;
@@ -49,7 +49,7 @@ class DecodedBlocks final : public ByteSource {
   static constexpr std::uint64_t kBlocksAtOnce = 1024;
 
   void decode(const Bytes& blocks, std::uint64_t skipped, std::span<std::byte> out) const {
-    std::array<float, kMostElements> elements{};
+    std::array<float, kMostBlockElements> elements{};
     const std::size_t made = type_.elements * sizeof(float);
     auto from = static_cast<std::size_t>(skipped);
     for (std::size_t at = 0; at < blocks.size() && !out.empty(); at += type_.bytes) {
@@ -82,7 +82,7 @@ Result<OpenItem> open_blocks(const Checkpoint& checkpoint, ChunkId chunk, ItemRa
   if (!bytes || !is_whole ||
       static_cast<std::uint64_t>(*elements) / type.elements != range.length / type.bytes ||
       range.length % type.bytes != 0)
-    return fail(ErrorKind::kDamaged, "holds another number of blocks than its shape takes",
+    return fail(ErrorKind::kDamaged, "has a number of blocks that does not match its shape",
                 {range.source->name(), range.offset});
   item.header.payload_length = *bytes;
   item.source = range.source;

@@ -89,7 +89,7 @@ Hdf5Type enumeration(Hdf5Cursor cursor, std::uint32_t bits, std::uint32_t size, 
   constexpr std::uint32_t kMembers = 2;
   if ((bits & 0xFFFF) != kMembers || size != 1) return kOtherType;
   const auto kind = cursor.take<std::uint8_t>();
-  const auto bits_beneath = static_cast<std::uint32_t>(cursor.consume_sized(3));
+  const auto bits_beneath = static_cast<std::uint32_t>(cursor.consume_number_of_size(3));
   const auto size_beneath = cursor.take<std::uint32_t>();
   if ((kind >> 4) == 0 || (kind >> 4) > kLastTypeVersion || size_beneath != size) return kTooShort;
   if ((kind & 15) != 0) return kOtherType;
@@ -111,7 +111,7 @@ Hdf5Type enumeration(Hdf5Cursor cursor, std::uint32_t bits, std::uint32_t size, 
 Hdf5Type hdf5_type_of(BytesView body) {
   Hdf5Cursor cursor(body);
   const auto kind = cursor.take<std::uint8_t>();
-  const auto bits = static_cast<std::uint32_t>(cursor.consume_sized(3));
+  const auto bits = static_cast<std::uint32_t>(cursor.consume_number_of_size(3));
   const auto size = cursor.take<std::uint32_t>();
   if (!cursor.ok()) return kTooShort;
   const unsigned number = kind & 15, version = kind >> 4;
@@ -247,7 +247,7 @@ bool read_filters(BytesView body, Hdf5Array& array) {
 void note_unread(const Hdf5Message& message, Hdf5Array& array) {
   auto note = [&](Hdf5Unsupported what) {
     array.unread = what;
-    array.unread_at = message.offset;
+    array.unread_offset = message.offset;
   };
   constexpr auto kRead = std::to_array<std::uint16_t>(
       {kHdf5Datatype, kHdf5Dataspace, kHdf5OldFill, kHdf5Fill, kHdf5Layout, kHdf5Filters});
@@ -285,17 +285,17 @@ Result<Hdf5Array> Hdf5Objects::array(const std::vector<Hdf5Message>& messages) {
   if (array.unread == Hdf5Unsupported::kSharedType) return array;
   Hdf5Type type = hdf5_type_of(type_message->body);
   Hdf5Space space = hdf5_space_of(space_message->body);
-  if (!type.ok) return damaged("a type of elements cannot be", type_message->offset);
+  if (!type.ok) return damaged("an element type is invalid", type_message->offset);
   if (!space.ok) return damaged("a shape cannot be", space_message->offset);
   array.dtype = type.dtype;
   array.shape = std::move(space.shape);
   if (type.unread != Hdf5Unsupported::kNothing || space.is_null) {
     array.unread = space.is_null ? Hdf5Unsupported::kOtherType : type.unread;
-    array.unread_at = type_message->offset;
+    array.unread_offset = type_message->offset;
     return array;
   }
   auto value = fill == nullptr ? Hdf5Fill{} : read_fill(*fill);
-  if (!value) return damaged("a fill value cannot be", fill->offset);
+  if (!value) return damaged("a fill value is invalid", fill->offset);
   array.fill = std::move(*value);
   // A fill value of zeros is not in the file; any offset serves as its place.
   if (array.fill.value.empty()) array.fill.offset = layout->offset;
@@ -310,7 +310,7 @@ Status Hdf5Objects::add_attribute(const Hdf5Message& message, Hdf5Array& array) 
   if (attribute->name != "offsets" && attribute->name != "global_shape") return {};
   if (attribute->is_shared)
     return not_read(
-        "the attribute " + attribute->name + " has a type of its own name, which is not read",
+        "the attribute " + attribute->name + " has a named type, which is not supported",
         message.offset);
   // Attributes of other programs; only lists of integers mark parts of larger tensors.
   if (!attribute->numbers) return {};
@@ -325,22 +325,22 @@ Status Hdf5Objects::place_array(const Hdf5Message& message, Hdf5Array& array) {
   auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements),
                                       std::uint64_t{size_of(array.dtype)})
                         : std::nullopt;
-  if (!bytes) return damaged("the shape " + to_text(array.shape) + " cannot be", message.offset);
+  if (!bytes)
+    return damaged("the shape " + to_text(array.shape) + " is impossible", message.offset);
   Hdf5Cursor cursor(message.body);
   const auto version = cursor.take<std::uint8_t>(), kind = cursor.take<std::uint8_t>();
   constexpr std::uint8_t kFirst = 1, kFirstRead = 3, kLast = 5;  // 5: HDF5 2.0
   if (version < kFirst || version > kLast)
-    return damaged(fmt::format("its layout is of version {}, which there is not", version),
-                   message.offset);
+    return damaged(fmt::format("its layout has the invalid version {}", version), message.offset);
   if (version < kFirstRead)
-    return not_read(fmt::format("its layout is of version {}, which is not read", version),
+    return not_read(fmt::format("its layout has version {}, which is not supported", version),
                     message.offset);
   if (version == 3 && kind == 2 && array.unread == Hdf5Unsupported::kNothing)
     return place_tiles(message, array);
   if (kind == 2 || kind == 3 || array.unread != Hdf5Unsupported::kNothing) {
     if (array.unread == Hdf5Unsupported::kNothing) {
       array.unread = kind == 2 ? Hdf5Unsupported::kChunked : Hdf5Unsupported::kVirtual;
-      array.unread_at = message.offset;
+      array.unread_offset = message.offset;
     }
     return {};
   }
@@ -349,18 +349,18 @@ Status Hdf5Objects::place_array(const Hdf5Message& message, Hdf5Array& array) {
     array.is_compact = true;
     array.length = cursor.take<std::uint16_t>();
     address = message.offset + cursor.at();
-    if (array.length > cursor.left()) return damaged("elements end after their block", address);
+    if (array.length > cursor.left()) return damaged("elements reach beyond their block", address);
   } else if (kind == 1) {
     address = cursor.take<std::uint64_t>();
     array.length = cursor.take<std::uint64_t>();
   } else {
-    return damaged(fmt::format("a layout of class {} cannot be", kind), message.offset);
+    return damaged(fmt::format("a layout class {} is invalid", kind), message.offset);
   }
   if (!cursor.ok()) return damaged("a layout cannot be", message.offset);
   if (address == kHdf5NoAddress) return {};
   if (array.length != *bytes)
-    return damaged(fmt::format("{} bytes are kept for {} of {}", array.length, to_text(array.shape),
-                               name(array.dtype)),
+    return damaged(fmt::format("{} bytes are reserved for {} of {}", array.length,
+                               to_text(array.shape), name(array.dtype)),
                    message.offset);
   array.offset = address;
   return {};

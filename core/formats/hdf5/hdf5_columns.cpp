@@ -52,9 +52,9 @@ Extents offsets_of(const Hdf5Array& array) {
 void add_hdf5_chunk(CheckpointBuilder& builder, const Hdf5Piece& piece, Hdf5Boxes& seen) {
   const Hdf5Array& array = *piece.array;
   const ItemPlace place{builder.file(piece.file),
-                        static_cast<std::int64_t>(array.offset.value_or(array.unread_at)),
+                        static_cast<std::int64_t>(array.offset.value_or(array.unread_offset)),
                         static_cast<std::int64_t>(array.offset ? array.length : 0)};
-  // Unwritten elements have no place.
+  // An array without stored bytes (never written, or unreadable) gets an empty item place.
   const bool is_unread = array.unread != Hdf5Unsupported::kNothing;
   const bool is_placed = !is_unread && (array.offset || volume(array.shape) == 0);
   const std::pair box(offsets_of(array), array.shape);
@@ -124,7 +124,7 @@ void add_fill(CheckpointBuilder& builder, const std::string& fqn, const Hdf5Piec
     Finding finding{.rule = "coverage-gap", .severity = Severity::kWarning};
     finding.cause = fmt::format(
         "Elements of {} in {} were never written: HDF5 reads its fill value there. They are too "
-        "many to be read here.",
+        "many to be read.",
         fqn, piece.file);
     finding.evidence = {{"file", piece.file}};
     finding.subjects.push_back(fqn);

@@ -20,7 +20,7 @@ class Hdf5Cursor {
     return value;
   }
   // A number of 1, 2, 4 or 8 bytes.
-  std::uint64_t consume_sized(std::size_t size) {
+  std::uint64_t consume_number_of_size(std::size_t size) {
     if (!has(size)) return 0;
     std::uint64_t value = 0;
     for (std::size_t i = size; i-- > 0;)

@@ -46,12 +46,12 @@ Result<std::optional<Bytes>> inflate(const ItemRange& range, std::uint64_t at_le
     return std::optional(std::move(out));
   }
   return fail(ErrorKind::kDamaged,
-              fmt::format("a compressed tile is not a stream of {} bytes or more", at_least),
+              fmt::format("a compressed chunk does not expand to {} bytes", at_least),
               {range.source->name(), range.offset});
 }
 
 // Reverses shuffling: first bytes of all elements, then second ones, ...; the rest is unchanged.
-Bytes unshuffled(const Bytes& bytes, std::size_t element) {
+Bytes reverse_hdf5_shuffle(const Bytes& bytes, std::size_t element) {
   const std::size_t count = bytes.size() / element;
   Bytes out = bytes;
   for (std::size_t b = 0; b < element; ++b) {
@@ -63,7 +63,8 @@ Bytes unshuffled(const Bytes& bytes, std::size_t element) {
 // A shuffled byte's element depends on the number of elements, so a stream of wrong length would
 // silently give wrong numbers. `rows`: of the tile including those beyond the dataset's end; if
 // unknown, whole rows that cover the view.
-bool fits_tile(const ItemHeader& header, std::uint64_t made, std::optional<std::uint64_t> rows) {
+bool has_inflated_tile_size(const ItemHeader& header, std::uint64_t made,
+                            std::optional<std::uint64_t> rows) {
   const auto element = static_cast<std::uint64_t>(size_of(header.dtype));
   if (header.sizes.empty()) return made == element;
   const std::uint64_t row = static_cast<std::uint64_t>(header.strides[0]) * element;
@@ -72,8 +73,8 @@ bool fits_tile(const ItemHeader& header, std::uint64_t made, std::optional<std::
 }
 
 // The tile's number of rows, if it does not extend beyond the dataset's end.
-std::optional<std::uint64_t> rows_of_tile(const Checkpoint& checkpoint, ChunkId chunk,
-                                          bool overhangs) {
+std::optional<std::uint64_t> row_count_of_full_tile(const Checkpoint& checkpoint, ChunkId chunk,
+                                                    bool overhangs) {
   if (!overhangs) {
     ExtentsView sizes = checkpoint.sizes(chunk);
     return sizes.empty() ? 1 : static_cast<std::uint64_t>(sizes[0]);
@@ -103,7 +104,9 @@ std::shared_ptr<const ByteSource> inflating_tile_source(const ItemRange& range,
   const std::uint64_t row =
       header.sizes.empty() ? 1 : static_cast<std::uint64_t>(header.strides[0]);
   if (rows) tile.whole = checked_mul(*rows, row * size_of(header.dtype));
-  tile.may_have = [header](std::uint64_t made) { return fits_tile(header, made, std::nullopt); };
+  tile.may_have = [header](std::uint64_t made) {
+    return has_inflated_tile_size(header, made, std::nullopt);
+  };
   return streamed_source(range.source->name(), header.payload_length,
                          [tile] { return tile_stream(tile); });
 }
@@ -122,7 +125,7 @@ Result<OpenItem> open_tile(const Checkpoint& checkpoint, ChunkId chunk, ItemRang
   header.payload_length = *bytes;
   item.source = range.source;
   const bool is_shuffled = shuffle != Shuffle::kNot && element > 1;
-  const auto rows = rows_of_tile(checkpoint, chunk, shuffle == Shuffle::kOverhangs);
+  const auto rows = row_count_of_full_tile(checkpoint, chunk, shuffle == Shuffle::kOverhangs);
   if (std::max(*bytes, range.length) > kInflatedWhole) {
     item.storage = inflating_tile_source(range, header, is_shuffled, rows);
     return item;
@@ -135,12 +138,11 @@ Result<OpenItem> open_tile(const Checkpoint& checkpoint, ChunkId chunk, ItemRang
                         last - first);
     Bytes all = std::move(*made);
     if (is_shuffled) {
-      if (!fits_tile(header, all.size(), rows))
+      if (!has_inflated_tile_size(header, all.size(), rows))
         return fail(ErrorKind::kDamaged,
-                    fmt::format("a shuffled tile is a stream of {} bytes, which is not its size",
-                                all.size()),
+                    fmt::format("a shuffled chunk has {} bytes, which is not its size", all.size()),
                     {range.source->name(), range.offset});
-      all = unshuffled(all, element);
+      all = reverse_hdf5_shuffle(all, element);
     }
     return Bytes(all.begin() + static_cast<std::ptrdiff_t>(first),
                  all.begin() + static_cast<std::ptrdiff_t>(last));

@@ -20,11 +20,11 @@ constexpr std::uint64_t kMostHeap = std::uint64_t{256} << 20;
 Result<std::string> Hdf5Objects::claim_name(std::uint64_t at, Hdf5Heap& heap,
                                             std::uint64_t asked_at) const {
   if (at >= heap.bytes.size())
-    return damaged("a name of a group is outside of its names", asked_at);
+    return damaged("a group name is outside the group's name heap", asked_at);
   auto begin = heap.bytes.begin() + static_cast<std::ptrdiff_t>(at);
   auto end = std::find(begin, heap.bytes.end(), std::byte{0});
   if (end == heap.bytes.end() || end == begin)
-    return damaged("a name of a group is outside of its names", asked_at);
+    return damaged("a group name is outside the group's name heap", asked_at);
   const auto taken = static_cast<std::uint64_t>(end - begin) + 1;
   if (taken > heap.left) return damaged("names of a group overlap", asked_at);
   heap.left -= taken;
@@ -44,11 +44,12 @@ Status Hdf5Objects::add_symbol_node(std::uint64_t address, Hdf5Heap& names,
                                     std::vector<Hdf5Link>& links) {
   SHW_TRY(Bytes head, read_and_record(address, 8));
   if (!has_hdf5_signature(head, "SNOD") || head[4] != std::byte{1})
-    return damaged("no symbols of a group are here", address);
+    return damaged("a group's symbol table is missing", address);
   const auto count = load_little<std::uint16_t>(head, 6);
   constexpr std::uint64_t kEntry = 40;
   if (count > symbols_)
-    return damaged(fmt::format("{} symbols are where {} have room", count, symbols_), address);
+    return damaged(fmt::format("{} symbols are stored where only {} fit", count, symbols_),
+                   address);
   // Nodes have a fixed size in the file, whatever their number of entries.
   SHW_TRY(Bytes entries, read_and_record(address + 8, symbols_ * kEntry));
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -56,11 +57,11 @@ Status Hdf5Objects::add_symbol_node(std::uint64_t address, Hdf5Heap& names,
     const auto name = cursor.take<std::uint64_t>(), object = cursor.take<std::uint64_t>();
     const auto kind = cursor.take<std::uint32_t>();
     if (kind > kHdf5LastSymbolKind)
-      return damaged("a symbol of a group is of no kind", address + 8 + i * kEntry);
+      return damaged("a group symbol has an invalid type", address + 8 + i * kEntry);
     SHW_TRY(std::string text, claim_name(name, names, address + 8 + i * kEntry));
     // HDF5 searches names binarily, so they must be sorted.
     if (!names.met.empty() && text <= names.met.back())
-      return damaged("names of a group are not in their order, so that HDF5 finds none of them",
+      return damaged("names of a group are not sorted, so HDF5 cannot find them",
                      address + 8 + i * kEntry);
     names.met.push_back(text);
     if (kind == kHdf5LastSymbolKind) {
@@ -81,7 +82,7 @@ Status Hdf5Objects::follow(Hdf5Heap& names, int level, std::uint64_t node,
                            std::uint64_t next) const {
   auto [last, is_first] = names.next_of_level.try_emplace(level, next);
   if (!is_first && std::exchange(last->second, next) != node)
-    return damaged("a node of a group is not the one that the node before it names", node);
+    return damaged("a group node does not match the link of the previous node", node);
   return {};
 }
 
@@ -89,13 +90,13 @@ Status Hdf5Objects::add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth,
                                 std::vector<Hdf5Link>& links) {
   SHW_TRY(Bytes head, read_and_record(tree, 24));
   if (!has_hdf5_signature(head, "TREE") || head[4] != std::byte{0})
-    return damaged("no tree of a group is here", tree);
+    return damaged("a group's B-tree is missing", tree);
   const int level = std::to_integer<int>(head[5]);
   if (!nodes_.insert(tree).second || (depth >= 0 && level >= depth) || level > kMostTreeLevels)
-    return damaged("a tree of a group comes back to itself", tree);
+    return damaged("a group's B-tree contains a cycle", tree);
   const auto count = load_little<std::uint16_t>(head, 6);
   if (count > children_)
-    return damaged(fmt::format("{} children are where {} have room", count, children_), tree);
+    return damaged(fmt::format("{} children are stored where only {} fit", count, children_), tree);
   SHW_TRY(Bytes body, read_and_record(tree + 24, std::uint64_t{children_} * 16 + 8));
   SHW_CHECK(follow(names, level, tree, load_little<std::uint64_t>(head, 16)));
   for (std::size_t i = 0; i < count; ++i) {
@@ -104,7 +105,7 @@ Status Hdf5Objects::add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth,
     if (level > 0) {
       SHW_CHECK(add_symbols(child, names, level, links));
     } else {
-      if (!nodes_.insert(child).second) return damaged("symbols of a group are there twice", child);
+      if (!nodes_.insert(child).second) return damaged("a group's symbols occur twice", child);
       SHW_CHECK(add_symbol_node(child, names, links));
     }
     if (names.met.size() == before) continue;
@@ -112,8 +113,7 @@ Status Hdf5Objects::add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth,
     auto left = key_at(load_little<std::uint64_t>(body, i * 16), names);
     auto right = key_at(load_little<std::uint64_t>(body, i * 16 + 16), names);
     if (!left || !right || *left >= names.met[before] || *right < names.met.back())
-      return damaged("the keys of a group are not those of its names, so that HDF5 finds none",
-                     tree);
+      return damaged("a group's keys do not match its names, so HDF5 cannot find them", tree);
   }
   return {};
 }
@@ -131,7 +131,7 @@ Result<Hdf5Link> Hdf5Objects::link_of(const Hdf5Message& message) const {
   const bool is_known = (flags & ~kFlagsKnown) == 0 && characters <= kUtf8 &&
                         (kind == kHard || kind == kSoft || kind >= kExternal);
   Hdf5Link link;
-  link.name = cursor.consume_text(cursor.consume_sized(std::size_t{1} << (flags & 3)));
+  link.name = cursor.consume_text(cursor.consume_number_of_size(std::size_t{1} << (flags & 3)));
   link.kind = kind == kHard       ? Hdf5LinkKind::kHard
               : kind == kSoft     ? Hdf5LinkKind::kSoft
               : kind == kExternal ? Hdf5LinkKind::kExternal
@@ -146,7 +146,7 @@ Result<Hdf5Link> Hdf5Objects::link_of(const Hdf5Message& message) const {
   link.target.resize(std::min(link.target.find('\0'), link.target.size()));
   if (version != 1 || !is_known || !cursor.ok() || link.name.empty() ||
       (kind == kSoft && length == 0))
-    return damaged("a link of a group cannot be", message.offset);
+    return damaged("a group link is invalid", message.offset);
   return link;
 }
 
@@ -159,7 +159,7 @@ Status Hdf5Objects::check_free(std::uint64_t at, const Hdf5Heap& names, std::uin
     if (at >= size || size - at < kLeastFree || left == 0 ||
         load_little<std::uint64_t>(names.bytes, at + 8) > size - at ||
         load_little<std::uint64_t>(names.bytes, at + 8) == 0)
-      return damaged("the room between the names of a group is outside of them", heap);
+      return damaged("the free space in a group's name heap is outside the heap", heap);
     at = load_little<std::uint64_t>(names.bytes, at);
   }
   return {};
@@ -174,16 +174,16 @@ Result<std::vector<Hdf5Link>> Hdf5Objects::links(const std::vector<Hdf5Message>&
       if (!cursor.ok()) return damaged("a group without its addresses", message.offset);
       SHW_TRY(Bytes head, read_and_record(heap, 32));
       if (!has_hdf5_signature(head, "HEAP") || head[4] != std::byte{0})
-        return damaged("no names of a group are here", heap);
+        return damaged("a group's name heap is missing", heap);
       const auto size = load_little<std::uint64_t>(head, 8);
-      if (size > kMostHeap) return damaged("the names of a group take too much", heap);
+      if (size > kMostHeap) return damaged("a group's name heap is too large", heap);
       SHW_TRY(Bytes bytes, read_and_record(load_little<std::uint64_t>(head, 24), size));
       Hdf5Heap names{std::move(bytes), size, {}};
       SHW_CHECK(check_free(load_little<std::uint64_t>(head, 16), names, heap));
       SHW_CHECK(add_symbols(tree, names, -1, links));
       for (const auto& [level, next] : names.next_of_level) {
         if (next != kHdf5NoAddress)
-          return damaged("a node of a group names a next one that there is not", tree);
+          return damaged("a group node links to a missing next node", tree);
       }
     } else if (message.type == kHdf5Link) {
       SHW_TRY(Hdf5Link link, link_of(message));
@@ -191,11 +191,11 @@ Result<std::vector<Hdf5Link>> Hdf5Objects::links(const std::vector<Hdf5Message>&
     } else if (message.type == kHdf5GroupInfo) {
       const auto version = cursor.take<std::uint8_t>(), flags = cursor.take<std::uint8_t>();
       if (version != 0 || (flags & ~3) != 0)
-        return damaged("what is said of a group cannot be", message.offset);
+        return damaged("a group's header message is invalid", message.offset);
     } else if (message.type == kHdf5LinkInfo) {
       const auto version = cursor.take<std::uint8_t>(), flags = cursor.take<std::uint8_t>();
       if (version != 0 || (flags & ~3) != 0)
-        return damaged("what is said of the links of a group cannot be", message.offset);
+        return damaged("a group's link message is invalid", message.offset);
       if (flags & 1) cursor.skip(8);
       if (cursor.take<std::uint64_t>() != kHdf5NoAddress)
         return not_read(
@@ -205,10 +205,9 @@ Result<std::vector<Hdf5Link>> Hdf5Objects::links(const std::vector<Hdf5Message>&
       // Creation order is stored in a second B-tree, if at all.
       for (int trees = flags & 2 ? 2 : 1; trees > 0; --trees) {
         if (cursor.take<std::uint64_t>() != kHdf5NoAddress)
-          return damaged("the links of a group are sorted and nowhere", message.offset);
+          return damaged("a group's links are indexed but not stored", message.offset);
       }
-      if (!cursor.ok())
-        return damaged("what is said of the links of a group cannot be", message.offset);
+      if (!cursor.ok()) return damaged("a group's link message is invalid", message.offset);
     }
   }
   return links;

@@ -72,7 +72,7 @@ Result<Bytes> Hdf5Objects::read(std::uint64_t offset, std::uint64_t length) cons
   const std::uint64_t size = std::min(source_->size(), end_);
   if (offset > size || length > size - offset)
     return damaged(
-        fmt::format("ends at byte {}, and {} bytes are expected at {}", size, length, offset),
+        fmt::format("ends at byte {}, but {} bytes are expected at {}", size, length, offset),
         offset);
   return read_bytes(*source_, offset, length);
 }
@@ -96,7 +96,7 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
       SHW_TRY(Bytes magic, objects.read(at, 8));
       if (is_hdf5(magic)) return objects.not_read("begins after a user block", 0);
     }
-    return objects.damaged("does not begin as an HDF5 file", 0);
+    return objects.damaged("does not begin with the HDF5 signature", 0);
   }
   Hdf5Cursor cursor(first, kHdf5Magic.size());
   const auto version = cursor.take<std::uint8_t>();
@@ -106,7 +106,7 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
   // Bytes of format versions, all 0, and one ignored byte.
   constexpr std::uint32_t kVersions = 0xFF00FFFF;
   if (is_old && (cursor.take<std::uint32_t>() & kVersions) != 0)
-    return objects.damaged("has a superblock of parts that no version has", 9);
+    return objects.damaged("has a superblock with invalid parts", 9);
   const auto offset_size = cursor.take<std::uint8_t>(), length_size = cursor.take<std::uint8_t>();
   if (offset_size != 8 || length_size != 8)
     return objects.not_read(fmt::format("has offsets of {} and lengths of {} bytes, not of 8",
@@ -118,18 +118,17 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
     objects.symbols_ = 2u * cursor.take<std::uint16_t>();
     objects.children_ = 2u * cursor.take<std::uint16_t>();
     if (objects.symbols_ == 0 || objects.children_ == 0)
-      return objects.damaged("has groups whose nodes hold nothing", 16);
+      return objects.damaged("has groups with empty nodes", 16);
   }
   const std::uint32_t flags =
       is_old ? cursor.take<std::uint32_t>() : std::uint32_t{cursor.take<std::uint8_t>()};
   if ((flags & ~kHdf5FlagsKnown) != 0)
-    return objects.damaged("has a superblock with flags that no version has", is_old ? 20 : 11);
+    return objects.damaged("has a superblock with invalid flags", is_old ? 20 : 11);
   // libhdf5 checks these flags from version 3.
-  objects.was_left_open_ = version == 3 && (flags & (kHdf5OpenForWriting | kHdf5OpenForBoth)) != 0;
+  objects.was_not_closed_ = version == 3 && (flags & (kHdf5OpenForWriting | kHdf5OpenForBoth)) != 0;
   if (version == 1) {
     objects.tiles_ = 2u * cursor.take<std::uint16_t>();
-    if (objects.tiles_ == 0)
-      return objects.damaged("has trees of tiles whose nodes hold nothing", 24);
+    if (objects.tiles_ == 0) return objects.damaged("has chunk B-trees with empty nodes", 24);
     cursor.skip(2);
   }
   const auto base = cursor.take<std::uint64_t>();
@@ -139,14 +138,14 @@ Result<Hdf5Objects> Hdf5Objects::open(std::shared_ptr<const ByteSource> source,
   if (is_old) cursor.skip(8);
   objects.root_ = cursor.take<std::uint64_t>();
   const auto root_kind = is_old ? cursor.take<std::uint32_t>() : 0;
-  if (!cursor.ok()) return objects.damaged("ends inside of its superblock", first.size());
+  if (!cursor.ok()) return objects.damaged("is truncated inside its superblock", first.size());
   // libhdf5 rejects these first.
   if (is_old && (extension != kHdf5NoAddress || root_kind > kHdf5LastSymbolKind))
-    return objects.damaged("has a superblock that says what its version cannot", 0);
+    return objects.damaged("has a superblock with fields that its version does not have", 0);
   if (!is_old) SHW_CHECK(objects.read_checked(0, cursor.at()));
   if (is_old) objects.described_.push_back({0, cursor.at()});
   if (driver != kHdf5NoAddress)
-    return objects.not_read("is in several files, as its driver says", 48);
+    return objects.not_read("is split over several files, which is not supported", 48);
   if (base != 0) return objects.not_read("begins after a user block", 0);
   if (extension != kHdf5NoAddress) SHW_CHECK(objects.read_extension(extension));
   return objects;
@@ -158,7 +157,7 @@ Status Hdf5Objects::read_extension(std::uint64_t address) {
   SHW_TRY(auto all, messages(address));
   for (const Hdf5Message& message : all) {
     if (message.type == kHdf5Driver)
-      return not_read("is in several files, as its driver says", message.offset);
+      return not_read("is split over several files, which is not supported", message.offset);
     if (message.type != kHdf5NodeSizes) continue;
     Hdf5Cursor cursor(message.body);
     const auto version = cursor.take<std::uint8_t>();
@@ -166,7 +165,7 @@ Status Hdf5Objects::read_extension(std::uint64_t address) {
     children_ = 2u * cursor.take<std::uint16_t>();
     symbols_ = 2u * cursor.take<std::uint16_t>();
     if (!cursor.ok() || version != 0 || tiles_ == 0 || children_ == 0 || symbols_ == 0)
-      return damaged("has nodes that hold nothing", message.offset);
+      return damaged("has empty nodes", message.offset);
   }
   return {};
 }
@@ -178,7 +177,7 @@ Status Hdf5Objects::add_messages(const Hdf5Block& block, const MessageHead& head
   Hdf5Cursor cursor(block.bytes, block.first);
   while (cursor.left() >= size_of_head) {
     Hdf5Message message;
-    message.type = static_cast<std::uint16_t>(cursor.consume_sized(head.type_bytes));
+    message.type = static_cast<std::uint16_t>(cursor.consume_number_of_size(head.type_bytes));
     const auto size = cursor.take<std::uint16_t>();
     const auto flags = cursor.take<std::uint8_t>();
     message.is_shared = (flags & kHdf5Shared) != 0;
@@ -187,13 +186,13 @@ Status Hdf5Objects::add_messages(const Hdf5Block& block, const MessageHead& head
     message.offset = block.offset + cursor.at();
     if (!has_valid_flags(flags, message.type))
       return damaged("a message has flags that contradict each other", message.offset);
-    if (size > cursor.left()) return damaged("a message ends after its block", message.offset);
+    if (size > cursor.left()) return damaged("a message reaches beyond its block", message.offset);
     // In version 1, sizes are multiples of eight.
     if (head.type_bytes == 2 && size % 8 != 0)
-      return damaged("a message does not end where one can", message.offset);
+      return damaged("a message has an invalid end", message.offset);
     auto body = std::span(block.bytes).subspan(cursor.at(), size);
     if (!message.is_shared && !is_message(message.type, body, head.type_bytes == 2))
-      return damaged(fmt::format("a message of type {} cannot be", message.type), message.offset);
+      return damaged(fmt::format("a message of type {} is invalid", message.type), message.offset);
     message.body.assign(body.begin(), body.end());
     cursor.skip(size);
     messages.push_back(std::move(message));
@@ -222,13 +221,13 @@ Result<Hdf5Objects::Hdf5Block> Hdf5Objects::continuation_block(const Hdf5Message
   Hdf5Cursor where(message.body);
   const auto at = where.take<std::uint64_t>(), size = where.take<std::uint64_t>();
   if (!where.ok() || size == 0 || size > kMostHeader || (is_new && size < 4 + kHdf5Checksum))
-    return damaged("an object is continued nowhere", message.offset);
+    return damaged("an object's continuation is missing", message.offset);
   if (!is_new) {
     SHW_TRY(Bytes bytes, read_and_record(at, size));
     return Hdf5Block{at, 0, std::move(bytes)};
   }
   SHW_TRY(Bytes bytes, read_checked(at, size - kHdf5Checksum));
-  if (!has_hdf5_signature(bytes, "OCHK")) return damaged("no part of an object is here", at);
+  if (!has_hdf5_signature(bytes, "OCHK")) return damaged("part of an object is missing", at);
   return Hdf5Block{at, 4, std::move(bytes)};
 }
 
@@ -244,7 +243,7 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::all_messages(const Hdf5Block& firs
     if (messages[i].type != kHdf5Continuation) continue;
     SHW_TRY(Hdf5Block block, continuation_block(messages[i], head.type_bytes == 1));
     if (!seen.insert(block.offset).second)
-      return damaged("an object comes back to itself", messages[i].offset);
+      return damaged("an object contains a cycle", messages[i].offset);
     taken += block.bytes.size();
     if (taken > kMostHeader)
       return damaged(fmt::format("an object has more than {} bytes of messages", kMostHeader),
@@ -259,14 +258,14 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::new_messages(std::uint64_t address
           read(address, std::min<std::uint64_t>(std::min(source_->size(), end_) - address, 40)));
   Hdf5Cursor cursor(head, 4);
   const auto version = cursor.take<std::uint8_t>(), flags = cursor.take<std::uint8_t>();
-  if (version != 2) return not_read(fmt::format("has an object of version {}", version), address);
+  if (version != 2)
+    return not_read(fmt::format("has an object header of version {}", version), address);
   constexpr unsigned kFlagsOfObject = 63;
-  if ((flags & ~kFlagsOfObject) != 0)
-    return damaged("an object header has flags that no version has", address);
+  if ((flags & ~kFlagsOfObject) != 0) return damaged("an object header has invalid flags", address);
   if (flags & 0x20) cursor.skip(16);
   if (flags & 0x10) cursor.skip(4);
-  const std::uint64_t length = cursor.consume_sized(std::size_t{1} << (flags & 3));
-  if (!cursor.ok() || length > kMostHeader) return damaged("an object header cannot be", address);
+  const std::uint64_t length = cursor.consume_number_of_size(std::size_t{1} << (flags & 3));
+  if (!cursor.ok() || length > kMostHeader) return damaged("an object header is invalid", address);
   SHW_TRY(Bytes bytes, read_checked(address, cursor.at() + length));
   const bool has_order = (flags & 4) != 0;
   return all_messages({address, cursor.at(), std::move(bytes)}, {1, has_order ? 2u : 0u});
@@ -277,18 +276,18 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::messages(std::uint64_t address) {
   if (has_hdf5_signature(head, "OHDR")) return new_messages(address);
   Hdf5Cursor cursor(head);
   const auto version = cursor.take<std::uint8_t>();
-  if (version != 1) return damaged("no object header is here", address);
+  if (version != 1) return damaged("an object header is missing", address);
   cursor.skip(1);
   const auto count = cursor.take<std::uint16_t>();
   cursor.skip(4);
   const auto length = cursor.take<std::uint32_t>();
-  if (length > kMostHeader) return damaged("an object header cannot be", address);
+  if (length > kMostHeader) return damaged("an object header is invalid", address);
   SHW_TRY(Bytes bytes, read_and_record(address + 16, length));
   described_.push_back({address, address + 16});
   SHW_TRY(auto messages, all_messages({address + 16, 0, std::move(bytes)}, {2, 3}));
   if (messages.size() != count)
     return damaged(
-        fmt::format("an object has {} messages and is to have {}", messages.size(), count),
+        fmt::format("an object has {} messages, but should have {}", messages.size(), count),
         address);
   return messages;
 }

@@ -89,7 +89,7 @@ struct Hdf5Array {
   Dtype dtype = Dtype::kUnknown;  // kUnknown for unsupported types
   Extents shape;
   Hdf5Unsupported unread = Hdf5Unsupported::kNothing;
-  std::uint64_t unread_at = 0;  // in the file
+  std::uint64_t unread_offset = 0;  // in the file
   // Offset of contiguous row-major elements; empty if they were never written.
   std::optional<std::uint64_t> offset = {};
   std::uint64_t length = 0;
@@ -116,7 +116,7 @@ class Hdf5Objects {
   std::uint64_t end_of_file() const { return end_; }
   std::uint64_t size() const { return source_->size(); }
   // A writer did not close it, so libhdf5 rejects the file.
-  bool was_left_open() const { return was_left_open_; }
+  bool was_left_open() const { return was_not_closed_; }
   const std::string& file() const { return source_->name(); }
 
   // Messages of a group, a dataset or a named type; there are no other objects.
@@ -188,7 +188,7 @@ class Hdf5Objects {
   std::shared_ptr<const ByteSource> source_;
   std::uint64_t begin_ = 0;
   std::uint64_t root_ = 0, end_ = kHdf5NoAddress;
-  bool was_left_open_ = false;
+  bool was_not_closed_ = false;
   // Capacities of nodes. Newer files do not store the one of old-style groups; these are HDF5's
   // defaults.
   std::uint32_t symbols_ = 8, children_ = 32, tiles_ = 64;

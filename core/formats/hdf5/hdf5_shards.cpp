@@ -23,10 +23,10 @@ constexpr std::string_view kWeightsOfArchive = "model.weights.h5";
 Result<KerasIndex> read_keras_index(const Directory& directory, const std::string& path) {
   SHW_TRY(auto source, directory.open(path));
   if (source->size() > kMostKerasIndex)
-    return fail(ErrorKind::kDamaged, "is too large to be an index", {path});
+    return fail(ErrorKind::kDamaged, "is too large for an index", {path});
   SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
   if (begins_with_byte_order_mark(bytes))
-    return fail(ErrorKind::kDamaged, "begins with a byte order mark, at which Python's json stops",
+    return fail(ErrorKind::kDamaged, "begins with a byte order mark, which Python's json refuses",
                 {path, 0});
   auto json =
       parse_json<nlohmann::json>({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).tree;
@@ -49,7 +49,7 @@ Result<KerasIndex> read_keras_index(const Directory& directory, const std::strin
 
 // The place of the weights in a zip archive. Keras stores them uncompressed; other programs may
 // not.
-Result<FileRange> weights_in(const std::shared_ptr<const ByteSource>& source) {
+Result<FileRange> weights_range_in_keras_zip(const std::shared_ptr<const ByteSource>& source) {
   SHW_TRY(ZipReader archive, ZipReader::open(source, 0, source->size()));
   const auto& entries = archive.entries();
   auto weights = std::find_if(entries.begin(), entries.end(), [](const ZipEntry& entry) {
@@ -62,7 +62,7 @@ Result<FileRange> weights_in(const std::shared_ptr<const ByteSource>& source) {
     return fail(ErrorKind::kUnsupported,
                 "holds its model.weights.h5 compressed: no tensor of it can be read in place",
                 {source->name(), weights->header_offset},
-                "Unzip it and open the model.weights.h5 in it. Keras itself does not compress it.");
+                "Unzip it and open the model.weights.h5 inside. Keras does not compress it.");
   SHW_TRY(std::uint64_t begin, archive.data_offset(*weights));
   return FileRange{begin, weights->length};
 }
@@ -87,7 +87,7 @@ Result<Hdf5Files> list_hdf5_files(const Directory& directory) {
   if (indices.size() > 1)
     return fail(ErrorKind::kUnsupported,
                 "holds several checkpoints: " + indices[0] + " and " + indices[1],
-                {directory.name()}, "Move one of them into a folder of its own.");
+                {directory.name()}, "Move one of them into a separate folder.");
   if (indices.empty()) return listed;
   SHW_TRY(listed.index, read_keras_index(directory, indices[0]));
   listed.files.clear();
@@ -109,7 +109,7 @@ Result<Hdf5Shard> read_hdf5_shard(const Directory& directory, const std::string&
   SHW_CHECK(check_is_no_lfs_pointer(*source));
   FileRange part{0, source->size()};
   if (path.ends_with(kKerasArchiveSuffix)) {
-    SHW_TRY(part, weights_in(source));
+    SHW_TRY(part, weights_range_in_keras_zip(source));
     source = window(std::move(source), part.offset, part.length);
   }
   SHW_TRY(Hdf5Walk walk, walk_hdf5(std::move(source), part.offset));

@@ -31,7 +31,7 @@ Result<bool> has_hdf5_files(const DirectoryContents& look) {
 FileRole hdf5_file_role(std::string_view file) {
   if (file.ends_with(kKerasIndexSuffix)) return FileRole::kCheckpoint;
   const bool is_one = has_hdf5_name(file) || file.ends_with(kKerasArchiveSuffix);
-  return is_one ? FileRole::kAlone : FileRole::kNothing;
+  return is_one ? FileRole::kSingleFile : FileRole::kNothing;
 }
 
 }  // namespace

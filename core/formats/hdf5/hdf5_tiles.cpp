@@ -61,10 +61,10 @@ Status Hdf5Objects::place_tiles(const Hdf5Message& message, Hdf5Array& array) {
   // HDF5 limits tiles to 4 GiB.
   if (!cursor.ok() || rank != ndim + 1 || element != size_of(array.dtype) || !elements ||
       *elements == 0 || *elements > (std::int64_t{1} << 32))
-    return damaged("tiles of a dataset cannot be", message.offset);
+    return damaged("a dataset's chunks are invalid", message.offset);
   if (array.is_shuffled && array.shuffled_by != element) {
     array.unread = Hdf5Unsupported::kFiltered;
-    array.unread_at = message.offset;
+    array.unread_offset = message.offset;
     return {};
   }
   array.is_tiled = true;
@@ -72,8 +72,7 @@ Status Hdf5Objects::place_tiles(const Hdf5Message& message, Hdf5Array& array) {
   Hdf5TileWay way;
   SHW_CHECK(add_tiles({tree}, way, array));
   for (const auto& [level, next] : way.next_of_level) {
-    if (next != kHdf5NoAddress)
-      return damaged("a tree of tiles names a next node that there is not", tree);
+    if (next != kHdf5NoAddress) return damaged("a chunk B-tree links to a missing node", tree);
   }
   return {};
 }
@@ -86,20 +85,21 @@ Status Hdf5Objects::add_tiles(const Hdf5TileNode& node, Hdf5TileWay& way, Hdf5Ar
   SHW_TRY(Bytes head, read_and_record(node.address, 24));
   const int level = std::to_integer<int>(head[5]);
   if (!has_hdf5_signature(head, "TREE") || head[4] != std::byte{1})
-    return damaged("no tree of tiles is here", node.address);
+    return damaged("a chunk B-tree is missing", node.address);
   if (!way.seen.insert(node.address).second || level > kMostTileLevels ||
       (node.above >= 0 && level >= node.above))
-    return damaged("a tree of tiles comes back to itself", node.address);
+    return damaged("a chunk B-tree contains a cycle", node.address);
   const auto count = load_little<std::uint16_t>(head, 6);
   if (count > tiles_)
-    return damaged(fmt::format("{} tiles are where {} have room", count, tiles_), node.address);
+    return damaged(fmt::format("{} chunks are stored where only {} fit", count, tiles_),
+                   node.address);
   // HDF5 follows siblings to determine a dataset's size, as h5py does when it visits all objects,
   // but not for reading.
   const auto right = load_little<std::uint64_t>(head, 16);
   auto [last, is_first] = way.next_of_level.try_emplace(level, right);
   const std::uint64_t named = is_first ? node.address : std::exchange(last->second, right);
   if (named != node.address && named != kHdf5NoAddress)
-    return damaged("a node of a tree of tiles is not the one that the node before it names",
+    return damaged("a chunk B-tree node does not match the link of the previous node",
                    node.address);
   const std::size_t ndim = array.shape.size(), key_size = 8 * (ndim + 2);
   SHW_TRY(Bytes body, read_and_record(node.address + 24, count * (key_size + 8) + key_size));
@@ -109,7 +109,7 @@ Status Hdf5Objects::add_tiles(const Hdf5TileNode& node, Hdf5TileWay& way, Hdf5Ar
     const auto child = cursor.take<std::uint64_t>();
     Hdf5TileKey next = consume_key(cursor, ndim);
     if (!is_on_grid(key.at, array) || !is_on_grid(next.at, array) || !is_before(key.at, next.at))
-      return damaged("the keys of a tree of tiles are not those of its tiles", node.address);
+      return damaged("the keys of a chunk B-tree do not match its chunks", node.address);
     if (level > 0) {
       Hdf5TileNode below{child, level, std::pair(key.at, next.at)};
       // The intersection of both: tiles outside a parent's keys cannot be found.
@@ -122,18 +122,17 @@ Status Hdf5Objects::add_tiles(const Hdf5TileNode& node, Hdf5TileWay& way, Hdf5Ar
       const bool is_found = !node.between || (!is_before(key.at, node.between->first) &&
                                               is_before(key.at, node.between->second));
       if (key.at.back() != 0 || !is_found)
-        return damaged("a tile is where its keys do not lead, so that HDF5 does not find it",
-                       node.address);
+        return damaged("a chunk does not match its keys, so HDF5 does not find it", node.address);
       key.at.pop_back();
       for (std::size_t d = 0; d < ndim; ++d) {
         if (key.at[d] < 0 || key.at[d] >= array.shape[d])
-          return damaged("a tile is outside of its dataset", node.address);
+          return damaged("a chunk is outside of its dataset", node.address);
       }
       // Without filters a tile has exactly its elements' size; otherwise it was deflated.
       const auto bytes =
           static_cast<std::uint64_t>(volume(array.tile_shape).value_or(0)) * size_of(array.dtype);
       if (!array.is_deflated && key.length != bytes)
-        return damaged(fmt::format("a tile is said to take {} bytes, and its elements take {}",
+        return damaged(fmt::format("a chunk is recorded with {} bytes, but its elements need {}",
                                    key.length, bytes),
                        node.address);
       if (key.left_out != 0) array.unread = Hdf5Unsupported::kFiltered;

@@ -84,7 +84,7 @@ bool exceeds_file(const Hdf5Array& array, std::uint64_t size) {
 
 // Converts offsets in the source to offsets in the enclosing file.
 void shift_offsets(Hdf5Array& array, std::uint64_t begin) {
-  array.unread_at += begin;
+  array.unread_offset += begin;
   array.fill.offset += begin;
   if (array.offset) *array.offset += begin;
   for (Hdf5Tile& tile : array.tiles) tile.offset += begin;
@@ -98,8 +98,9 @@ bool Hdf5Walker::reserve_name_bytes(const std::string& path, std::uint64_t more)
     return true;
   }
   if (room != 0)
-    found.lost_groups.emplace_back(
-        path, Error{ErrorKind::kDamaged, "the file has more names than its size allows"});
+    found.lost_groups.emplace_back(path, Error{ErrorKind::kDamaged,
+                                               "the file lists more names than fit in its size, so "
+                                               "its links may be damaged or circular"});
   room = 0;
   return false;
 }
@@ -157,7 +158,7 @@ void Hdf5Walker::find_overlaps() {
       found.overlaps.emplace_back(
           names[*who],
           Error{ErrorKind::kDamaged,
-                fmt::format("elements are said to be where {} {}", what, other ? "do" : "does"),
+                fmt::format("elements are recorded where {} {}", what, other ? "do" : "does"),
                 {{}, objects.begin() + one.run.begin}});
     }
     if (reach == nullptr || one.run.end > reach->run.end) reach = &one;
@@ -171,8 +172,7 @@ void Hdf5Walker::visit_group(const std::string& path, std::uint64_t address, std
     return;
   }
   if (level > kMostGroups || path.size() > kLongestHdf5Path) {
-    found.lost_groups.emplace_back(path,
-                                   Error{ErrorKind::kDamaged, "groups are too deep in each other"});
+    found.lost_groups.emplace_back(path, Error{ErrorKind::kDamaged, "groups are nested too deep"});
     return;
   }
   way.insert(address);
@@ -193,9 +193,8 @@ void Hdf5Walker::visit_link(const std::string& path, std::uint64_t group, const 
         found.links_outside.emplace_back(path, link.target);
       return;
     case Hdf5LinkKind::kOther:
-      return record_lost_link(path, {ErrorKind::kUnsupported,
-                                     "is a link of a kind that a program has made up, and was not "
-                                     "followed"});
+      return record_lost_link(
+          path, {ErrorKind::kUnsupported, "is a user-defined link, which was not followed"});
   }
 }
 
@@ -217,16 +216,16 @@ void Hdf5Walker::visit_soft_link(const std::string& path, std::uint64_t group, c
 
 // The link of that name in a group.
 Result<const Hdf5Link*> Hdf5Walker::member(std::uint64_t group, std::string_view name) {
-  if (steps == 0) return fail(ErrorKind::kDamaged, "the soft links of the file go too long ways");
+  if (steps == 0)
+    return fail(ErrorKind::kDamaged, "following the soft links of the file takes too many steps");
   --steps;
   if (!groups.contains(group) && !datasets.contains(group)) read_object(std::string(name), group);
   auto read = groups.find(group);
   if (read == groups.end())
-    return fail(ErrorKind::kDamaged, fmt::format("it is not a group that is to hold {}", name));
+    return fail(ErrorKind::kDamaged, fmt::format("the parent of {} is not a group", name));
   if (!read->second)
-    return fail(read->second.error().kind,
-                fmt::format("the group that is to hold {} cannot be read: {}", name,
-                            read->second.error().message));
+    return fail(read->second.error().kind, fmt::format("the parent group of {} cannot be read: {}",
+                                                       name, read->second.error().message));
   auto [all, is_new] = members.try_emplace(group);
   if (is_new) {
     for (const Hdf5Link& link : *read->second) all->second.emplace(link.name, &link);
@@ -252,12 +251,11 @@ Result<std::uint64_t> Hdf5Walker::follow(std::uint64_t from, std::string_view ta
     if (link->kind == Hdf5LinkKind::kHard) {
       at = link->address;
     } else if (link->kind == Hdf5LinkKind::kSoft) {
-      if (links_left-- <= 0)
-        return fail(ErrorKind::kDamaged, "more than 16 soft links lead from one to the next");
+      if (links_left-- <= 0) return fail(ErrorKind::kDamaged, "more than 16 soft links in a chain");
       SHW_TRY(at, follow(at, link->target, links_left));
     } else {
       return fail(ErrorKind::kUnsupported,
-                  fmt::format("{} leads out of the file{}, which was not followed", name,
+                  fmt::format("{} points outside the file{} and was not followed", name,
                               link->target.empty() ? "" : " to " + link->target));
     }
   }

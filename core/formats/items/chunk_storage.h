@@ -42,9 +42,9 @@ Status check_recorded(const Checkpoint& checkpoint, ChunkId chunk, const ItemHea
 // storage, file by file and from several threads. Returns the error of the first chunk (in order)
 // that has none: kDamaged also if the payload does not match the chunk's record. kStop: later
 // chunks need not be visited then.
-enum class AfterError : std::uint8_t { kGoOn, kStop };
+enum class AfterError : std::uint8_t { kContinue, kStop };
 Status for_each_storage(const Checkpoint& checkpoint, std::span<const ChunkId> chunks,
                         const std::function<void(std::size_t, const ChunkStorage&)>& visit,
-                        Progress* progress, AfterError after = AfterError::kGoOn);
+                        Progress* progress, AfterError after = AfterError::kContinue);
 
 }  // namespace shw

@@ -37,7 +37,7 @@ class MemoryScratch final : public ScratchFile {
   }
   Status read(std::uint64_t offset, std::span<std::byte> out) const override {
     if (offset > bytes_.size() || out.size() > bytes_.size() - offset)
-      return fail(ErrorKind::kDamaged, "decodes to too few bytes", {name_});
+      return fail(ErrorKind::kDamaged, "decodes to fewer bytes than its shape needs", {name_});
     std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
     return {};
   }
@@ -81,7 +81,7 @@ Result<std::uint64_t> write_storage(const Decoding& decoding, std::uint64_t firs
 }
 
 // Appends the elements in row-major order with flags applied.
-Result<ScratchRange> write_in_order(const Decoding& decoding, const StorageBytes& from) {
+Result<ScratchRange> write_elements_row_major(const Decoding& decoding, const StorageBytes& from) {
   const ItemHeader& header = decoding.item.header;
   const auto most = static_cast<std::int64_t>(kDecodedPiece / size_of(header.dtype));
   ScratchRange place{decoding.scratch->size()};
@@ -104,8 +104,7 @@ Status check_payload(const OpenItem& item) {
   SHW_TRY(const std::uint32_t crc,
           crc_of_range(*item.source, header.payload_offset, header.payload_length, nullptr));
   if (crc == *header.payload_crc) return {};
-  return fail(ErrorKind::kDamaged,
-              "what it is decompressed to is not what was saved: it does not match its checksum",
+  return fail(ErrorKind::kDamaged, "the decompressed data does not match its checksum",
               {item.source->name(), header.payload_offset});
 }
 
@@ -120,7 +119,7 @@ Result<ScratchRange> write_elements(const Decoding& decoding) {
                 {item.source->name(), header.payload_offset});
   if (*elements == 0) return ScratchRange{};
   SHW_CHECK(check_repeats(item));
-  if (decoding.as == DecodedAs::kAsRecorded) SHW_CHECK(check_payload(item));
+  if (decoding.as == DecodedAs::kAsRecordedForm) SHW_CHECK(check_payload(item));
   // open_item() has checked the view against the payload.
   const std::uint64_t first = static_cast<std::uint64_t>(header.storage_offset) * size;
   StorageBytes from{item.source, header.payload_offset + first};
@@ -132,12 +131,12 @@ Result<ScratchRange> write_elements(const Decoding& decoding) {
   // Compressed items are in the scratch file by now.
   if (header.compressed && is_row_major(header.sizes, header.strides) && !has_flags(header))
     return ScratchRange{from.offset, static_cast<std::uint64_t>(*elements) * size};
-  return write_in_order(decoding, from);
+  return write_elements_row_major(decoding, from);
 }
 
 // Errors inside decoded bytes are errors of the item.
-Error at_decoded_item(Error error, const Checkpoint& checkpoint, ChunkId chunk,
-                      const std::string& scratch) {
+Error place_error_at_item(Error error, const Checkpoint& checkpoint, ChunkId chunk,
+                          const std::string& scratch) {
   const auto item = checkpoint.item(chunk);
   if (item && error.kind != ErrorKind::kIo && error.place.file == scratch) {
     error.place.file = checkpoint.file(item->file).path;
@@ -152,13 +151,13 @@ Result<ScratchRange> decode_into(const Checkpoint& checkpoint, ChunkId chunk,
                                  const Progress* progress, DecodedAs as) {
   ItemFiles files(checkpoint);
   const Decompression how{scratch, progress};
-  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kPassing, &how));
-  if (as == DecodedAs::kAsRecorded && !same(item.header.sizes, checkpoint.sizes(chunk)))
+  SHW_TRY(OpenItem item, open_item(files, checkpoint, chunk, ItemPart::kStreamedPayload, &how));
+  if (as == DecodedAs::kAsRecordedForm && !same(item.header.sizes, checkpoint.sizes(chunk)))
     return tl::unexpected<Error>(recorded_mismatch_error(checkpoint, chunk, item.header));
   auto place = write_elements({item, scratch, progress, as});
   if (place) return place;
   return tl::unexpected<Error>(
-      at_decoded_item(std::move(place).error(), checkpoint, chunk, scratch->name()));
+      place_error_at_item(std::move(place).error(), checkpoint, chunk, scratch->name()));
 }
 
 }  // namespace
@@ -167,7 +166,7 @@ Result<std::shared_ptr<const ByteSource>> decode_item(const Checkpoint& checkpoi
                                                       std::shared_ptr<ScratchFile> scratch,
                                                       const Progress* progress) {
   SHW_TRY(ScratchRange place,
-          decode_into(checkpoint, chunk, scratch, progress, DecodedAs::kAsRecorded));
+          decode_into(checkpoint, chunk, scratch, progress, DecodedAs::kAsRecordedForm));
   return window(std::move(scratch), place.offset, place.length);
 }
 

@@ -67,7 +67,7 @@ Result<std::shared_ptr<const Bytes>> DecodedItems::read(const Checkpoint& input,
   peak_ = std::max(peak_, taken_);
   lock.unlock();
   auto bytes = decode_item(input, chunk, length, progress_,
-                           use_ == Use::kOneThread ? DecodedAs::kAny : DecodedAs::kAsRecorded);
+                           use_ == Use::kOneThread ? DecodedAs::kAny : DecodedAs::kAsRecordedForm);
   lock.lock();
   changed_.notify_all();
   taken_ -= needed;

@@ -17,9 +17,9 @@
 
 namespace shw {
 
-// kAsRecorded: the item must have the sizes of its chunk's record, and match its checksum if that
-// is cheap to know. kAny: the item as it is.
-enum class DecodedAs : std::uint8_t { kAsRecorded, kAny };
+// kAsRecordedForm: the item must have the sizes of its chunk's record, and match its checksum if
+// that is cheap to know. kAny: the item as it is.
+enum class DecodedAs : std::uint8_t { kAsRecordedForm, kAny };
 
 // The elements as read_chunk() returns them, in `scratch`, a new file that the source
 // keeps open. Elements that must be reordered, byte-swapped or negated take twice the
@@ -29,7 +29,7 @@ Result<std::shared_ptr<const ByteSource>> decode_item(const Checkpoint& checkpoi
                                                       const Progress* progress);
 // Decodes the elements into memory, about `length` bytes.
 Result<Bytes> decode_item(const Checkpoint& checkpoint, ChunkId chunk, std::uint64_t length,
-                          const Progress* progress, DecodedAs as = DecodedAs::kAsRecorded);
+                          const Progress* progress, DecodedAs as = DecodedAs::kAsRecordedForm);
 
 // Memory during decoding: the item, its decompressed form and its elements.
 std::uint64_t decoding_bytes(const Checkpoint& input, ChunkId chunk, std::uint64_t elements_bytes);

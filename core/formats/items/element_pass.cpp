@@ -104,7 +104,7 @@ Result<std::int64_t> stream_elements(ItemCursor& items, ChunkId chunk, ElementRa
   // Skips compressed items, because reading the header alone means decompressing the item.
   if (range.first != 0 && !checkpoint.transforms(chunk).empty()) return 0;
   if (auto place = checkpoint.item(chunk)) items.files().read_with_following_items(*place);
-  SHW_TRY(OpenItem item, open_item(items.files(), checkpoint, chunk, ItemPart::kPassing));
+  SHW_TRY(OpenItem item, open_item(items.files(), checkpoint, chunk, ItemPart::kStreamedPayload));
   const ItemHeader& header = item.header;
   auto count = volume(header.sizes);
   const bool as_recorded = header.dtype == checkpoint.dtype(checkpoint.tensor_of(chunk)) &&

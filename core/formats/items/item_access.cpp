@@ -165,7 +165,8 @@ Result<ItemFiles::OpenFile*> ItemFiles::find(FileId file) {
     return fail(ErrorKind::kDamaged, "no storage record says where its bytes are");
   const FileRow& row = checkpoint_.file(file);
   if (!row.safe)
-    return fail(ErrorKind::kDamaged, "the recorded path leaves the checkpoint", {row.path});
+    return fail(ErrorKind::kDamaged, "the recorded path points outside the checkpoint folder",
+                {row.path});
   if (checkpoint_.directory() == nullptr)
     return fail(ErrorKind::kIo, "the checkpoint has no directory to read from", {row.path});
   SHW_TRY(auto source, checkpoint_.directory()->open(row.path));
@@ -176,18 +177,19 @@ Result<ItemFiles::OpenFile*> ItemFiles::find(FileId file) {
 
 Result<std::shared_ptr<const ByteSource>> ItemFiles::open(FileId file) {
   SHW_TRY(OpenFile * found, find(file));
-  return found->with_run != nullptr ? found->with_run : found->source;
+  return found->source_with_prefetched_run != nullptr ? found->source_with_prefetched_run
+                                                      : found->source;
 }
 
 // Errors are ignored here; reading the item reports them.
 void ItemFiles::read_run(OpenFile& file, std::int64_t begin, std::int64_t end) {
-  file.with_run = nullptr;
+  file.source_with_prefetched_run = nullptr;
   end = std::min(end, static_cast<std::int64_t>(file.source->size()));
   if (begin >= end) return;
   auto run = SourceWithRun::read(file.source, static_cast<std::uint64_t>(begin),
                                  static_cast<std::size_t>(end - begin));
   if (!run) return;
-  file.with_run = std::move(*run);
+  file.source_with_prefetched_run = std::move(*run);
   file.run_begin = begin;
   file.run_end = end;
 }
@@ -197,8 +199,9 @@ void ItemFiles::read_with_following_items(const ItemPlace& place) {
   auto file = find(place.file);
   if (!file) return;
   const OpenFile& held = **file;
-  const bool is_here = held.with_run != nullptr && place.offset >= held.run_begin &&
-                       place.offset <= held.run_end && place.length <= held.run_end - place.offset;
+  const bool is_here = held.source_with_prefetched_run != nullptr &&
+                       place.offset >= held.run_begin && place.offset <= held.run_end &&
+                       place.length <= held.run_end - place.offset;
   if (!is_here) read_run(**file, place.offset, place.offset + kMostAhead);
 }
 
@@ -213,7 +216,7 @@ Result<ItemRange> find_item(ItemFiles& files, const ItemPlace& place) {
                     place.offset, place.length),
         {source->name()});
   return fail(ErrorKind::kDamaged,
-              fmt::format("ends at byte {}, but the item takes {} bytes from byte {}",
+              fmt::format("ends at byte {}, but the item needs {} bytes from byte {}",
                           source->size(), place.length, place.offset),
               {source->name(), static_cast<std::uint64_t>(place.offset)});
 }
@@ -237,7 +240,7 @@ ItemPart part_to_read(const Checkpoint& checkpoint, ChunkId chunk) {
   constexpr std::int64_t kLargeItem = 4 << 20;
   const std::int64_t width = size_of(checkpoint.dtype(checkpoint.tensor_of(chunk)));
   auto bytes = checked_mul(volume(checkpoint.sizes(chunk)).value_or(0), width);
-  return bytes && *bytes < kLargeItem ? ItemPart::kPayload : ItemPart::kPassing;
+  return bytes && *bytes < kLargeItem ? ItemPart::kPayload : ItemPart::kStreamedPayload;
 }
 
 Result<OpenItem> open_item(ItemFiles& files, const Checkpoint& checkpoint, ChunkId chunk,

@@ -29,7 +29,8 @@ class ItemFiles {
   struct OpenFile {
     FileId file = FileId::kNone;
     std::shared_ptr<const ByteSource> source;
-    std::shared_ptr<const ByteSource> with_run;  // the source with a prefetched range
+    std::shared_ptr<const ByteSource>
+        source_with_prefetched_run;  // the source with a prefetched range
     std::int64_t run_begin = 0, run_end = 0;
   };
   Result<OpenFile*> find(FileId file);

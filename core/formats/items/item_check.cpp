@@ -6,6 +6,7 @@
 #include "core/formats/items/element_pass.h"
 #include "core/formats/items/item_access.h"
 #include "core/io/read_through.h"
+#include "core/tensor/number_form.h"
 
 namespace shw {
 namespace {
@@ -28,10 +29,21 @@ bool is_checked_by_decoding(const Checkpoint& checkpoint, ChunkId chunk, const I
   return header.compressed && reader != nullptr && reader->check == nullptr;
 }
 
+std::uint64_t huge_elements(const StatisticsSums& sums) {
+  const auto form = float_form(sums.dtype);
+  if (!form) return 0;
+  const auto first = static_cast<std::size_t>(huge_power(form->bias) - unit_exponent(*form));
+  std::uint64_t huge = 0;
+  for (const auto& powers : sums.by_power) {
+    for (std::size_t power = first; power < powers.size(); ++power) huge += powers[power];
+  }
+  return huge;
+}
+
 FloatCounts counts_in(const StatisticsSums& sums) {
   auto number = [](std::uint64_t count) { return static_cast<std::int64_t>(count); };
-  return {number(sums.elements), number(sums.nan), number(sums.infinite), number(sums.denormal),
-          number(sums.zero)};
+  return {number(sums.elements), number(sums.nan),  number(sums.infinite),
+          number(sums.denormal), number(sums.zero), number(huge_elements(sums))};
 }
 
 // Statistics of elements that were not visible to the checksum pass.

@@ -100,7 +100,7 @@ Result<const ItemCursor::Stream*> ItemCursor::stream(ChunkId chunk) {
     std::rotate(found, found + 1, streams_.end());
     return &streams_.back();
   }
-  SHW_TRY(OpenItem item, open_item(files_, checkpoint_, chunk, ItemPart::kPassing));
+  SHW_TRY(OpenItem item, open_item(files_, checkpoint_, chunk, ItemPart::kStreamedPayload));
   SHW_CHECK(check_repeats(item));
   SHW_TRY(StorageBytes storage, storage_bytes(item));
   if (streams_.size() == kMostStreams) streams_.erase(streams_.begin());
@@ -146,7 +146,7 @@ Status ItemCursor::read_from(ChunkId chunk, const Item& item, const Box& box, By
     return read_streaming(chunk, box, to);
   SHW_TRY(auto decoded, decoded_->read(checkpoint_, chunk, storage.length));
   if (decoded->size() != storage.length)
-    return fail(ErrorKind::kDamaged, "decodes to another number of bytes than its header says");
+    return fail(ErrorKind::kDamaged, "decodes to a number of bytes that differs from its header");
   to.resize(static_cast<std::size_t>(volume(box.sizes).value_or(0)) * element);
   for_each_canonical_pair(
       pair_of(box.sizes, storage.strides, first, byte_strides(box.sizes, element), 0),

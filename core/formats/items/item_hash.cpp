@@ -77,19 +77,19 @@ class RunChecksums {
       const BytesView part = part_in(bytes, at, run.offset, end);
       if (!part.empty()) crc_ = crc32_of(part, crc_);
       if (at + bytes.size() < end) return;
-      if (crc_ != run.crc && bent_ == nullptr) bent_ = &run;
+      if (crc_ != run.crc && first_mismatched_run_ == nullptr) first_mismatched_run_ = &run;
       crc_ = 0;
       ++run_;
     }
   }
   // The first run with a mismatch.
-  const ChecksummedRun* first_bad_run() const { return bent_; }
+  const ChecksummedRun* first_bad_run() const { return first_mismatched_run_; }
 
  private:
   std::vector<ChecksummedRun> runs_;
   std::size_t run_ = 0;
   std::uint32_t crc_ = 0;
-  const ChecksummedRun* bent_ = nullptr;
+  const ChecksummedRun* first_mismatched_run_ = nullptr;
 };
 
 // Why an item cannot be intact; an error if that was not examined; empty if the item is not
@@ -112,16 +112,17 @@ Result<std::string> mismatch_in_decoded(const ItemReader& reader, const ItemRang
 }
 
 // The bytes may be valid and belong to another chunk.
-Result<std::string> mismatch_in_header(ItemCursor& items, ChunkId chunk, const ItemPlace& place) {
+Result<std::string> find_header_mismatch(ItemCursor& items, ChunkId chunk, const ItemPlace& place) {
   const Checkpoint& checkpoint = items.checkpoint();
   const Dtype dtype = checkpoint.dtype(checkpoint.tensor_of(chunk));
   auto item = open_item(items.files(), checkpoint, chunk, ItemPart::kHeader);
   if (!item) return mismatch_reason(std::move(item).error());
   if (dtype == Dtype::kUnknown || matches_record(checkpoint, chunk, item->header))
     return std::string();
-  return fmt::format("in {} (at byte {}): the item is a tensor {} of {} and not the tile, {} of {}",
-                     checkpoint.file(place.file).path, place.offset, to_text(item->header.sizes),
-                     name(item->header.dtype), to_text(checkpoint.sizes(chunk)), name(dtype));
+  return fmt::format(
+      "in {} (at byte {}): the item is a tensor {} of {} and not the chunk, {} of {}",
+      checkpoint.file(place.file).path, place.offset, to_text(item->header.sizes),
+      name(item->header.dtype), to_text(checkpoint.sizes(chunk)), name(dtype));
 }
 
 // `reader`: null if the item has no checksums.
@@ -215,7 +216,7 @@ Result<VerifiedItem> hash_and_verify(ItemCursor& items, ChunkId chunk, Progress*
   SHW_TRY(VerifiedItem verified, verify_item(items, *place, checkpoint.codec(chunk).reader,
                                              checkpoint.transforms(chunk), progress));
   if (verified.mismatch.empty()) {
-    SHW_TRY(verified.mismatch, mismatch_in_header(items, chunk, *place));
+    SHW_TRY(verified.mismatch, find_header_mismatch(items, chunk, *place));
   }
   return verified;
 }
@@ -246,7 +247,7 @@ Result<HashedElements> hash_and_fingerprint(ItemCursor& items, ChunkId chunk, Pr
   const ItemHeader& header = item.header;
   if (!matches_record(checkpoint, chunk, header))
     return chunk_mismatch_error(checkpoint, chunk,
-                                "is not of the size and dtype that are recorded");
+                                "has a size or dtype that differs from the metadata");
   StageClock clock(stages_of(progress), Stage::kReadBack,
                    static_cast<std::uint64_t>(std::max<std::int64_t>(place->length, 0)));
   if (!is_stored_verbatim(header) || header.conjugate || header.negative) {

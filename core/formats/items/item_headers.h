@@ -43,7 +43,7 @@ struct DataCheckParts {
     const FloatCounts floats = of.floats.value_or(FloatCounts{});
     return std::tuple(of.crc, of.expected, of.actual, std::string_view(of.record), of.record_offset,
                       of.record_length, of.floats.has_value(), floats.count, floats.nan,
-                      floats.infinite, floats.denormal, floats.zero);
+                      floats.infinite, floats.denormal, floats.zero, floats.huge);
   }
   struct Own {
     std::uint32_t crc = 0;

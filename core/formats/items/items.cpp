@@ -46,7 +46,7 @@ std::int64_t count_uncovered_elements(std::span<const Box> boxes, const Extents&
 
 // Number of elements in disjoint boxes, without a bitmap, which takes seconds for 1.5 billion
 // elements. nullopt if boxes overlap or are too many for pairwise tests.
-std::optional<std::int64_t> covered_by_disjoint(std::span<const Box> boxes) {
+std::optional<std::int64_t> volume_if_disjoint(std::span<const Box> boxes) {
   constexpr std::size_t kMostBoxes = 2048;
   if (boxes.size() > kMostBoxes) return std::nullopt;
   std::int64_t covered = 0;
@@ -62,7 +62,7 @@ std::optional<std::int64_t> covered_by_disjoint(std::span<const Box> boxes) {
 
 // The least box of leading indices that contains the first `count` elements, at most about twice as
 // many.
-Box first_box(const Extents& shape, std::int64_t count) {
+Box box_of_leading_elements(const Extents& shape, std::int64_t count) {
   Box box = whole(shape);
   std::int64_t inner = volume(shape).value_or(0);
   for (std::int64_t& size : box.sizes) {
@@ -89,11 +89,12 @@ Result<std::uint64_t> tensor_size(const Checkpoint& checkpoint, TensorId tensor,
   std::uint64_t size = size_of(checkpoint.dtype(tensor));
   auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements), size) : std::nullopt;
   if (size == 0) return fail(ErrorKind::kUnsupported, "the tensor's dtype is not known", place);
-  if (!bytes) return fail(ErrorKind::kDamaged, "the shape " + to_text(shape) + " cannot be", place);
+  if (!bytes)
+    return fail(ErrorKind::kDamaged, "the shape " + to_text(shape) + " is impossible", place);
   if (*bytes > limit)
     return fail(
         ErrorKind::kUnsupported,
-        fmt::format("the tensor takes {} bytes; at most {} are read at once", *bytes, limit),
+        fmt::format("the tensor takes {} bytes; at most {} can be read at once", *bytes, limit),
         place);
   std::uint64_t stored = 0;
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
@@ -106,11 +107,10 @@ Result<std::uint64_t> tensor_size(const Checkpoint& checkpoint, TensorId tensor,
     stored = sum.value_or(*bytes);
   }
   if (*bytes > kAlwaysFine && *bytes / kMaxGrowth > stored)
-    return fail(
-        ErrorKind::kUnsupported,
-        fmt::format("the tensor of shape {} would take {} bytes, but its chunks hold only {}",
-                    to_text(shape), *bytes, stored),
-        place);
+    return fail(ErrorKind::kUnsupported,
+                fmt::format("the tensor of shape {} needs {} bytes, but its chunks hold only {}",
+                            to_text(shape), *bytes, stored),
+                place);
   return *bytes;
 }
 
@@ -159,7 +159,7 @@ Result<TensorValues> read_first_elements(const Checkpoint& checkpoint, TensorId 
     return read_tensor(checkpoint, tensor);
   TensorValues values{checkpoint.dtype(tensor), copy_of(checkpoint.shape(tensor)), {}, 0};
   const Extents& shape = values.shape;
-  const Box first = first_box(shape, static_cast<std::int64_t>(count));
+  const Box first = box_of_leading_elements(shape, static_cast<std::int64_t>(count));
   values.bytes.resize(static_cast<std::size_t>(volume(first.sizes).value_or(0)) * size);
   ItemCursor items(checkpoint, /*decoded_bytes=*/0);
   std::vector<Box> boxes;
@@ -177,7 +177,7 @@ Result<TensorValues> read_first_elements(const Checkpoint& checkpoint, TensorId 
   }
   SHW_TRY([[maybe_unused]] const auto read, read_tensor_box(items, tensor, first, values.bytes));
   values.bytes.resize(static_cast<std::size_t>(count) * size);
-  const auto covered = covered_by_disjoint(boxes);
+  const auto covered = volume_if_disjoint(boxes);
   values.uncovered =
       covered ? volume(shape).value_or(0) - *covered : count_uncovered_elements(boxes, shape);
   return values;

@@ -60,7 +60,7 @@ void LegacyTensors::finish() {
     if (fqn.starts_with("model."))
       add_model_tensor(fqn, pieces);
     else
-      add_own(fqn, pieces.front());
+      add_piece_as_tensor(fqn, pieces.front());
   }
   note_rules();
   report_unjoined_states();
@@ -69,7 +69,7 @@ void LegacyTensors::finish() {
 void LegacyTensors::add_model_tensor(const std::string& fqn, Pieces& pieces) {
   if (add_joined(fqn, pieces)) return;
   unknown_.push_back(fqn);
-  for (Piece& piece : pieces) add_own(files_[piece.file].name + "." + fqn, piece);
+  for (Piece& piece : pieces) add_piece_as_tensor(files_[piece.file].name + "." + fqn, piece);
 }
 
 bool LegacyTensors::add_joined(const std::string& fqn, const Pieces& pieces) {
@@ -98,7 +98,7 @@ bool LegacyTensors::add_joined(const std::string& fqn, const Pieces& pieces) {
   return true;
 }
 
-void LegacyTensors::add_own(const std::string& name, Piece& piece) {
+void LegacyTensors::add_piece_as_tensor(const std::string& name, Piece& piece) {
   const LegacyRankFile& file = files_[piece.file];
   const Box box = whole(piece.tensor->sizes);
   builder_.add_tensor(name, piece.tensor->dtype, piece.tensor->sizes);
@@ -121,8 +121,8 @@ void LegacyTensors::note_rules() {
   if (sizes_.tensor > 1 && joined_ != 0) {
     Finding finding = how_read_finding(
         files_.front().name,
-        fmt::format("{} of {} tensor-parallel ranks were joined along the axis that Megatron cuts "
-                    "their layers along, by their names: the files do not say it.",
+        fmt::format("{} of {} tensor-parallel ranks were joined along Megatron's sharding axis, "
+                    "chosen by tensor names: the files do not record it.",
                     plural(joined_, "tensor"), sizes_.tensor));
     finding.evidence = {{"joined", static_cast<std::int64_t>(joined_)},
                         {"tensor_parallel", static_cast<std::int64_t>(sizes_.tensor)}};
@@ -131,11 +131,11 @@ void LegacyTensors::note_rules() {
   if (unknown_.empty()) return;
   Finding finding = how_read_finding(
       unknown_.front(),
-      fmt::format("{} {} not joined: no rule for the name says along which axis the ranks hold {}. "
-                  "Each rank's part is a tensor of its own here ({}.NAME): {}.",
-                  plural(unknown_.size(), "tensor"), unknown_.size() == 1 ? "was" : "were",
-                  unknown_.size() == 1 ? "it" : "them", files_.front().name,
-                  short_list_text(unknown_)));
+      fmt::format(
+          "{} {} not joined: the name does not show along which axis the ranks shard {}. Each "
+          "rank's part is listed as a separate tensor ({}.NAME): {}.",
+          plural(unknown_.size(), "tensor"), unknown_.size() == 1 ? "was" : "were",
+          unknown_.size() == 1 ? "it" : "them", files_.front().name, short_list_text(unknown_)));
   finding.evidence = {{"count", static_cast<std::int64_t>(unknown_.size())}};
   builder_.add_finding(std::move(finding));
 }
@@ -147,8 +147,8 @@ void LegacyTensors::report_unjoined_states() {
   if (!has_optimizer) return;
   Finding finding = how_read_finding(
       files_.front().name,
-      "The optimizer's states are numbered or flat in this form, and no file says which parameter "
-      "each belongs to: they are tensors of the rank that saved them, and not joined.");
+      "The optimizer's states are numbered or flat in this format, and no file records their "
+      "parameters: each rank's states are listed separately, not joined.");
   builder_.add_finding(std::move(finding));
 }
 

@@ -46,7 +46,7 @@ class LegacyTensors {
                          std::uint32_t chunk) const;
   void add_model_tensor(const std::string& fqn, Pieces& pieces);
   bool add_joined(const std::string& fqn, const Pieces& pieces);
-  void add_own(const std::string& name, Piece& piece);
+  void add_piece_as_tensor(const std::string& name, Piece& piece);
   std::uint32_t rank_of(const LegacyPlace& place) const;
   void note_rules();
   void report_unjoined_states();

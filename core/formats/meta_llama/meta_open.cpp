@@ -34,7 +34,7 @@ std::optional<std::uint32_t> rank_of_meta_file(std::string_view path) {
 
 constexpr Format kMetaLlamaFormat = {
     .name = "meta-llama",
-    .title = "Llama in Meta's own form",
+    .title = "Llama in Meta's format",
     .codec = &kZipRecordCodec,
     .traits = {.writer_of_file = rank_of_meta_file},
 };
@@ -120,7 +120,7 @@ class MetaReading {
   // The number of ranks, from the shapes of one rank's parts, because the last files may be missing
   // without a visible gap.
   void find_ranks() {
-    const std::uint32_t wanted = std::max(ranks_of_embedding(), ranks_of_heads());
+    const std::uint32_t wanted = std::max(ranks_of_embedding(), rank_count_from_heads());
     for (; ranks_ < wanted; ++ranks_) builder_.file(meta_file_name(ranks_));
     knows_ranks_ = wanted != 0;
   }
@@ -135,9 +135,9 @@ class MetaReading {
 
   // The columns of wo on a rank are its heads, and params.json records their total; 0 if one is
   // unknown.
-  std::uint32_t ranks_of_heads() const {
+  std::uint32_t rank_count_from_heads() const {
     const TorchFileTensor* heads = first_of("layers.0.attention.wo.weight");
-    const auto all = heads_in_params();
+    const auto all = head_elements_in_params();
     if (heads == nullptr || heads->sizes.size() != 2 || !all) return 0;
     return times(*all, heads->sizes[1]);
   }
@@ -153,7 +153,7 @@ class MetaReading {
   }
 
   // Total elements of all heads.
-  std::optional<std::int64_t> heads_in_params() const {
+  std::optional<std::int64_t> head_elements_in_params() const {
     if (directory_.stat(std::string(kMetaParams)).kind != EntryKind::kFile) return std::nullopt;
     auto source = directory_.open(std::string(kMetaParams));
     const auto text = source ? read_whole_text(**source, kMostMetaParams)
@@ -183,7 +183,7 @@ class MetaReading {
     const auto all = split_part_of_rank(cut, first.sizes, 0, ranks_);
     if (cut == TensorSplit::kUnknown || !all) {
       unknown_.push_back(name);
-      for (RankPiece& piece : pieces) add_own(name, piece);
+      for (RankPiece& piece : pieces) add_piece_as_tensor(name, piece);
       return;
     }
     builder_.add_tensor(name, first.dtype, all->shape);
@@ -195,7 +195,7 @@ class MetaReading {
     ++joined_;
   }
 
-  void add_own(const std::string& name, const RankPiece& piece) {
+  void add_piece_as_tensor(const std::string& name, const RankPiece& piece) {
     builder_.add_tensor(fmt::format("rank_{}.{}", piece.rank, name), piece.tensor.dtype,
                         piece.tensor.sizes);
     chunks_.begin_tensor();
@@ -210,16 +210,16 @@ class MetaReading {
   void note_rules() {
     if (joined_ != 0 && ranks_ > 1)
       note(files_.begin()->second,
-           fmt::format("{} of {} ranks were joined along the axis that Llama cuts their layers "
-                       "along, by their names and shapes: the files do not say it.{}",
+           fmt::format("{} of {} ranks were joined along Llama's sharding axis, chosen by tensor "
+                       "names and shapes: the files do not record it.{}",
                        plural(joined_, "tensor"), ranks_,
-                       knows_ranks_ ? ""
-                                    : " Whether a file of a higher number is missing is not "
-                                      "known."));
+                       knows_ranks_
+                           ? ""
+                           : " It is not known whether a file with a higher number is missing."));
     if (!unknown_.empty())
       note(unknown_.front(),
-           fmt::format("{} of a name that is not Llama's {} not joined: {}. Each rank's part is a "
-                       "tensor of its own here (rank_0.NAME).",
+           fmt::format("{} with an unknown name {} not joined: {}. Each rank's part is listed as a "
+                       "separate tensor (rank_0.NAME).",
                        plural(unknown_.size(), "tensor"), unknown_.size() == 1 ? "was" : "were",
                        short_list_text(unknown_)));
   }

@@ -25,7 +25,7 @@ constexpr std::string_view kNanotronMetadata = "checkpoint_metadata.json";
 constexpr std::string_view kModelFolder = "model/", kModelFile = "model_";
 constexpr std::string_view kOptimizerFile = "optimizer/optimizer_";
 constexpr std::string_view kSafetensorsEnd = ".safetensors";
-constexpr std::uint32_t kMostTensorRanks = 1 << 16;
+constexpr std::uint32_t kMostNanotronRanks = 1 << 16;
 
 // Parts of a name such as "model/decoder/0/model_weight_pp-rank-0-of-1_tp-rank-1-of-2.safetensors".
 struct NanotronName {
@@ -64,7 +64,7 @@ std::optional<NanotronName> nanotron_name(std::string_view path) {
   name.after = std::string(rest);
   if (!rank || !consume_word(rest, "-of-")) return std::nullopt;
   const auto count = consume_number(rest);
-  if (!count || rest != kSafetensorsEnd || *rank >= *count || *count > kMostTensorRanks)
+  if (!count || rest != kSafetensorsEnd || *rank >= *count || *count > kMostNanotronRanks)
     return std::nullopt;
   name.rank = static_cast<std::uint32_t>(*rank);
   name.ranks = static_cast<std::uint32_t>(*count);
@@ -170,7 +170,7 @@ class NanotronOpening {
     if (pairs == nullptr || shape == nullptr) return part;
     const auto all = nanotron_shape(*shape);
     if (!all || all->size() != entry->shape.size())
-      return fail(ErrorKind::kDamaged, "has an unsharded_shape that is not one", {path});
+      return fail(ErrorKind::kDamaged, "has an invalid unsharded_shape", {path});
     auto boxes = nanotron_boxes(*pairs, entry->shape, *all);
     if (!boxes) return fail(ErrorKind::kDamaged, boxes.error().message, {path});
     part.shape = *all;
@@ -181,7 +181,7 @@ class NanotronOpening {
   void add_part(const std::string& fqn, const Extents& shape, const NanotronName& name,
                 const std::string& path, const Part& part) {
     Status added = fail(ErrorKind::kDamaged,
-                        fmt::format("says that the whole is {}, and the first file {}",
+                        fmt::format("gives the global shape {}, but the first file {}",
                                     to_text(part.shape), to_text(shape)),
                         {path});
     if (part.shape == shape)

@@ -17,7 +17,7 @@ Result<bool> has_npz_files(const DirectoryContents& look) {
 }
 
 FileRole npz_file_role(std::string_view file) {
-  return is_numpy_file(file) ? FileRole::kAlone : FileRole::kNothing;
+  return is_numpy_file(file) ? FileRole::kSingleFile : FileRole::kNothing;
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ constexpr Format kNpzFormat = {
     .name = "npz",
     .title = "NumPy arrays",
     .codec = &kRawCodec,
-    .traits = {.one_piece = true},
+    .traits = {.has_one_piece_per_tensor = true},
 };
 
 // Names are common, because training saves other arrays too: indices of data, word embeddings.

@@ -26,31 +26,31 @@ tl::unexpected<Error> damaged_ocdbt_error(const std::string& file, std::uint64_t
 }
 
 // The bytes between the file's head and its checksum, decompressed.
-Result<Bytes> body_of(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
-                      std::uint32_t magic) {
+Result<Bytes> read_ocdbt_body(const ByteSource& source, std::uint64_t offset, std::uint64_t length,
+                              std::uint32_t magic) {
   const std::string& file = source.name();
   SHW_TRY(Bytes all, read_bytes(source, offset, length));
   if (all.size() < kHead + kTail)
     return damaged_ocdbt_error(file, offset,
-                               fmt::format("is {} bytes, too few for OCDBT", all.size()));
+                               fmt::format("has {} bytes, too few for OCDBT", all.size()));
   if (__builtin_bswap32(load_little<std::uint32_t>(all)) != magic)
-    return damaged_ocdbt_error(file, offset, "does not begin as a part of an OCDBT database");
+    return damaged_ocdbt_error(file, offset, "does not begin like an OCDBT file");
   if (load_little<std::uint64_t>(all, 4) != all.size())
     return damaged_ocdbt_error(file, offset,
-                               fmt::format("says that it takes {} bytes, and {} are there",
+                               fmt::format("should have {} bytes, but has {}",
                                            load_little<std::uint64_t>(all, 4), all.size()));
   const std::uint32_t expected = load_little<std::uint32_t>(all, all.size() - kTail);
   const std::uint32_t actual = crc32c_of(BytesView(all).first(all.size() - kTail));
   if (expected != actual)
     return damaged_ocdbt_error(
         file, offset,
-        fmt::format("does not match its checksum: {:08x} is there, {:08x} is what its bytes make",
-                    expected, actual));
+        fmt::format("does not match its checksum: {:08x} recorded, {:08x} computed", expected,
+                    actual));
   const unsigned version = std::to_integer<unsigned>(all[12]);
   const unsigned compression = std::to_integer<unsigned>(all[13]);
   if (version != 0 || compression > 1)
     return fail(ErrorKind::kUnsupported,
-                fmt::format("is of version {} and compression {} of OCDBT, which are not read",
+                fmt::format("has OCDBT version {} and compression {}, which are not supported",
                             version, compression),
                 {file, offset});
   const std::uint64_t size = all.size() - kHead - kTail;
@@ -115,12 +115,12 @@ class OcdbtReader {
   Result<std::optional<OcdbtPlace>> root() {
     const std::string file(kOcdbtManifest);
     SHW_TRY(auto source, directory_.open(file));
-    SHW_TRY(Bytes body, body_of(*source, 0, source->size(), kManifestMagic));
+    SHW_TRY(Bytes body, read_ocdbt_body(*source, 0, source->size(), kManifestMagic));
     OcdbtCursor cursor(body);
     cursor.take(16);
     if (const std::uint64_t kind = cursor.number(); cursor.ok() && kind != 0)
       return fail(ErrorKind::kUnsupported,
-                  "keeps its manifest in numbered files, which is not read", {file, 0});
+                  "keeps its manifest in numbered files, which is not supported", {file, 0});
     cursor.numbers(2);
     cursor.byte();
     if (cursor.number() == 1) cursor.take(4);
@@ -136,7 +136,7 @@ class OcdbtReader {
         std::max_element(generations.begin(), generations.end()) - generations.begin());
     if (keys[newest] == 0 && lengths[newest] == 0) return std::optional<OcdbtPlace>();
     if (ids[newest] >= files.paths.size())
-      return damaged_ocdbt_error(file, 0, "its newest version is in a file that it does not name");
+      return damaged_ocdbt_error(file, 0, "the file of its newest version is not named");
     const auto id = static_cast<std::size_t>(ids[newest]);
     return std::optional(OcdbtPlace{files.paths[id], files.bases[id], offsets[newest],
                                     lengths[newest], std::to_integer<unsigned>(heights[newest])});
@@ -146,18 +146,18 @@ class OcdbtReader {
     if (is_cancelled(progress_)) return cancelled_error();
     if (place.height > kMostHeight || prefix.size() > kMostKey ||
         !seen_.insert({place.file, place.offset}).second)
-      return damaged_ocdbt_error(place.file, place.offset, "the tree comes back to a node");
+      return damaged_ocdbt_error(place.file, place.offset, "the tree contains a cycle");
     auto source = directory_.open(place.file);
     if (!source) {
       Error error = std::move(source).error();
       error.message = "a part of the OCDBT database cannot be opened: " + error.message;
       return tl::unexpected<Error>(std::move(error));
     }
-    SHW_TRY(Bytes body, body_of(**source, place.offset, place.length, kNodeMagic));
+    SHW_TRY(Bytes body, read_ocdbt_body(**source, place.offset, place.length, kNodeMagic));
     OcdbtCursor cursor(body);
     if (cursor.byte() != place.height)
       return damaged_ocdbt_error(place.file, place.offset,
-                                 "a node is not of the height that is named");
+                                 "a node does not have the recorded height");
     const OcdbtFiles files = consume_files(cursor, place.base);
     const Keys keys = parse_keys(cursor, place.height > 0);
     const bool is_read =
@@ -253,7 +253,7 @@ Result<OcdbtDatabase> read_ocdbt(const Directory& directory, const Progress* pro
 }
 
 Result<Bytes> read_ocdbt_node(const ByteSource& source, const OcdbtNode& node) {
-  return body_of(source, node.offset, node.length, kNodeMagic);
+  return read_ocdbt_body(source, node.offset, node.length, kNodeMagic);
 }
 
 }  // namespace shw

@@ -24,17 +24,17 @@ bool has_file(std::span<const Entry> entries, const std::string& path) {
 }
 
 // The folder of a file with this name, "" for the top; nullopt for other files.
-std::optional<std::string> folder_with(std::string_view path, std::string_view file) {
+std::optional<std::string> folder_of_named_file(std::string_view path, std::string_view file) {
   if (path == file) return std::string();
   if (!path.ends_with(file) || path[path.size() - file.size() - 1] != '/') return std::nullopt;
   return std::string(path.substr(0, path.size() - file.size()));
 }
 
 bool is_zarr_json(std::string_view path) {
-  return folder_with(path, kZarrTwo) || folder_with(path, kZarrThree);
+  return folder_of_named_file(path, kZarrTwo) || folder_of_named_file(path, kZarrThree);
 }
 
-Result<Bytes> small_file(const Directory& directory, const std::string& path) {
+Result<Bytes> read_small_orbax_file(const Directory& directory, const std::string& path) {
   SHW_TRY(auto source, directory.open(path));
   if (source->size() > kMostOrbaxJson)
     return fail(ErrorKind::kUnsupported, "is larger than 256 MiB", {path});
@@ -42,8 +42,9 @@ Result<Bytes> small_file(const Directory& directory, const std::string& path) {
 }
 
 // Reports leaves of the recorded Python tree that are not stored.
-void check_tree(CheckpointBuilder& builder, const std::string& path, const OrbaxTree& tree,
-                const std::string& prefix, const std::vector<std::string>& there) {
+void report_unstored_leaves(CheckpointBuilder& builder, const std::string& path,
+                            const OrbaxTree& tree, const std::string& prefix,
+                            const std::vector<std::string>& there) {
   const std::set<std::string_view> stored(there.begin(), there.end());
   std::vector<std::string> missing;
   for (const std::string& array : tree.arrays) {
@@ -51,11 +52,10 @@ void check_tree(CheckpointBuilder& builder, const std::string& path, const Orbax
   }
   if (missing.empty()) return;
   Finding finding = bad_record_finding(
-      path,
-      fmt::format("{} names {} that {} not stored: {}. Orbax stops there when it restores the "
-                  "tree.",
-                  path, plural(missing.size(), "array"), missing.size() == 1 ? "is" : "are",
-                  short_list_text(missing)));
+      path, fmt::format(
+                "{} names {} that {} not stored: {}. Orbax fails there when it restores the tree.",
+                path, plural(missing.size(), "array"), missing.size() == 1 ? "is" : "are",
+                short_list_text(missing)));
   finding.subjects.insert(finding.subjects.begin(), missing.begin(), missing.end());
   builder.add_finding(std::move(finding));
   for (std::string& array : missing)
@@ -72,13 +72,14 @@ std::string opcodes_of_text(const std::string& text) {
   return opcodes + text;
 }
 
-// Adds texts of the tree as non-tensor entries. report_others() reports those without a value.
+// Adds texts of the tree as non-tensor entries. report_non_array_leaves() reports those without a
+// value.
 void add_texts(CheckpointBuilder& builder, FolderWithNodes& folder, const std::string& item,
                const std::string& prefix, std::span<const Entry> entries, OrbaxTree& tree) {
   if (tree.texts.empty()) return;
   std::map<std::string, std::string> values;
   if (has_file(entries, item + std::string(kOrbaxTexts))) {
-    if (auto json = small_file(folder, item + std::string(kOrbaxTexts)))
+    if (auto json = read_small_orbax_file(folder, item + std::string(kOrbaxTexts)))
       values = parse_orbax_texts(*json);
   }
   for (const std::string& name : tree.texts) {
@@ -94,15 +95,15 @@ void add_texts(CheckpointBuilder& builder, FolderWithNodes& folder, const std::s
 }
 
 // Reports leaves that are neither arrays nor texts.
-void report_others(CheckpointBuilder& builder, const std::string& path, const OrbaxTree& tree,
-                   const std::string& prefix) {
+void report_non_array_leaves(CheckpointBuilder& builder, const std::string& path,
+                             const OrbaxTree& tree, const std::string& prefix) {
   if (tree.others.empty()) return;
   std::vector<std::string> names;
   for (const std::string& one : tree.others) names.push_back(prefix + one);
   builder.add_finding(not_examined_finding(
-      {path}, fmt::format("{} of the tree {} of a type that is not read: {}.",
-                          plural(names.size(), "entry"), names.size() == 1 ? "is" : "are",
-                          short_list_text(names))));
+      {path},
+      fmt::format("{} of the tree {} of an unsupported type: {}.", plural(names.size(), "entry"),
+                  names.size() == 1 ? "is" : "are", short_list_text(names))));
 }
 
 Status add_item(CheckpointBuilder& builder, FolderWithNodes& folder, const std::string& item,
@@ -111,24 +112,24 @@ Status add_item(CheckpointBuilder& builder, FolderWithNodes& folder, const std::
   const std::string path = item + std::string(kOrbaxMetadata);
   std::optional<OrbaxTree> tree;
   if (has_file(entries, path)) {
-    auto json = small_file(folder, path);
+    auto json = read_small_orbax_file(folder, path);
     auto parsed = json ? parse_orbax_tree(*json)
                        : Result<OrbaxTree>(tl::unexpected<Error>(std::move(json).error()));
     if (parsed)
       tree = std::move(*parsed);
     else
       builder.add_finding(
-          bad_record_finding(path, fmt::format("{} {}. Which arrays there were is not known.", path,
-                                               parsed.error().message)));
+          bad_record_finding(path, fmt::format("{} {}. It is not known which arrays were saved.",
+                                               path, parsed.error().message)));
   }
-  ZarrStore store{folder, {}, prefix, AbsentChunks::kAreZeros};
-  if (tree && tree->has_all_chunks) store.absent = AbsentChunks::kAreLost;
+  ZarrStore store{folder, {}, prefix, AbsentChunks::kReadAsZeros};
+  if (tree && tree->has_all_chunks) store.absent = AbsentChunks::kReportAsMissing;
   SHW_TRY(store.keys, stored_keys(folder, item, entries, progress));
   SHW_TRY(auto there, add_zarr_arrays(builder, store, progress));
-  if (tree) check_tree(builder, path, *tree, prefix, there);
+  if (tree) report_unstored_leaves(builder, path, *tree, prefix, there);
   if (tree) {
     add_texts(builder, folder, item, prefix, entries, *tree);
-    report_others(builder, path, *tree, prefix);
+    report_non_array_leaves(builder, path, *tree, prefix);
   }
   return {};
 }
@@ -145,11 +146,11 @@ void check_items(CheckpointBuilder& builder, const std::string& path, BytesView 
   }
   if (missing.empty()) return;
   Finding finding = bad_record_finding(
-      path, fmt::format("{} says that {} {} saved, and {} not there. Orbax stops when it restores "
-                        "{}.",
-                        path, short_list_text(missing), missing.size() == 1 ? "was" : "were",
-                        missing.size() == 1 ? "its folder is" : "their folders are",
-                        missing.size() == 1 ? "it" : "them"));
+      path,
+      fmt::format("{} says that {} {} saved, but {} missing. Orbax fails when it restores {}.",
+                  path, short_list_text(missing), missing.size() == 1 ? "was" : "were",
+                  missing.size() == 1 ? "its folder is" : "their folders are",
+                  missing.size() == 1 ? "it" : "them"));
   finding.subjects.insert(finding.subjects.end(), missing.begin(), missing.end());
   builder.add_finding(std::move(finding));
 }
@@ -162,8 +163,8 @@ void check_described(CheckpointBuilder& builder, const std::string& item,
       !has_file(entries, item + std::string(kOcdbtManifest)))
     return;
   Finding finding = bad_record_finding(
-      path, fmt::format("{} is not there: Orbax restores the arrays only into a tree that it is "
-                        "given, and stops with \"Metadata file does not exist\" without one.",
+      path, fmt::format("{} is missing: Orbax can restore the arrays only into a given target "
+                        "tree; without one it fails with \"Metadata file does not exist\".",
                         path));
   finding.severity = Severity::kWarning;
   builder.add_finding(std::move(finding));
@@ -173,14 +174,14 @@ void check_saved(CheckpointBuilder& builder, const Directory& folder,
                  std::span<const Entry> entries) {
   const std::string path(kOrbaxCheckpointMetadata);
   if (!has_file(entries, path)) return;
-  auto json = small_file(folder, path);
+  auto json = read_small_orbax_file(folder, path);
   if (!json) return;
   check_items(builder, path, *json, entries);
   if (!is_uncommitted(*json)) return;
-  builder.add_finding(bad_record_finding(
-      path, fmt::format("The save did not finish: {} has the time at which it began, and none at "
-                        "which it was committed. Orbax does not restore such a step.",
-                        path)));
+  builder.add_finding(
+      bad_record_finding(path, fmt::format("The save did not finish: {} has a start time but no "
+                                           "commit time. Orbax does not restore such a step.",
+                                           path)));
 }
 
 }  // namespace
@@ -195,19 +196,18 @@ std::optional<Error> unfinished_orbax(std::span<const Entry> entries, const std:
     is_joined = is_joined || path == kOcdbtManifest;
   }
   if (!has_parts || is_joined) return std::nullopt;
-  return Error{
-      ErrorKind::kDamaged,
-      "the save of Orbax did not finish: each process has left a database, and there is no "
-      "manifest.ocdbt over them",
-      {item},
-      "Take the step before this one."};
+  return Error{ErrorKind::kDamaged,
+               "the Orbax save did not finish: there are databases of single processes, but no "
+               "manifest.ocdbt that joins them",
+               {item},
+               "Use the previous step."};
 }
 
 std::vector<std::string> orbax_items(std::span<const Entry> entries) {
   std::set<std::string> with_tree, with_arrays;
   for (const Entry& entry : entries) {
     for (std::string_view file : {kOrbaxMetadata, kOcdbtManifest}) {
-      const auto folder = folder_with(entry.path, file);
+      const auto folder = folder_of_named_file(entry.path, file);
       // Databases of single processes are parts of the joined one.
       if (folder && folder->find(kOcdbtOfProcess) == std::string::npos &&
           std::count(folder->begin(), folder->end(), '/') <= 1)
@@ -228,10 +228,9 @@ OpenedCheckpoint open_orbax(std::shared_ptr<const Directory> directory, Progress
     return tl::unexpected<Error>(std::move(*unfinished));
   }
   if (items.empty())
-    return fail(
-        ErrorKind::kDamaged,
-        "has the metadata of Orbax and no array: neither manifest.ocdbt nor a .zarray is in it",
-        {directory->name()}, "Take the step before this one.");
+    return fail(ErrorKind::kDamaged,
+                "has Orbax metadata but no arrays: it has neither manifest.ocdbt nor a .zarray",
+                {directory->name()}, "Use the previous step.");
   auto folder = std::make_shared<FolderWithNodes>(directory);
   CheckpointBuilder builder;
   builder.set_format(kOrbaxFormat);

@@ -29,8 +29,7 @@ Result<std::uint64_t> gzip_head(const ItemRange& range) {
   constexpr std::uint64_t kFixed = 10, kMostHead = 4096;
   SHW_TRY(Bytes head, read_bytes(*range.source, range.offset, std::min(range.length, kMostHead)));
   auto damaged = [&] {
-    return fail(ErrorKind::kDamaged, "does not begin as gzip",
-                {range.source->name(), range.offset});
+    return fail(ErrorKind::kDamaged, "is not a gzip stream", {range.source->name(), range.offset});
   };
   if (head.size() < kFixed || head[0] != std::byte{0x1F} || head[1] != std::byte{0x8B} ||
       head[2] != std::byte{8})
@@ -64,7 +63,7 @@ Result<std::unique_ptr<ByteStream>> chunk_stream(const ItemRange& range, const Z
   constexpr std::uint64_t kBehind = 8;  // checksum and length after the data
   SHW_TRY(std::uint64_t head, gzip_head(range));
   if (range.length < head + kBehind)
-    return fail(ErrorKind::kDamaged, "the gzip stream is cut off",
+    return fail(ErrorKind::kDamaged, "the gzip stream is truncated",
                 {range.source->name(), range.offset});
   return inflating_stream(
       range.source, {"the compressed chunk", range.offset + head, range.length - head - kBehind,
@@ -72,7 +71,7 @@ Result<std::unique_ptr<ByteStream>> chunk_stream(const ItemRange& range, const Z
 }
 
 // Verifies the checksum and returns the range without it.
-Result<ItemRange> checked_range(ItemRange range) {
+Result<ItemRange> range_without_checksum(ItemRange range) {
   constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
   if (range.length < kChecksum)
     return fail(ErrorKind::kDamaged, "is too short for its checksum",
@@ -86,11 +85,10 @@ Result<ItemRange> checked_range(ItemRange range) {
   }
   SHW_TRY(Bytes tail, read_bytes(*range.source, range.offset + range.length, kChecksum));
   if (load_little<std::uint32_t>(tail) == actual) return range;
-  return fail(
-      ErrorKind::kDamaged,
-      fmt::format("does not match its checksum: {:08x} is there, {:08x} is what its bytes make",
-                  load_little<std::uint32_t>(tail), actual),
-      {range.source->name(), range.offset});
+  return fail(ErrorKind::kDamaged,
+              fmt::format("does not match its checksum: {:08x} recorded, {:08x} computed",
+                          load_little<std::uint32_t>(tail), actual),
+              {range.source->name(), range.offset});
 }
 
 Result<OpenItem> open_zarr_chunk(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
@@ -103,13 +101,13 @@ Result<OpenItem> open_zarr_chunk(const Checkpoint& checkpoint, ChunkId chunk, It
     if (part == ItemPart::kHeader) {
       range.length -= std::min(range.length, kChecksum);
     } else {
-      SHW_TRY(range, checked_range(std::move(range)));
+      SHW_TRY(range, range_without_checksum(std::move(range)));
     }
   }
   if (pipe.compression == ZarrCompression::kNone) {
     if (item.header.payload_length > range.length)
       return fail(ErrorKind::kDamaged,
-                  fmt::format("holds {} bytes, and its elements take {}", range.length,
+                  fmt::format("holds {} bytes, but its elements need {}", range.length,
                               item.header.payload_length),
                   {range.source->name(), range.offset});
     return item;
@@ -122,7 +120,7 @@ Result<OpenItem> open_zarr_chunk(const Checkpoint& checkpoint, ChunkId chunk, It
 
 constexpr std::size_t kPipes = static_cast<std::size_t>(ZarrCompression::kCount) * 4;
 
-constexpr ZarrPipe pipe_of(std::size_t number) {
+constexpr ZarrPipe zarr_pipe_from_number(std::size_t number) {
   return {static_cast<ZarrCompression>(number / 4), (number & 1) != 0, (number & 2) != 0};
 }
 constexpr std::size_t number_of(const ZarrPipe& pipe) {
@@ -133,7 +131,7 @@ constexpr std::size_t number_of(const ZarrPipe& pipe) {
 template <std::size_t number>
 Result<OpenItem> open_as_pipe(const Checkpoint& checkpoint, ChunkId chunk, ItemRange range,
                               ItemPart part) {
-  return open_zarr_chunk(checkpoint, chunk, std::move(range), pipe_of(number), part);
+  return open_zarr_chunk(checkpoint, chunk, std::move(range), zarr_pipe_from_number(number), part);
 }
 template <std::size_t number>
 constexpr ItemReader kPipeReader{open_as_pipe<number>, nullptr};

@@ -30,7 +30,8 @@ struct FoundArray {
 using FoundArrays = std::map<std::string, FoundArray, std::less<>>;
 
 // The array's name in a key: "params.kernel" for "params.kernel/.zarray"; nullopt for other keys.
-std::optional<std::string_view> array_of(std::string_view key, std::string_view file) {
+std::optional<std::string_view> zarr_array_name_of_key(std::string_view key,
+                                                       std::string_view file) {
   if (key == file) return std::string_view();
   if (!key.ends_with(file) || key[key.size() - file.size() - 1] != '/') return std::nullopt;
   return key.substr(0, key.size() - file.size() - 1);
@@ -40,7 +41,7 @@ FoundArrays arrays_in(const std::vector<StoredKey>& keys) {
   FoundArrays arrays;
   for (const StoredKey& key : keys) {
     for (bool is_three : {false, true}) {
-      const auto name = array_of(key.key, is_three ? kZarrThree : kZarrTwo);
+      const auto name = zarr_array_name_of_key(key.key, is_three ? kZarrThree : kZarrTwo);
       if (name)
         arrays.try_emplace(std::string(*name), FoundArray{std::string(*name), &key, is_three});
     }
@@ -98,7 +99,7 @@ class ArrayColumns {
       else
         add_chunk(offsets, array_.chunk, *key);
     }
-    add_absent();
+    add_zero_chunks();
     return {};
   }
 
@@ -135,9 +136,9 @@ class ArrayColumns {
 
   // Adds unwritten chunks of the grid, or inner chunks of shards, if they read as zeros. Others are
   // gaps, which a rule reports.
-  void add_absent() {
+  void add_zero_chunks() {
     const bool are_zeros =
-        store_.absent == AbsentChunks::kAreZeros && array_.fill_is_zero && !has_damage_;
+        store_.absent == AbsentChunks::kReadAsZeros && array_.fill_is_zero && !has_damage_;
     const Extents& piece = array_.is_sharded ? array_.inner : array_.chunk;
     Extents counts;
     for (std::size_t d = 0; d < piece.size(); ++d)
@@ -158,15 +159,14 @@ class ArrayColumns {
         at[d] = 0;
       }
     }
-    report_zeros(*all - there, *all);
+    report_unwritten_chunks(*all - there, *all);
   }
 
-  void report_zeros(std::int64_t absent, std::int64_t all) {
+  void report_unwritten_chunks(std::int64_t absent, std::int64_t all) {
     Finding finding{.rule = "coverage-gap", .severity = Severity::kInfo};
     finding.cause = fmt::format(
-        "{} of the {} chunks of {} were not written: zarr leaves out a chunk whose elements are "
-        "all "
-        "0, and reads it as 0. A chunk that was lost looks the same.",
+        "{} of the {} chunks of {} were not written: zarr omits a chunk whose elements are all 0, "
+        "and reads it as 0. A lost chunk looks the same.",
         absent, all, fqn_);
     finding.evidence = {{"not_written", absent}, {"chunks", all}};
     finding.subjects.push_back(fqn_);
@@ -185,7 +185,7 @@ class ArrayColumns {
 Result<std::optional<ZarrArray>> read_zarr_array(const ZarrStore& store, const FoundArray& found) {
   SHW_TRY(auto source, store.folder.open(found.json->path));
   if (found.json->length > kMostZarrJson)
-    return fail(ErrorKind::kDamaged, "is too long to be what zarr says of an array");
+    return fail(ErrorKind::kDamaged, "is too long for zarr array metadata");
   SHW_TRY(Bytes json, read_bytes(*source, found.json->offset, found.json->length));
   return parse_zarr_array(json, found.is_version_three);
 }

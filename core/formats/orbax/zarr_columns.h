@@ -12,15 +12,16 @@ namespace shw {
 
 // Meaning of a missing chunk.
 enum class AbsentChunks : std::uint8_t {
-  kAreLost,   // all chunks were written (`store_array_data_equal_to_fill_value`), so it is lost
-  kAreZeros,  // chunks of only the fill value are not written
+  kReportAsMissing,  // all chunks were written (`store_array_data_equal_to_fill_value`), so it is
+                     // lost
+  kReadAsZeros,      // chunks of only the fill value are not written
 };
 
 struct ZarrStore {
   const FolderWithNodes& folder;
   std::vector<StoredKey> keys;  // sorted
   std::string prefix;           // prefix of tensor names
-  AbsentChunks absent = AbsentChunks::kAreZeros;
+  AbsentChunks absent = AbsentChunks::kReadAsZeros;
 };
 
 // Returns the names of the arrays that were added or reported.

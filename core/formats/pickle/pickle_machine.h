@@ -72,11 +72,11 @@ class PickleMachine {
   }
   bool cut_off(const std::string& what) {
     return refuse(ErrorKind::kDamaged,
-                  "cut off at byte " + human_count(offset(opcode_)) + ": " + what);
+                  "truncated at byte " + human_count(offset(opcode_)) + ": " + what);
   }
 
   // Records that Python stops here; the rest of the file is still parsed.
-  void note_refused(const char* what) {
+  void record_first_refused_opcode(const char* what) {
     if (!tree_.refused_) tree_.refused_ = PickleTree::Refused{offset(opcode_), what};
   }
 
@@ -86,21 +86,23 @@ class PickleMachine {
     if (length > left())
       return cut_off("a frame of " + human_count(length) + " bytes was announced, " +
                      human_count(left()) + " are left");
-    if (is_framed_ && opcode_ < frame_end_) note_refused("a frame begins inside another one");
+    if (is_framed_ && opcode_ < frame_end_)
+      record_first_refused_opcode("a frame begins inside another one");
     frame_end_ = at_ + length;
     is_framed_ = true;
     return true;
   }
   void leave_frame() {
-    if (is_framed_ && opcode_ < frame_end_) note_refused("a frame ends inside an opcode");
+    if (is_framed_ && opcode_ < frame_end_)
+      record_first_refused_opcode("a frame ends inside an opcode");
     frame_end_ = end_;
     is_framed_ = false;
   }
 
   void note_opcode(std::uint8_t opcode) {
     if constexpr (!Shortcut::kEnabled) {
-      if (!kIsWeightsOnly[opcode] && !tree_.beyond_weights_only_)
-        tree_.beyond_weights_only_ = PickleTree::UnusualOpcode{offset(opcode_), opcode};
+      if (!kIsWeightsOnly[opcode] && !tree_.first_non_weights_only_)
+        tree_.first_non_weights_only_ = PickleTree::UnusualOpcode{offset(opcode_), opcode};
     }
   }
 
@@ -143,7 +145,7 @@ class PickleMachine {
     ++at_;
     if (out.ends_with('\r')) {
       out.remove_suffix(1);
-      note_refused("a line ends in a carriage return");
+      record_first_refused_opcode("a line ends in a carriage return");
     }
     return true;
   }
@@ -190,12 +192,12 @@ class PickleMachine {
     return push(id);
   }
   bool push_unicode(std::string_view text) {
-    if (!is_utf8_or_surrogates(text)) note_refused("a string is not UTF-8");
+    if (!is_utf8_or_surrogates(text)) record_first_refused_opcode("a string is not UTF-8");
     return push_text(NodeKind::kString, text);
   }
   // Python 2's str: pickle.load accepts only ASCII, torch.load UTF-8.
   bool push_python2_text(std::string_view text) {
-    if (!is_utf8(text)) note_refused("a string is not UTF-8");
+    if (!is_utf8(text)) record_first_refused_opcode("a string is not UTF-8");
     return push_text(NodeKind::kString, text);
   }
   bool push_owned(NodeKind kind, std::string text) {
@@ -216,7 +218,7 @@ class PickleMachine {
   void note_keys(std::span<const NodeId> keys, std::size_t step) {
     for (std::size_t i = 0; i < keys.size(); i += step) {
       if (!is_hashable(tree_, keys[i]))
-        note_refused("a key is a list, a dict or another value that has no hash");
+        record_first_refused_opcode("a dict key is a list, a dict or another unhashable value");
     }
   }
 
@@ -276,8 +278,9 @@ class PickleMachine {
     std::uint64_t here = offset(opcode_);
     const NodeKind kind = tree_.kind(arguments);
     if (kind < NodeKind::kGlobal && kind != NodeKind::kTuple)
-      note_refused("the arguments of a call are not a tuple");
-    if (tree_.kind(callable) < NodeKind::kGlobal) note_refused("what is called is not a function");
+      record_first_refused_opcode("the arguments of a call are not a tuple");
+    if (tree_.kind(callable) < NodeKind::kGlobal)
+      record_first_refused_opcode("what is called is not a function");
     if (tree_.kind(callable) != NodeKind::kGlobal) {
       if (!tree_.unusual_call_at_ && !is_getattr_factory(tree_, callable))
         tree_.unusual_call_at_ = here;
@@ -285,23 +288,23 @@ class PickleMachine {
     }
     auto& global = tree_.globals_[node(callable).first];
     if (call == NodeKind::kReduce && is_getattr(global) && is_getattr_of_member(tree_, arguments)) {
-      global.finds_members = true;
+      global.is_enum_member_lookup = true;
       return;
     }
     if (!global.called_at) global.called_at = here;
     if (call != NodeKind::kReduce && is_surely_function(global))
-      note_refused("an object is made of a function");
+      record_first_refused_opcode("an object is created from a function");
     if (const std::size_t inside = callable_argument_count(global); inside != 0)
-      note_called_inside(arguments, inside, here);
+      mark_called_arguments(arguments, inside, here);
     if (call == NodeKind::kReduce || !arities_[node(callable).first].is_of_init)
       check_call_arity(callable, arguments);
   }
   void check_call_arity(NodeId global, NodeId arguments) {
     if (const char* why = refused_call(tree_, arities_[node(global).first], arguments))
-      note_refused(why);
+      record_first_refused_opcode(why);
   }
   // Marks functions that the call receives as arguments and calls itself.
-  void note_called_inside(NodeId arguments, std::size_t most, std::uint64_t here) {
+  void mark_called_arguments(NodeId arguments, std::size_t most, std::uint64_t here) {
     const auto items = tree_.items(arguments);
     for (NodeId item : items.first(std::min(most, items.size()))) {
       if (tree_.kind(item) == NodeKind::kGlobal) {
@@ -319,16 +322,16 @@ class PickleMachine {
     const NodeId made_of = tree_.callable(object);
     if (tree_.kind(made_of) != NodeKind::kGlobal) return;
     if (!is_state_of(arities_[node(made_of).first], tree_.kind(state), tree_.items(state).size()))
-      note_refused("an object is given a state that is not of its class");
+      record_first_refused_opcode("an object is given a state that is not of its class");
   }
   // A member found in a class belongs to the program: changing it changes the running program.
   void note_mutation(NodeId object) {
     if (tree_.kind(tree_.callable(object)) != NodeKind::kGlobal) return;
     auto& global = tree_.globals_[node(tree_.callable(object)).first];
-    if (global.finds_members && !global.called_at) global.called_at = offset(opcode_);
+    if (global.is_enum_member_lookup && !global.called_at) global.called_at = offset(opcode_);
   }
   // Slot 2 (state) or 3 (contents) of an object.
-  bool set_part(NodeId object, std::size_t which, NodeId value) {
+  bool set_object_slot(NodeId object, std::size_t which, NodeId value) {
     note_mutation(object);
     tree_.children_[node(object).first + which] = value;
     return update_depth(object, value);
@@ -341,7 +344,7 @@ class PickleMachine {
     auto [found, added] = global_ids_.try_emplace(std::move(key), tree_.globals_.size());
     if (added) {
       if (!is_utf8_or_surrogates(module) || !is_utf8_or_surrogates(name))
-        note_refused("the name of a class is not UTF-8");
+        record_first_refused_opcode("the name of a class is not UTF-8");
       if (tree_.globals_.size() >= limits_.globals)
         return refuse(ErrorKind::kUnsupported,
                       "more than " + human_count(limits_.globals) + " names in one pickle");
@@ -376,7 +379,7 @@ class PickleMachine {
     return std::span<const NodeId>(stack_).subspan(first);
   }
 
-  bool make_from_mark(NodeKind kind) {
+  bool collect_from_mark(NodeKind kind) {
     std::size_t first = 0;
     if (!pop_mark(first)) return false;
     if (kind == NodeKind::kDict && (stack_.size() - first) % 2 != 0)
@@ -404,7 +407,7 @@ class PickleMachine {
       NodeId inner = tree_.contents(target);
       if (inner == NodeId::kAbsent) {
         inner = make_group(kind, {});
-        if (inner == NodeId::kAbsent || !set_part(target, 3, inner)) return false;
+        if (inner == NodeId::kAbsent || !set_object_slot(target, 3, inner)) return false;
       }
       target = inner;
       actual = tree_.kind(target);
@@ -414,12 +417,12 @@ class PickleMachine {
     }
     if (kind == NodeKind::kDict || kind == NodeKind::kSet)
       note_keys(from(first), kind == NodeKind::kDict ? 2 : 1);
-    if (actual != kind) return damaged("items are put into something that holds none of the kind");
+    if (actual != kind) return damaged("items are added to a value that cannot hold them");
     bool good = add_children(target, from(first));
     stack_.resize(first);
     return good;
   }
-  bool add_marked_to_container(NodeKind kind) {
+  bool add_items_since_mark(NodeKind kind) {
     std::size_t first = 0;
     return pop_mark(first) && add_to_container(first, kind);
   }
@@ -432,7 +435,7 @@ class PickleMachine {
     if constexpr (Shortcut::kEnabled) {
       // Python numbers densely. Another numbering may overwrite entries that the shortcut relies
       // on.
-      if (index != memo_.length() && !shortcut_.stop_shortcut()) return false;
+      if (index != memo_.length() && !shortcut_.disable_shortcut()) return false;
     }
     memo_.put(index, stack_.back());
     return true;

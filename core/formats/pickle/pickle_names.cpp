@@ -172,7 +172,7 @@ bool is_inside(std::string_view module, std::string_view home) {
 
 }  // namespace
 
-ModuleOrigin home_of_module(std::string_view module) {
+ModuleOrigin module_origin(std::string_view module) {
   const std::string_view package = package_of(module);
   if (package == "torch" || package == "numpy") return ModuleOrigin::kLibrary;
   if (package == "__main__" || package == "__mp_main__") return ModuleOrigin::kMain;

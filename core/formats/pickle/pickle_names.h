@@ -13,7 +13,7 @@ enum class ModuleOrigin : std::uint8_t {
   kMain,       // the script that runs
   kUnknown,
 };
-ModuleOrigin home_of_module(std::string_view module);
+ModuleOrigin module_origin(std::string_view module);
 
 // True if the module starts programs, opens files or connections, or evaluates text.
 bool has_side_effects_in_module(std::string_view module);

@@ -53,7 +53,7 @@ bool PickleMachine<Shortcut>::step(std::uint8_t opcode) {
       marks_.push_back(stack_.size());
       return true;
     case 't':  // TUPLE
-      return make_from_mark(NodeKind::kTuple);
+      return collect_from_mark(NodeKind::kTuple);
     case ')':  // EMPTY_TUPLE
       return make_tuple(0);
     case 0x85:  // TUPLE1 to TUPLE3
@@ -67,11 +67,11 @@ bool PickleMachine<Shortcut>::step(std::uint8_t opcode) {
     case 0x8f:  // EMPTY_SET
       return push(make_group(NodeKind::kSet, {}));
     case 'u':  // SETITEMS
-      return add_marked_to_container(NodeKind::kDict);
+      return add_items_since_mark(NodeKind::kDict);
     case 'e':  // APPENDS
-      return add_marked_to_container(NodeKind::kList);
+      return add_items_since_mark(NodeKind::kList);
     case 0x90:  // ADDITEMS
-      return add_marked_to_container(NodeKind::kSet);
+      return add_items_since_mark(NodeKind::kSet);
     case 's':  // SETITEM
       return need(3) && add_to_container(stack_.size() - 2, NodeKind::kDict);
     case 'a':  // APPEND
@@ -180,7 +180,7 @@ bool PickleMachine<Shortcut>::step_call(std::uint8_t opcode) {
       NodeId keywords = pop();
       NodeId arguments = pop();
       NodeId made = make_call(NodeKind::kObject, pop(), arguments);
-      return push(made) && set_part(made, 3, keywords);
+      return push(made) && set_object_slot(made, 3, keywords);
     }
     case 'b': {  // BUILD; Python stops if the object cannot have state, this parser continues
       if (!need(2)) return false;
@@ -194,11 +194,11 @@ bool PickleMachine<Shortcut>::step_call(std::uint8_t opcode) {
         if (kind == NodeKind::kGlobal && !tree_.unusual_call_at_)
           tree_.unusual_call_at_ = offset(opcode_);
         if (kind != NodeKind::kGlobal)
-          note_refused("a plain value is given the state of an object");
+          record_first_refused_opcode("a plain value is given the state of an object");
         return true;
       }
       check_object_state(stack_.back(), state);
-      return set_part(stack_.back(), 2, state);
+      return set_object_slot(stack_.back(), 2, state);
     }
     default:
       return step_stack(opcode);
@@ -210,11 +210,11 @@ template <class Shortcut>
 bool PickleMachine<Shortcut>::step_stack(std::uint8_t opcode) {
   switch (opcode) {
     case 'd':  // DICT, LIST, FROZENSET: made from the mark on
-      return make_from_mark(NodeKind::kDict);
+      return collect_from_mark(NodeKind::kDict);
     case 'l':
-      return make_from_mark(NodeKind::kList);
+      return collect_from_mark(NodeKind::kList);
     case 0x91:
-      return make_from_mark(NodeKind::kSet);
+      return collect_from_mark(NodeKind::kSet);
     case '0':  // POP: removes the mark if nothing is above it
       if (!marks_.empty() && marks_.back() == stack_.size()) {
         marks_.pop_back();
@@ -350,7 +350,8 @@ bool PickleMachine<Shortcut>::step_old(std::uint8_t opcode) {
       if (!line(text)) return false;
       bool is_cut = false;
       std::string plain = unescape_unicode(text, &is_cut);
-      if (is_cut) note_refused("a \\u in a string is not followed by the digits of a letter");
+      if (is_cut)
+        record_first_refused_opcode("a \\u in a string is not followed by the digits of a letter");
       return push_owned(NodeKind::kString, std::move(plain));
     }
     default: {

@@ -200,7 +200,7 @@ bool is_of_python(std::string_view full) {
 // The owner of the names, for the text about names that need a program.
 enum class NamesOf : std::uint8_t { kTorch, kPython, kProgram };
 
-NamesOf name_origin(const std::string& full) {
+NamesOf origin_of_pickled_name(const std::string& full) {
   if (full.starts_with("torch.")) return NamesOf::kTorch;
   return is_of_python(full) ? NamesOf::kPython : NamesOf::kProgram;
 }
@@ -209,13 +209,13 @@ NamesOf name_origin(const std::string& full) {
 std::string harmless_text(NamesOf whose, bool one) {
   if (whose == NamesOf::kTorch)
     return fmt::format(
-        ", {} of torch's own: with weights_only=True torch.load takes {} only where it was allowed "
+        ", {} of torch: with weights_only=True torch.load accepts {} only if allowed "
         "(torch.serialization.add_safe_globals; importing torch.distributed.tensor allows what "
         "DTensors need).",
         one ? "a name" : "names", one ? "it" : "them");
   if (whose == NamesOf::kPython)
     return fmt::format(
-        ", {} of Python's own library: plain pickle takes {} and {} nothing, and torch.load "
+        ", {} of Python's standard library: plain pickle loads {} and {} nothing, and torch.load "
         "refuses {} with weights_only=True, which is its default since torch 2.6.",
         one ? "a name" : "names", one ? "it" : "them", one ? "it runs" : "they run",
         one ? "it" : "them");
@@ -228,18 +228,18 @@ std::string harmless_text(NamesOf whose, bool one) {
 std::string import_cause(const std::string& full, bool called, Severity severity) {
   std::string would =
       std::string("Loading this file with torch would ") + (called ? "call " : "import ") + full;
-  if (severity == Severity::kInfo) return would + harmless_text(name_origin(full), true);
-  return would + ", which no checkpoint needs; here it was read as data and not run.";
+  if (severity == Severity::kInfo) return would + harmless_text(origin_of_pickled_name(full), true);
+  return would + ", which no checkpoint needs; Shardwright only parsed it and ran nothing.";
 }
 
 Finding finding_of(const PickleGlobal& global, NameKind kind, const std::string& subject,
-                   PickleOf of) {
+                   PickleFileContent of) {
   bool called = global.called_at.has_value();
   std::string full = global.module + "." + global.name;
   Finding finding{
       .rule = "unsafe-pickle",
       .severity = called || kind == NameKind::kDangerous ? Severity::kError : Severity::kWarning};
-  if (of == PickleOf::kPrograms)
+  if (of == PickleFileContent::kPrograms)
     finding.severity = severity_of_import(global.module, global.name, kind, called, of);
   finding.subjects = {subject};
   finding.cause = import_cause(full, called, finding.severity);
@@ -257,7 +257,7 @@ class HarmlessNames {
  public:
   void add(const PickleGlobal& global, Finding finding) {
     std::string full = global.module + "." + global.name;
-    Names& names = of_[name_origin(full)];
+    Names& names = of_[origin_of_pickled_name(full)];
     if (names.all.empty()) names.first = std::move(finding);
     names.all.push_back(std::move(full));
   }
@@ -305,7 +305,7 @@ std::optional<std::string> similar_known_name(std::string_view module, std::stri
 
 std::string corrupted_name_text(const PickleGlobal& global, const std::string& known) {
   return fmt::format(
-      "it names {}.{}, one letter next to {}: a byte of it changed, and torch cannot load it",
+      "it names {}.{}, one letter different from {}: a byte was changed, so torch cannot load it",
       global.module, global.name, known);
 }
 
@@ -316,25 +316,25 @@ NameKind classify_pickled_name(std::string_view module, std::string_view name) {
 }
 
 NameKind classify_pickled_name(const PickleGlobal& global) {
-  if (global.finds_members && !global.called_at) return NameKind::kKnown;
+  if (global.is_enum_member_lookup && !global.called_at) return NameKind::kKnown;
   return classify_pickled_name(global.module, global.name);
 }
 
 // torch.load refuses these by default, so a warning at most; DCP entries are unpickled without that
 // check.
-Severity severity_of_unknown_call(ModuleOrigin home, std::string_view name, PickleOf of) {
+Severity severity_of_unknown_call(ModuleOrigin home, std::string_view name, PickleFileContent of) {
   // Healthy checkpoints contain classes of the program, which must be importable.
   if (is_path_of_classes(name)) return Severity::kInfo;
-  const bool is_refused = home == ModuleOrigin::kFramework || of == PickleOf::kPrograms;
+  const bool is_refused = home == ModuleOrigin::kFramework || of == PickleFileContent::kPrograms;
   return is_refused ? Severity::kWarning : Severity::kError;
 }
 
 Severity severity_of_import(std::string_view module, std::string_view name, NameKind kind,
-                            bool called, PickleOf of) {
+                            bool called, PickleFileContent of) {
   if (is_partial(module, name) || is_harmless_import(module, name, called)) return Severity::kInfo;
   if (kind == NameKind::kDangerous) return Severity::kError;
   if (!called) return Severity::kInfo;
-  const ModuleOrigin home = home_of_module(module);
+  const ModuleOrigin home = module_origin(module);
   // A tensor pickled without torch.save: a nested pickle.
   if (module == "torch.storage" && name == "_load_from_bytes") return Severity::kWarning;
   if (home == ModuleOrigin::kPython || home == ModuleOrigin::kLibrary) return Severity::kError;
@@ -342,7 +342,7 @@ Severity severity_of_import(std::string_view module, std::string_view name, Name
 }
 
 std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::string& subject,
-                                            PickleOf of) {
+                                            PickleFileContent of) {
   constexpr std::size_t kMost = 32;
   std::vector<Finding> findings;
   HarmlessNames harmless;
@@ -377,9 +377,9 @@ std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::s
   if (tree.unusual_call_at()) {
     Finding odd{.rule = "unsafe-pickle", .severity = Severity::kError, .subjects = {subject}};
     odd.cause =
-        "Loading this file with torch would call or change something that it first computes; here "
-        "it "
-        "was read as data and not run.";
+        "Loading this file with torch would call or change something that the pickle computes or "
+        "imports; "
+        "Shardwright only parsed it and ran nothing.";
     odd.evidence.emplace_back("offset", static_cast<std::int64_t>(*tree.unusual_call_at()));
     findings.push_back(std::move(odd));
   }

@@ -28,16 +28,16 @@ NameKind classify_pickled_name(const PickleGlobal& global);
 // The unpickler that reads the file. Python reads `.metadata` and imports all its names. torch.load
 // reads files of programs, with weights_only=True since torch 2.6. torch.distributed.checkpoint
 // reads non-tensor entries with weights_only=False.
-enum class PickleOf : std::uint8_t { kMetadata, kPrograms, kEntries };
+enum class PickleFileContent : std::uint8_t { kMetadata, kPrograms, kEntries };
 // Called names are harmless only if known to construct data. Classes of training frameworks occur
 // in healthy checkpoints and are reported as information.
 Severity severity_of_import(std::string_view module, std::string_view name, NameKind kind,
-                            bool called, PickleOf of);
+                            bool called, PickleFileContent of);
 
 // Findings of the rule "unsafe-pickle": one per name, at most 32 and one for the rest; harmless
 // names of one owner together. Names one byte away from a known one are damage, "bad-record".
 // `subject` is the file.
 std::vector<Finding> unsafe_pickle_findings(const PickleTree& tree, const std::string& subject,
-                                            PickleOf of = PickleOf::kMetadata);
+                                            PickleFileContent of = PickleFileContent::kMetadata);
 
 }  // namespace shw

@@ -44,7 +44,7 @@ struct PickleGlobal {
   std::uint64_t at = 0;
   std::optional<std::uint64_t> called_at = std::nullopt;
   // True if the name is getattr used to look up enumeration members (pickle_calls.h), not a call.
-  bool finds_members = false;
+  bool is_enum_member_lookup = false;
 };
 
 struct PickleLimits {
@@ -118,7 +118,7 @@ class PickleTree {
     std::uint8_t opcode;
   };
   const std::optional<UnusualOpcode>& weights_only_violation() const {
-    return beyond_weights_only_;
+    return first_non_weights_only_;
   }
 
  private:
@@ -151,7 +151,7 @@ class PickleTree {
   std::vector<PickleGlobal> globals_;
   std::optional<std::uint64_t> unusual_call_at_, module_id_at_;
   std::optional<Refused> refused_;
-  std::optional<UnusualOpcode> beyond_weights_only_;
+  std::optional<UnusualOpcode> first_non_weights_only_;
   NodeId root_ = NodeId::kAbsent;
   std::uint64_t end_ = 0;
   int protocol_ = 0;

@@ -80,7 +80,7 @@ class PickleWriter {
   }
   // For raw opcodes that use memo numbers from this one on.
   std::uint32_t next_memo() const { return next_; }
-  void skip_memo(std::uint32_t count) { next_ += count; }
+  void skip_memo_numbers(std::uint32_t count) { next_ += count; }
   Status flush_if_full() { return buffer_.size() < kBuffer ? Status{} : flush(); }
   Status flush() {
     SHW_CHECK(sink_.write(std::as_bytes(std::span(buffer_))));

@@ -112,12 +112,12 @@ std::vector<Piece> gather(const std::vector<SafetensorsFile>& files, const Progr
 Error separate_models_error(const Directory& directory, const Piece& first, const Piece& second) {
   const std::string &a = first.file->path, &b = second.file->path;
   const std::string both = fmt::format("{} and {} both hold {}", a, b, first.entry->name);
-  return {ErrorKind::kUnsupported,
-          fmt::format("holds several checkpoints side by side: {}, and no index says which counts",
-                      both),
-          {directory.name()},
-          fmt::format("Open one of them by its name: {} or {}. {}", a, b,
-                      advice_to_open(directory, a))};
+  return {
+      ErrorKind::kUnsupported,
+      fmt::format("holds several checkpoints: {}, and no index decides which one to load", both),
+      {directory.name()},
+      fmt::format("Give the path of one of them: {} or {}. {}", a, b,
+                  advice_to_open(directory, a))};
 }
 
 // Without an index, files form one checkpoint if no tensor is in two of them, or if their names
@@ -176,7 +176,7 @@ void check_sharding(CheckpointBuilder& builder, const SafetensorsFile& file) {
   }
   if (finding.subjects.empty()) return;
   finding.cause =
-      fmt::format("{} of {} does not say where {} of it {} ({}): a load stops there.",
+      fmt::format("{} of {} does not record where {} of it {} ({}): a load fails there.",
                   kShardingInfoKey, file.path, plural(finding.subjects.size(), "tensor"),
                   finding.subjects.size() == 1 ? "is" : "are", short_list_text(finding.subjects));
   finding.subjects.push_back(file.path);
@@ -188,21 +188,20 @@ Finding unowned_bytes_finding(const SafetensorsFile& file, const SafetensorsProb
   Finding finding{.rule = "unowned-bytes", .subjects = {file.path}};
   finding.cause = fmt::format(
       "{} has {} bytes that belong to no tensor, from byte {} on: {}. safetensors refuses such a "
-      "file; every tensor that its header names is there, and was read.",
+      "file; all tensors in its header were found and read.",
       file.path, human_count(problem.unowned), human_count(problem.at),
-      problem.tensor.empty() ? "an upload or a copy put more after the last tensor"
+      problem.tensor.empty() ? "an upload or copy added bytes after the last tensor"
                              : fmt::format("they are before {}", problem.tensor));
   finding.evidence = {{"offset", static_cast<std::int64_t>(problem.at)},
                       {"bytes", static_cast<std::int64_t>(problem.unowned)}};
-  finding.remedy =
-      Remedy{"rewrite-metadata", true,
-             "Rewrite the file without those bytes. Every tensor keeps its own bytes."};
+  finding.remedy = Remedy{"rewrite-metadata", true,
+                          "Rewrite the file without those bytes. Tensors do not change."};
   return finding;
 }
 
 void add_problems(CheckpointBuilder& builder, const SafetensorsFile& file) {
   for (const SafetensorsProblem& problem : file.header.problems) {
-    if (problem.is_cut_off) continue;  // short-file reports the tensors there
+    if (problem.is_file_truncated) continue;  // short-file reports the tensors there
     if (problem.is_unowned) {
       builder.add_finding(unowned_bytes_finding(file, problem));
       continue;
@@ -223,8 +222,8 @@ void add_repeated(CheckpointBuilder& builder, const SafetensorsFile& file) {
   const std::vector<std::string>& names = file.header.repeated;
   if (names.empty()) return;
   Finding finding = bad_record_finding(
-      file.path, fmt::format("The header of {} says {} more than once: safetensors takes the last "
-                             "one, and so was done here; what was there before is not to be had.",
+      file.path, fmt::format("The header of {} says {} more than once: like safetensors, the last "
+                             "one was read; the earlier ones are not accessible.",
                              file.path, short_list_text(names)));
   finding.severity = Severity::kWarning;
   finding.evidence = {{"names", static_cast<std::int64_t>(names.size())}};

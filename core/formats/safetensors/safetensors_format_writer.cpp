@@ -19,7 +19,7 @@ namespace shw {
 namespace {
 
 // The "format" value that loaders require in every file: "pt", or that of the source ("mlx").
-std::string format_word(const Outputs& outputs) {
+std::string safetensors_format_metadata(const Outputs& outputs) {
   constexpr const char* kTorch = "pt";
   const Checkpoint* source = outputs.source;
   if (source == nullptr || source->directory() == nullptr) return kTorch;
@@ -38,7 +38,7 @@ using MetadataEntries = std::map<std::string, std::string>;
 
 // Metadata for the headers of new files.
 struct NewSaveMetadata {
-  std::string word;                                        // format_word
+  std::string word;                                        // safetensors_format_metadata
   std::map<std::string, MetadataEntries, std::less<>> of;  // by folder
 };
 
@@ -63,10 +63,10 @@ bool tensors_are_as_before(const Outputs& outputs) {
 // Copies metadata of the source's files in a folder ("lora_adapter_metadata" of diffusers) to the
 // new files there, except keys with several different values.
 NewSaveMetadata metadata_of_source(const Outputs& outputs) {
-  NewSaveMetadata first{format_word(outputs), {}};
+  NewSaveMetadata first{safetensors_format_metadata(outputs), {}};
   const Checkpoint* source = outputs.source;
   if (source == nullptr) return first;
-  const bool are_as_before = tensors_are_as_before(outputs) && !names_missing_packed_parts(*source);
+  const bool are_as_before = tensors_are_as_before(outputs) && !has_stale_packed_metadata(*source);
   std::set<std::pair<std::string, std::string>> contradicted;
   for_each_metadata_entry(
       *source, [&](const std::string& file, const std::string& key, const std::string& text) {
@@ -96,7 +96,7 @@ std::string new_save_metadata_json(const NewSaveMetadata& first, std::string_vie
 
 const Checkpoint* source_of(const Outputs& outputs, bool sharded) {
   if (outputs.all_new) return nullptr;
-  return source_in_form(outputs, sharded ? kHfShardedWriter : kSafetensorsWriter);
+  return source_if_of_writer_format(outputs, sharded ? kHfShardedWriter : kSafetensorsWriter);
 }
 
 // A source with only metadata, on which the files of a first save are based.
@@ -157,7 +157,7 @@ IndexChange index_change(const Checkpoint& source, const Outputs& outputs,
       count(tile.box.sizes, tensor.dtype, 1);
       change.bytes +=
           volume(tile.box.sizes).value_or(0) * static_cast<std::int64_t>(size_of(tensor.dtype));
-      auto place = kept_place(outputs, tile);
+      auto place = kept_item_place(outputs, tile);
       if (place) change.homes[tensor.fqn].push_back(source.file(place->file).path);
     }
     if (!tensor.before) continue;

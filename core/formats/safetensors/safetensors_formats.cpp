@@ -65,8 +65,9 @@ FormatTraits::Unlisted unlisted_shards(const std::vector<std::string_view>& path
 }  // namespace
 
 constexpr Format kSafetensorsFormat = {
-    "safetensors",       "safetensors",   &kRawCodec,
-    &kSafetensorsWriter, Rewrite::kFiles, {.writer_of_file = rank_in_shard_name, .one_piece = true},
+    "safetensors",   "safetensors",
+    &kRawCodec,      &kSafetensorsWriter,
+    Rewrite::kFiles, {.writer_of_file = rank_in_shard_name, .has_one_piece_per_tensor = true},
 };
 constexpr Format kHfShardedFormat = {
     "hf-sharded",    "Hugging Face sharded safetensors",

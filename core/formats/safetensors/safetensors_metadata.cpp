@@ -104,7 +104,7 @@ std::vector<TensorClass> classes_in_metadata(const Checkpoint& checkpoint) {
   return classes;
 }
 
-bool names_missing_packed_parts(const Checkpoint& checkpoint) {
+bool has_stale_packed_metadata(const Checkpoint& checkpoint) {
   bool is_stale = false;
   for_each_metadata_entry(
       checkpoint, [&](const std::string&, const std::string& key, const std::string& text) {

@@ -32,7 +32,7 @@ std::vector<std::string> packed_tensor_parts(const Checkpoint& checkpoint, const
 std::vector<TensorClass> classes_in_metadata(const Checkpoint& checkpoint);
 
 // True if torchao's entries describe the packing of parameters that are no longer packed.
-bool names_missing_packed_parts(const Checkpoint& checkpoint);
+bool has_stale_packed_metadata(const Checkpoint& checkpoint);
 
 // True for an entry that becomes invalid when a tensor changes: a hash of their bytes, or one that
 // names tensors and describes their packing.

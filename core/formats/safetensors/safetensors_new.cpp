@@ -25,8 +25,8 @@ std::uint64_t tensor_bytes(const OutputTensor& tensor) {
 namespace {
 
 // Divides the tensors of one folder, in their order, into files of at most `most` bytes.
-void split_one(const Outputs& outputs, const PartLocation& home, std::vector<std::size_t> tensors,
-               std::vector<std::string>& paths) {
+void split_folder_into_files(const Outputs& outputs, const PartLocation& home,
+                             std::vector<std::size_t> tensors, std::vector<std::string>& paths) {
   const std::uint64_t most = outputs.shard_bytes == 0 ? UINT64_MAX : outputs.shard_bytes;
   std::vector<std::vector<std::size_t>> shards;
   std::vector<std::size_t> open;
@@ -65,7 +65,7 @@ std::vector<std::string> split_into_files(const Outputs& outputs, const PartLoca
     for (std::size_t t = 0; t < outputs.tensors.size(); ++t) {
       if (homes.of_tensor[t] == home) own.push_back(t);
     }
-    split_one(outputs, homes.homes[home], std::move(own), paths);
+    split_folder_into_files(outputs, homes.homes[home], std::move(own), paths);
   }
   return paths;
 }

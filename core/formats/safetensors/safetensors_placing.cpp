@@ -88,12 +88,13 @@ struct TensorFilePlacer {
     const OutputTile& tile = tensor.tiles[i];
     auto length = bytes_of(tensor, tile);
     if (!length)
-      return fail(ErrorKind::kUsage, "a tile of it cannot be",
+      return fail(ErrorKind::kUsage, "one of its chunks is invalid",
                   Place{.file = {}, .tensor = tensor.fqn});
     std::string path =
         source != nullptr ? file_next_to_source(tensor, tile, taken) : new_file_of_tile(t, tile);
     if (!taken.insert(path).second)
-      return fail(ErrorKind::kUnsupported, "has two tiles of one file, which holds a tensor once",
+      return fail(ErrorKind::kUnsupported,
+                  "has two chunks in one file, which can store a tensor only once",
                   Place{.file = path, .tensor = tensor.fqn});
     const std::string name = new_files.empty() ? tensor.fqn : name_in_file(tensor, homes.of(t));
     placed.changes[path].written[name] = {std::string(safetensors_dtype_name(tensor.dtype)),
@@ -110,10 +111,10 @@ struct TensorFilePlacer {
     for (const OutputTile& tile : tensor.tiles) {
       if (!tile.kept) continue;
       if (source == nullptr)
-        return fail(ErrorKind::kUsage, "an item of another format cannot be kept",
+        return fail(ErrorKind::kUsage, "an item of a different format cannot be copied",
                     Place{.file = {}, .tensor = tensor.fqn});
       if (source->fqn(source->tensor_of(*tile.kept)) != tensor.fqn)
-        return fail(ErrorKind::kUnsupported, "a file knows its bytes by another name",
+        return fail(ErrorKind::kUnsupported, "its file stores it under a different name",
                     Place{.file = file_of(*tile.kept), .tensor = tensor.fqn});
       kept.insert(*tile.kept);
       std::string path = file_of(*tile.kept);
@@ -141,7 +142,7 @@ struct TensorFilePlacer {
       auto file = source->directory()->open(path);
       auto header = file ? read_safetensors_header(**file)
                          : Result<SafetensorsHeader>(tl::unexpected(file.error()));
-      if (header && header->has_unowned()) placed.changes[path].drops_unowned = true;
+      if (header && header->has_unowned()) placed.changes[path].removes_unowned_bytes = true;
     }
   }
 
@@ -194,7 +195,7 @@ Result<PlacedTiles> place_safetensors(const Outputs& outputs, const Checkpoint* 
         placing.paths.push_back(file.path);
     }
     if (placing.paths.empty())
-      return fail(ErrorKind::kUnsupported, "holds no file that could be rewritten");
+      return fail(ErrorKind::kUnsupported, "holds no file that can be rewritten");
   }
   for (std::uint32_t t = 0; t < outputs.tensors.size(); ++t) SHW_CHECK(placing.place_tensor(t));
   if (placing.source != nullptr) placing.drop_unowned();

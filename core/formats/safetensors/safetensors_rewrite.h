@@ -22,13 +22,13 @@ struct SafetensorsChange {
   std::set<std::string> dropped;
   std::map<std::string, SafetensorsTensor> written;  // new, or replacing one of that name
   std::map<std::string, Extents> saved_offsets;      // new offsets of shards; others are kept
-  std::string filled = {};     // kFilledAttribute for __metadata__; empty: unchanged
-  bool drops_unowned = false;  // removes bytes that belong to no tensor
+  std::string filled = {};             // kFilledAttribute for __metadata__; empty: unchanged
+  bool removes_unowned_bytes = false;  // removes bytes that belong to no tensor
   bool empty() const {
-    return dropped.empty() && written.empty() && saved_offsets.empty() && !drops_unowned;
+    return dropped.empty() && written.empty() && saved_offsets.empty() && !removes_unowned_bytes;
   }
   bool moves_bytes() const {
-    return !dropped.empty() || !written.empty() || !filled.empty() || drops_unowned;
+    return !dropped.empty() || !written.empty() || !filled.empty() || removes_unowned_bytes;
   }
 };
 

@@ -22,7 +22,7 @@ Result<bool> has_safetensors(const DirectoryContents& look) {
 
 FileRole safetensors_file_role(std::string_view file) {
   if (file.ends_with(".safetensors.index.json")) return FileRole::kCheckpoint;
-  return file.ends_with(kSafetensorsSuffix) ? FileRole::kAlone : FileRole::kNothing;
+  return file.ends_with(kSafetensorsSuffix) ? FileRole::kSingleFile : FileRole::kNothing;
 }
 
 std::string metadata_name(const std::string& key) {
@@ -46,10 +46,11 @@ std::vector<NeededAddition> needed_metadata(const Checkpoint& checkpoint) {
                                           const std::string& text) {
     auto parts = packed_tensor_parts(checkpoint, key, text);
     if (key == kLoraMetadata)
-      needed.emplace(key, NeededAddition{metadata_name(key), "diffusers reads lora_alpha there"});
+      needed.emplace(key, NeededAddition{metadata_name(key), "diffusers reads lora_alpha from it"});
     else if (!parts.empty())
-      needed.emplace(key, NeededAddition{metadata_name(key), "torchao reads there how it is packed",
-                                         std::move(parts)});
+      needed.emplace(key,
+                     NeededAddition{metadata_name(key), "torchao needs it to unpack the weights",
+                                    std::move(parts)});
   });
   std::vector<NeededAddition> all;
   for (auto& [key, one] : needed) all.push_back(std::move(one));

@@ -38,23 +38,22 @@ OpenedCheckpoint open_nemo(std::shared_ptr<const Directory> directory, Progress*
     return fail(ErrorKind::kUnsupported, "holds several NeMo archives", {directory->name()},
                 files.empty()
                     ? std::string()
-                    : "Open one of them by its name. " + advice_to_open(*directory, files.front()));
+                    : "Give the path of one of them. " + advice_to_open(*directory, files.front()));
   SHW_TRY(auto source, directory->open(files.front()));
   SHW_CHECK(check_is_no_lfs_pointer(*source));
   if (source->size() >= 2) {
     SHW_TRY(Bytes first, read_bytes(*source, 0, 2));
     if (load_little<std::uint16_t>(first) == kGzipMagic)
       return fail(ErrorKind::kUnsupported,
-                  "is a NeMo archive that is compressed by gzip, which is not read in place",
-                  {files.front()},
-                  "Unpack it (tar xzf FILE): the checkpoint is in it as a file or folder.");
+                  "is a NeMo archive compressed with gzip, which cannot be read in place",
+                  {files.front()}, "Unpack it (tar xzf FILE) and open the checkpoint inside.");
   }
   SHW_TRY(auto inside, open_tar(source, directory->name() + "/" + files.front()));
   return open_nested(std::move(inside), progress);
 }
 
 FileRole nemo_file_role(std::string_view file) {
-  return file.ends_with(kNemoSuffix) ? FileRole::kAlone : FileRole::kNothing;
+  return file.ends_with(kNemoSuffix) ? FileRole::kSingleFile : FileRole::kNothing;
 }
 
 }  // namespace

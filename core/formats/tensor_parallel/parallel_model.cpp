@@ -21,7 +21,8 @@ constexpr std::uint64_t kMostParallelConfig = std::uint64_t{16} << 20;
 constexpr std::int64_t kMostModelSize = std::int64_t{1} << 30;
 constexpr std::uint32_t kMostMappedRanks = 4096;
 
-std::int64_t config_number(const nlohmann::json& config, std::initializer_list<const char*> keys) {
+std::int64_t positive_config_integer(const nlohmann::json& config,
+                                     std::initializer_list<const char*> keys) {
   for (const char* key : keys) {
     const auto found = config.find(key);
     if (found == config.end() || !found->is_number_integer()) continue;
@@ -32,7 +33,7 @@ std::int64_t config_number(const nlohmann::json& config, std::initializer_list<c
 }
 
 // A model of text and images has the sizes of its text in text_config.
-const nlohmann::json& config_of_text(const nlohmann::json& config) {
+const nlohmann::json& text_config_of(const nlohmann::json& config) {
   if (config.contains("hidden_size") || config.contains("n_embd")) return config;
   for (const char* key : {"text_config", "llm_config"}) {
     const auto found = config.find(key);
@@ -42,19 +43,20 @@ const nlohmann::json& config_of_text(const nlohmann::json& config) {
 }
 
 void read_sizes(const nlohmann::json& config, ParallelModel& model) {
-  model.width = config_number(config, {"hidden_size", "n_embd", "d_model"});
-  model.heads = config_number(config, {"num_attention_heads", "n_head", "num_heads"});
-  model.key_heads = config_number(config, {"num_key_value_heads", "num_kv_heads"});
+  model.width = positive_config_integer(config, {"hidden_size", "n_embd", "d_model"});
+  model.heads = positive_config_integer(config, {"num_attention_heads", "n_head", "num_heads"});
+  model.key_heads = positive_config_integer(config, {"num_key_value_heads", "num_kv_heads"});
   if (model.key_heads == 0) model.key_heads = model.heads;
-  model.head_width = config_number(config, {"head_dim", "head_size"});
+  model.head_width = positive_config_integer(config, {"head_dim", "head_size"});
   if (model.head_width == 0 && model.heads != 0 && model.width % model.heads == 0)
     model.head_width = model.width / model.heads;
-  model.inner =
-      config_number(config, {"intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size"});
+  model.inner = positive_config_integer(
+      config, {"intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size"});
   if (model.inner == 0) model.inner = 4 * model.width;
-  model.words = config_number(config, {"vocab_size"});
-  model.experts = config_number(config, {"num_experts", "num_local_experts", "n_routed_experts"});
-  model.layers = config_number(config, {"num_hidden_layers", "n_layer", "num_layers"});
+  model.words = positive_config_integer(config, {"vocab_size"});
+  model.experts =
+      positive_config_integer(config, {"num_experts", "num_local_experts", "n_routed_experts"});
+  model.layers = positive_config_integer(config, {"num_hidden_layers", "n_layer", "num_layers"});
 }
 
 // TensorRT-LLM deals ranks out to pipeline ranks first. With context parallelism, or experts of
@@ -62,10 +64,10 @@ void read_sizes(const nlohmann::json& config, ParallelModel& model) {
 void read_mapping(const nlohmann::json& config, std::uint32_t ranks, ParallelModel& model) {
   const auto mapping = config.find("mapping");
   if (mapping == config.end() || !mapping->is_object()) return;
-  const auto tensor = static_cast<std::uint64_t>(config_number(*mapping, {"tp_size"}));
-  const auto pipeline =
-      std::max<std::uint64_t>(1, static_cast<std::uint64_t>(config_number(*mapping, {"pp_size"})));
-  const auto world = static_cast<std::uint64_t>(config_number(*mapping, {"world_size"}));
+  const auto tensor = static_cast<std::uint64_t>(positive_config_integer(*mapping, {"tp_size"}));
+  const auto pipeline = std::max<std::uint64_t>(
+      1, static_cast<std::uint64_t>(positive_config_integer(*mapping, {"pp_size"})));
+  const auto world = static_cast<std::uint64_t>(positive_config_integer(*mapping, {"world_size"}));
   const bool is_whole = tensor != 0 && tensor <= kMostMappedRanks && pipeline <= kMostMappedRanks &&
                         tensor * pipeline <= kMostMappedRanks && tensor * pipeline == world &&
                         ranks <= world;
@@ -292,7 +294,7 @@ ParallelModel parallel_model(const Directory& directory, ParallelEngine engine,
   if (!text) return model;
   const auto read = parse_json<nlohmann::json>(*text);
   if (!read.problem.empty() || !read.tree.is_object()) return model;
-  read_sizes(config_of_text(read.tree), model);
+  read_sizes(text_config_of(read.tree), model);
   if (engine == ParallelEngine::kTensorRt) read_mapping(read.tree, ranks, model);
   return model;
 }

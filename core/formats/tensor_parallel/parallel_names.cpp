@@ -72,7 +72,7 @@ std::optional<ParallelFiles> parallel_files(std::span<const Entry> entries) {
     const bool is_alike =
         found->engine == name->engine && (name->ranks == 0 || found->ranks == name->ranks);
     if (!is_alike) return std::nullopt;
-    found->names_tell_ranks = name->ranks != 0;
+    found->have_names_with_ranks = name->ranks != 0;
     if (name->ranks == 0) found->ranks = std::max(found->ranks, name->rank + 1);
     found->of_rank[name->rank][name->part] = entry.path;
   }

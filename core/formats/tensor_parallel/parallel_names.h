@@ -32,7 +32,7 @@ std::string engine_file_name(const EngineFileName& name);
 struct ParallelFiles {
   ParallelEngine engine = ParallelEngine::kVllm;
   std::uint32_t ranks = 0;  // the number in the names, else the highest rank + 1
-  bool names_tell_ranks = false;
+  bool have_names_with_ranks = false;
   std::map<std::uint32_t, std::map<std::uint32_t, std::string>> of_rank;
 };
 // nullopt if only rank 0 is named, or if file names of several engines are mixed.

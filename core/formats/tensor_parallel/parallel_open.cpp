@@ -100,20 +100,19 @@ class ParallelOpening {
     const std::string& fqn = whole_name ? *whole_name : own_name;
     auto [known, is_new] = pieces_.try_emplace(fqn);
     if (is_new) order_.push_back(fqn);
-    if (!whole_name) unnumbered_.insert(fqn);
+    if (!whole_name) experts_without_number_.insert(fqn);
     const bool is_twice =
         std::any_of(known->second.begin(), known->second.end(),
                     [&](const RankPiece& other) { return other.rank == piece.rank; });
     if (!is_twice) return known->second.push_back(std::move(piece));
     builder_.add_finding(bad_record_finding(
-        name,
-        fmt::format("{} is in two files of rank {}; {} is the second, and the first was read.",
-                    name, piece.rank, path)));
+        name, fmt::format("{} is in two files of rank {}; {} is the second, the first was read.",
+                          name, piece.rank, path)));
   }
 
   void add_problems(const std::string& path, const SafetensorsHeader& header) {
     for (const SafetensorsProblem& problem : header.problems) {
-      if (problem.is_cut_off) continue;  // short-file reports the tensors there
+      if (problem.is_file_truncated) continue;  // short-file reports the tensors there
       std::string cause = "In " + path + ": " + problem.message + ".";
       std::vector<std::string> subjects = {path};
       if (!problem.tensor.empty()) subjects.insert(subjects.begin(), problem.tensor);
@@ -130,7 +129,7 @@ class ParallelOpening {
   // Files of higher ranks may be missing without a gap between those that are there.
   void find_ranks() {
     if (model_.is_mapped) files_.ranks = model_.tensor_ranks * model_.pipeline_ranks;
-    knows_ranks_ = model_.is_mapped || files_.names_tell_ranks;
+    knows_ranks_ = model_.is_mapped || files_.have_names_with_ranks;
     if (knows_ranks_) return;
     for (const std::string& name : order_) {
       const auto ranks = infer_ranks_from_part(model_, name, pieces_.at(name).front().tensor.sizes);
@@ -170,7 +169,7 @@ class ParallelOpening {
   }
 
   // DeepSeek's experts are whole with one rank each, but for those that every token takes.
-  bool is_own_expert(const std::string& name) const {
+  bool is_whole_on_one_rank(const std::string& name) const {
     return files_.engine == ParallelEngine::kDeepSeek &&
            name.find(".experts.") != std::string::npos;
   }
@@ -184,11 +183,11 @@ class ParallelOpening {
     const bool are_alike = std::all_of(pieces.begin(), pieces.end(), [&](const RankPiece& piece) {
       return piece.tensor.sizes == first.sizes && piece.tensor.dtype == first.dtype;
     });
-    const auto all = are_alike && !unnumbered_.contains(name)
+    const auto all = are_alike && !experts_without_number_.contains(name)
                          ? parallel_part(model_, name, first.dtype, first.sizes, 0)
                          : std::nullopt;
-    if (!all || is_own_expert(name)) {
-      for (const RankPiece& piece : pieces) add_own(name, piece, pieces.size());
+    if (!all || is_whole_on_one_rank(name)) {
+      for (const RankPiece& piece : pieces) add_piece_as_tensor(name, piece, pieces.size());
       return;
     }
     builder_.add_tensor(name, first.dtype, all->shape);
@@ -216,11 +215,11 @@ class ParallelOpening {
   }
 
   // A name that one rank alone has is that tensor's own.
-  void add_own(const std::string& name, const RankPiece& piece, std::size_t count) {
+  void add_piece_as_tensor(const std::string& name, const RankPiece& piece, std::size_t count) {
     const bool are_all_there = files_.of_rank.size() == files_.ranks;
-    const bool has_name = count == 1 && (are_all_there || is_own_expert(name));
+    const bool has_name = count == 1 && (are_all_there || is_whole_on_one_rank(name));
     const std::string own = has_name ? name : fmt::format("rank_{}.{}", piece.rank, name);
-    if (!has_name || unnumbered_.contains(name)) not_joined_.push_back(own);
+    if (!has_name || experts_without_number_.contains(name)) unjoined_tensors_.push_back(own);
     builder_.add_tensor(own, piece.tensor.dtype, piece.tensor.sizes);
     chunks_.begin_tensor();
     (void)chunks_.add(piece, {whole(piece.tensor.sizes)});
@@ -233,18 +232,19 @@ class ParallelOpening {
       builder_.add_finding(how_read_finding(
           subject,
           fmt::format(
-              "{} of {} ranks were joined as {} cuts them, by their names{}: the files do "
-              "not say it.{}",
+              "{} of {} ranks were joined along the sharding axis of {}, chosen by tensor names{}: "
+              "the files do not record it.{}",
               plural(joined_, "tensor"), files_.ranks, engine_words(files_.engine),
               is_by_names ? "" : " and the sizes in config.json",
-              knows_ranks_ ? "" : " Whether a file of a higher rank is missing is not known.")));
-    if (!not_joined_.empty())
+              knows_ranks_ ? "" : " It is not known whether a file of a higher rank is missing.")));
+    if (!unjoined_tensors_.empty())
       builder_.add_finding(how_read_finding(
-          not_joined_.front(),
-          fmt::format("{} {} not joined, because their names and sizes do not settle how: {}. "
-                      "Each rank's part is a tensor of its own here (rank_0.NAME).",
-                      plural(not_joined_.size(), "part"), not_joined_.size() == 1 ? "was" : "were",
-                      short_list_text(not_joined_))));
+          unjoined_tensors_.front(),
+          fmt::format("{} {} not joined, because their names and sizes do not show how: {}. Each "
+                      "rank's part is listed as a separate tensor (rank_0.NAME).",
+                      plural(unjoined_tensors_.size(), "part"),
+                      unjoined_tensors_.size() == 1 ? "was" : "were",
+                      short_list_text(unjoined_tensors_))));
   }
 
   const Directory& directory_;
@@ -253,8 +253,8 @@ class ParallelOpening {
   CheckpointBuilder builder_;
   RankChunks chunks_;
   std::unordered_map<std::string, std::vector<RankPiece>> pieces_;
-  std::set<std::string> unnumbered_;
-  std::vector<std::string> order_, not_joined_;
+  std::set<std::string> experts_without_number_;
+  std::vector<std::string> order_, unjoined_tensors_;
   std::optional<Error> error_;
   std::size_t joined_ = 0;
   bool knows_ranks_ = false;

@@ -47,11 +47,11 @@ class ItemsReader {
     } else if (version == "1.0") {
       SHW_CHECK(read_first_version(all, tree_.find(root, "rank_to_layout_info_mappings")));
     } else {
-      return fail(ErrorKind::kUnsupported,
-                  fmt::format("is of version {} of torch_checkpointing's metadata; 1.0 and 2.0 are "
-                              "read",
-                              std::string(version.substr(0, 40))),
-                  {file_, tree_.at(root)});
+      return fail(
+          ErrorKind::kUnsupported,
+          fmt::format("has torch_checkpointing metadata version {}; 1.0 and 2.0 are supported",
+                      std::string(version.substr(0, 40))),
+          {file_, tree_.at(root)});
     }
     return std::move(out_);
   }
@@ -68,12 +68,12 @@ class ItemsReader {
   Status check_plain() const {
     if (tree_.globals().empty()) return {};
     const PickleGlobal& first = tree_.globals().front();
-    return fail(ErrorKind::kUnsupported,
-                fmt::format("imports {}.{}, and the metadata of torch_checkpointing never imports "
-                            "anything: every rank that reshards would run it. Nothing of it is run "
-                            "here",
-                            first.module, first.name),
-                {file_, first.at}, "Do not load this checkpoint before you know who wrote it.");
+    return fail(
+        ErrorKind::kUnsupported,
+        fmt::format("imports {}.{}, but torch_checkpointing metadata never imports anything: every "
+                    "rank that reshards would run that code. Shardwright runs nothing",
+                    first.module, first.name),
+        {file_, first.at}, "Do not load this checkpoint until you know who wrote it.");
   }
 
   Status read_items(NodeId all) {
@@ -202,9 +202,8 @@ class ItemsReader {
   ItemsMetadata out_;
 };
 
-constexpr const char* kInterrupted =
-    "The save was probably interrupted. The files of the ranks may be whole: the metadata.pkl of "
-    "an "
+constexpr const char* kInterruptedSave =
+    "The save was probably interrupted. The rank files may be complete: the metadata.pkl of an "
     "earlier step of the same run describes the same layout.";
 
 }  // namespace
@@ -218,12 +217,12 @@ bool is_items_metadata(BytesView first) {
 Result<ItemsMetadata> read_items_metadata(const Directory& directory) {
   SHW_TRY(auto source, directory.open(kItemsMetadata));
   if (source->size() > kMostMetadata)
-    return fail(ErrorKind::kUnsupported, "is larger than any metadata.pkl that is read",
+    return fail(ErrorKind::kUnsupported, "is larger than the limit for metadata.pkl",
                 {kItemsMetadata});
   SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
   auto decoded = decode_pickle(bytes, kItemsMetadata, 0, kItemsLimits);
   if (!decoded && decoded.error().kind == ErrorKind::kDamaged && decoded.error().advice.empty())
-    decoded.error().advice = kInterrupted;
+    decoded.error().advice = kInterruptedSave;
   SHW_TRY(const PickleTree tree, std::move(decoded));
   if (tree.refused())
     return fail(ErrorKind::kDamaged, std::string("Python cannot load it: ") + tree.refused()->what,

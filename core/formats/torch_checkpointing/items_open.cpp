@@ -30,7 +30,7 @@ constexpr Format kItemsNewFormat = {
     .title = "torch_checkpointing",
     .codec = &kZipRecordCodec,
     .writer = &kItemsWriter,
-    .traits = {.one_piece = true, .names_have_items = true},
+    .traits = {.has_one_piece_per_tensor = true, .names_have_items = true},
 };
 
 class ItemsReading {
@@ -96,20 +96,19 @@ class ItemsReading {
     const std::string name = whole_name.substr(whole_name.rfind('/') + 1);
     if (name.starts_with("tmp_"))
       note(name, Severity::kError,
-           fmt::format("{} is the folder of a save that did not finish: the library renames it to "
-                       "{} when every rank is done. What is missing was never written.",
+           fmt::format("{} is the folder of an unfinished save: the library renames it to {} when "
+                       "every rank is done. Missing data was never written.",
                        name, name.substr(4)));
     for (const std::string& path : files.outside)
-      note(
-          path, Severity::kError,
-          fmt::format("metadata.pkl names the file {}, which leads out of this folder. The library "
-                      "would read it; it is not read here.",
-                      path));
+      note(path, Severity::kError,
+           fmt::format("metadata.pkl names the file {}, which is outside this folder. The library "
+                       "would read it; Shardwright does not.",
+                       path));
     if (!files.extra.empty()) {
       Finding finding = bad_record_finding(
           files.extra.front(),
-          fmt::format("{} of ranks that this save did not have: {}. metadata.pkl is of {} ranks. "
-                      "They are of an older save to the same name, and were not read.",
+          fmt::format("{} of ranks that this save did not have: {}. metadata.pkl lists {} ranks. "
+                      "They come from an older save with the same name, and were not read.",
                       plural(files.extra.size(), "file"), short_list_text(files.extra),
                       files.ranks));
       finding.severity = Severity::kWarning;
@@ -125,9 +124,9 @@ class ItemsReading {
     for (const auto& [item, saved] : metadata_->items) report_item_layouts(item, saved);
     for (const std::string& item : sharded_unrecorded_)
       note(item, Severity::kWarning,
-           fmt::format("The files of item {} hold sharded tensors, and metadata.pkl has no record "
+           fmt::format("The files of item {} hold sharded tensors, but metadata.pkl has no record "
                        "of it. An asynchronous saver writes the metadata of its first save into "
-                       "every later one. The item loads on the same ranks alone.",
+                       "every later one. The item loads only on the same ranks.",
                        item));
   }
 
@@ -142,8 +141,8 @@ class ItemsReading {
       const std::string folder = entry.path.substr(0, slash);
       return note(folder, Severity::kWarning,
                   fmt::format("A second save to this name is inside it as {}: version 0.1.0 moved "
-                              "it there in place of renaming it. What was opened, and what a load "
-                              "takes, is the older one. The path of {} opens the newer one.",
+                              "it there instead of renaming it. The older one was opened, and "
+                              "loads use it too. The path {} opens the newer one.",
                               folder, folder));
     }
   }
@@ -151,16 +150,15 @@ class ItemsReading {
   void report_item_layouts(const std::string& item, const SavedItem& saved) {
     if (!saved.twice.empty())
       note(item + "." + saved.twice.front(), Severity::kError,
-           fmt::format("Two paths of item {} have one name, {}: in the safetensors form the second "
-                       "overwrites the first, whose bytes are lost.",
+           fmt::format("Two paths of item {} have the same name, {}: in the safetensors format the "
+                       "second overwrites the first, whose bytes are lost.",
                        item, short_list_text(saved.twice)));
     for (const auto& [rank, layout] : saved.layouts) {
       if (!layout.names_class) continue;
-      note(
-          kItemsMetadata, Severity::kWarning,
-          fmt::format("metadata.pkl names a class for the JSON of item {}: the library imports its "
-                      "module as it reads the metadata. Nothing is imported here.",
-                      item));
+      note(kItemsMetadata, Severity::kWarning,
+           fmt::format("metadata.pkl names a class for the JSON of item {}: the library imports "
+                       "its module when it reads the metadata. Shardwright imports nothing.",
+                       item));
       return;
     }
   }
@@ -168,7 +166,7 @@ class ItemsReading {
   void report_no_metadata() {
     note(kItemsMetadata, Severity::kInfo,
          "There is no metadata.pkl: either no item has a resharder, or this is not the first save "
-         "of a synchronous manager, which writes it once. It loads on the same ranks alone. Mesh "
+         "of a synchronous manager, which writes it once. It loads only on the same ranks. Mesh "
          "and placements were taken from the rank files.");
   }
 

@@ -54,8 +54,8 @@ Result<PlacedItemTensor> item_of(const OutputTensor& tensor) {
   std::string key = key_of_path(path);
   if (!is_item_name(item) || key.empty())
     return fail(ErrorKind::kUnsupported,
-                "has no item in front of its name: torch_checkpointing keeps tensors as "
-                "ITEM.NAME, where ITEM has letters, digits, _ and -",
+                "has no item prefix: torch_checkpointing names tensors ITEM.NAME, where ITEM has "
+                "letters, digits, _ and -",
                 Place{.file = {}, .tensor = tensor.fqn}, "--rename gives it one");
   return PlacedItemTensor{std::move(item), json_of_path(path), std::move(key)};
 }
@@ -141,8 +141,8 @@ void put_group(const OutputTensor& tensor, std::uint32_t rank, ItemsPickle& out)
   out.raw("ue");
 }
 
-void put_item(const Outputs& outputs, const PlacedItems& placed, const std::string& item,
-              ItemsPickle& out) {
+void pickle_item_metadata(const Outputs& outputs, const PlacedItems& placed,
+                          const std::string& item, ItemsPickle& out) {
   out.raw("}(");
   out.text("nested_path_to_metadata");
   out.raw("}(");
@@ -181,10 +181,10 @@ Result<PlacedItems> place_items(const Outputs& outputs) {
     SHW_TRY(PlacedItemTensor one, item_of(tensor));
     if (!keys.emplace(one.item, one.key).second)
       return fail(ErrorKind::kUnsupported,
-                  fmt::format("two tensors of the item {} would have the key {}: "
-                              "torch_checkpointing saves both and keeps one",
+                  fmt::format("two tensors of the item {} would get the key {}: "
+                              "torch_checkpointing would overwrite one",
                               one.item, one.key),
-                  Place{.file = {}, .tensor = tensor.fqn}, "--rename gives one another name");
+                  Place{.file = {}, .tensor = tensor.fqn}, "rename one of them with --rename");
     const std::uint64_t bytes = item_bytes(tensor);
     if (filled != 0 && bytes > most - std::min(filled, most)) {
       ++rank;
@@ -211,7 +211,7 @@ std::string items_pickle(const Outputs& outputs, const PlacedItems& placed) {
   out.raw("}(");
   for (const std::string& item : placed.items) {
     out.text(item);
-    put_item(outputs, placed, item, out);
+    pickle_item_metadata(outputs, placed, item, out);
   }
   out.raw("u");
   out.text("world_size");

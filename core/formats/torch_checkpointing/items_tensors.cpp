@@ -31,7 +31,7 @@ std::string placements_of(const DTensorSharding& sharding) {
 void ItemsTensors::add(const ItemSource& source, ItemTensors tensors) {
   for (TorchFileTensor& tensor : tensors.tensors) {
     const std::string path = dotted_path(tensor.path);
-    if (tensor.sharding) add_rank(source, tensor);
+    if (tensor.sharding) check_recorded_rank(source, tensor);
     // Without metadata, plain tensors of several ranks cannot be known to be copies of one.
     const bool is_own = !tensor.sharding && !source.is_recorded;
     std::string fqn =
@@ -52,7 +52,7 @@ void ItemsTensors::add(const ItemSource& source, ItemTensors tensors) {
 
 // Checks the rank that every DTensor records. Python's hash of a mesh is constant in a process:
 // another hash in a file of the same rank comes from another run of the program.
-void ItemsTensors::add_rank(const ItemSource& source, const TorchFileTensor& tensor) {
+void ItemsTensors::check_recorded_rank(const ItemSource& source, const TorchFileTensor& tensor) {
   const DTensorSharding& sharding = *tensor.sharding;
   if (sharding.rank && *sharding.rank != source.rank)
     swapped_.emplace(source.path, fmt::format("rank {}", *sharding.rank));
@@ -105,16 +105,16 @@ void ItemsTensors::add_piece(const std::string& fqn, const Named& named, std::si
   const ItemGroup* group = group_of(named, piece.rank);
   const auto& own = piece.tensor.sharding;
   if (own && group != nullptr && !is_same_sharding(*own, group->sharding))
-    note(fmt::format("is {} by {} in its file, and {} by {} in metadata.pkl",
+    note(fmt::format("is {} by {} in its file, but {} by {} in metadata.pkl",
                      to_text(own->global_shape), placements_of(*own),
                      to_text(group->sharding.global_shape), placements_of(group->sharding)),
          fqn, file);
   if (group != nullptr && group->dtype != piece.tensor.dtype)
-    note(fmt::format("is {} in its file, and {} in metadata.pkl", name(piece.tensor.dtype),
+    note(fmt::format("is {} in its file, but {} in metadata.pkl", name(piece.tensor.dtype),
                      name(group->dtype)),
          fqn, file);
   if (piece.tensor.dtype != dtype)
-    return note("is of another dtype than on another rank", fqn, file);
+    return note("has different dtypes on different ranks", fqn, file);
   const DTensorSharding* sharding = own ? &*own : group != nullptr ? &group->sharding : nullptr;
   auto boxes = sharding != nullptr ? boxes_of_sharding(*sharding, piece.rank)
                                    : Result<std::vector<Box>>({whole(shape)});
@@ -126,7 +126,7 @@ void ItemsTensors::add_piece(const std::string& fqn, const Named& named, std::si
     return is_inside(box.offsets, box.sizes, shape);
   });
   if (!fits || !chunks_.add(piece, *boxes))
-    note(fmt::format("has the shape {} on rank {}, which is not its part of {}",
+    note(fmt::format("has the shape {} on rank {}, which is not that rank's shard of {}",
                      to_text(piece.tensor.sizes), piece.rank, to_text(shape)),
          fqn, file);
 }
@@ -176,16 +176,16 @@ void ItemsTensors::report_wrong_items() {
   };
   for (const auto& [file, rank] : swapped_)
     add(file,
-        fmt::format("{} was written by {}, as its DTensors say: the file has another rank's name. "
-                    "Its parts would be loaded at the places of that rank.",
+        fmt::format("{} was written by {}, according to its DTensors: the file has another rank's "
+                    "name. Its shards would load at that rank's positions.",
                     file, rank),
         Severity::kError);
   for (const auto& [file, other] : stale_)
     add(file,
-        fmt::format("{} and {} were not written by one process: Python's hash of one mesh is "
-                    "another number in each. One of them is left over from another run, and the "
-                    "items are of two steps.",
-                    file, other),
+        fmt::format(
+            "{} and {} were not written by the same process: Python's hash of the mesh differs. "
+            "One of them is left over from another run, so the items come from two steps.",
+            file, other),
         Severity::kError);
   for (const auto& [reason, where] : wrong_)
     add(where.front().first,
@@ -195,8 +195,8 @@ void ItemsTensors::report_wrong_items() {
         Severity::kError);
   if (!unrecorded_.empty())
     add(unrecorded_.front(),
-        fmt::format("{} in the rank files {} not in metadata.pkl: {}. A load on the same ranks has "
-                    "them; every load on another mesh leaves them out.",
+        fmt::format("{} in the rank files {} not in metadata.pkl: {}. A load on the same ranks "
+                    "reads them; a load on any other mesh skips them.",
                     plural(unrecorded_.size(), "tensor"), unrecorded_.size() == 1 ? "is" : "are",
                     short_list_text(unrecorded_)),
         Severity::kWarning);

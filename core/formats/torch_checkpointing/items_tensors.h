@@ -33,7 +33,7 @@ class ItemsTensors {
     std::vector<std::string> files;  // files of its pieces
   };
 
-  void add_rank(const ItemSource& source, const TorchFileTensor& tensor);
+  void check_recorded_rank(const ItemSource& source, const TorchFileTensor& tensor);
   const ItemGroup* group_of(const Named& named, std::uint32_t rank) const;
   void add_tensor(const std::string& fqn, Named& named);
   void add_piece(const std::string& fqn, const Named& named, std::size_t at, Dtype dtype,

@@ -65,16 +65,16 @@ bool is_true(const Json* value) {
 }
 
 // Why the tensor is not read; empty if it is.
-std::string read_meta(const Json* meta, ExportedTensor& tensor) {
+std::string parse_exported_tensor_meta(const Json* meta, ExportedTensor& tensor) {
   if (meta == nullptr || !meta->is_object()) return "is not a tensor";
   tensor.dtype = dtype_of_number(find_member(*meta, "dtype"));
-  if (tensor.dtype == Dtype::kUnknown) return "has a dtype that is not known";
+  if (tensor.dtype == Dtype::kUnknown) return "has an unknown dtype";
   const auto sizes = fixed_numbers(find_member(*meta, "sizes")),
              strides = fixed_numbers(find_member(*meta, "strides"));
   const auto offset = fixed_number(find_member(*meta, "storage_offset"));
   if (!sizes || !strides || !offset || sizes->size() != strides->size())
     return "has no fixed sizes and strides";
-  if (!storage_needed(*sizes, *strides, *offset)) return "has sizes that no storage can hold";
+  if (!storage_needed(*sizes, *strides, *offset)) return "has impossible sizes";
   tensor.sizes = *sizes;
   tensor.strides = *strides;
   tensor.offset = *offset;
@@ -100,8 +100,8 @@ Result<std::vector<ExportedTensor>> parse_export_config(std::string_view text,
       return fail(ErrorKind::kDamaged, fmt::format("names no record of {}", fqn), {file});
     ExportedTensor tensor{fqn, record->get<std::string>()};
     tensor.not_read = is_true(find_member(payload, "use_pickle"))
-                          ? "is pickled, as tensor subclasses and objects of a program are"
-                          : read_meta(find_member(payload, "tensor_meta"), tensor);
+                          ? "is pickled, like tensor subclasses and program objects"
+                          : parse_exported_tensor_meta(find_member(payload, "tensor_meta"), tensor);
     tensors.push_back(std::move(tensor));
   }
   return tensors;

@@ -30,7 +30,7 @@ namespace shw {
 namespace {
 
 // Size limit: the config of 100,000 tensors takes some 40 MB.
-constexpr std::uint64_t kMostConfig = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMostExportConfigBytes = std::uint64_t{256} << 20;
 constexpr std::string_view kWeights = "data/weights/", kConstants = "data/constants/";
 
 // The name without the archive's top folder, if it is in `folder`; otherwise empty.
@@ -69,7 +69,7 @@ class ExportReader {
 
   // `prefix`: put before the names of one of several models.
   Status read(const ExportConfig& config, const std::string& prefix) {
-    SHW_TRY(Bytes bytes, archive_.read(*config.entry, kMostConfig));
+    SHW_TRY(Bytes bytes, archive_.read(*config.entry, kMostExportConfigBytes));
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     SHW_TRY(auto tensors, parse_export_config(text, path_ + ": " + config.entry->name));
     for (ExportedTensor& tensor : tensors) {
@@ -168,11 +168,11 @@ tl::unexpected<Error> no_tensors_error(const ZipReader& archive, const std::stri
       std::any_of(archive.entries().begin(), archive.entries().end(),
                   [](const ZipEntry& entry) { return entry.name.ends_with(".so"); });
   if (is_compiled)
-    return fail(ErrorKind::kUnsupported,
-                "is a package that AOTInductor compiled: its weights are in a compiled library, "
-                "which is not read",
-                {path}, "Open the checkpoint from which it was compiled.");
-  return fail(ErrorKind::kUnsupported, "is an archive of torch.export without weights", {path});
+    return fail(
+        ErrorKind::kUnsupported,
+        "is an AOTInductor package: its weights are in a compiled library, which is not supported",
+        {path}, "Open the checkpoint from which it was compiled.");
+  return fail(ErrorKind::kUnsupported, "is a torch.export archive without weights", {path});
 }
 
 OpenedCheckpoint open_saved_files(const ZipReader& archive,
@@ -212,7 +212,7 @@ Result<std::string> export_path(const Directory& directory) {
       ErrorKind::kUnsupported,
       fmt::format("holds {} programs of torch.export: {}", paths.size(), short_list_text(paths)),
       {directory.name()},
-      "Open one of them by its name. " + advice_to_open(directory, paths.front()));
+      "Give the path of one of them. " + advice_to_open(directory, paths.front()));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ Result<bool> has_export_file(const DirectoryContents& look) {
 }
 
 FileRole export_file_role(std::string_view file) {
-  return file.ends_with(kExportSuffix) ? FileRole::kAlone : FileRole::kNothing;
+  return file.ends_with(kExportSuffix) ? FileRole::kSingleFile : FileRole::kNothing;
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ constexpr Format kTorchExportFormat = {
     .name = "torch-export",
     .title = "program of torch.export",
     .codec = &kRawCodec,
-    .traits = {.one_piece = true},
+    .traits = {.has_one_piece_per_tensor = true},
 };
 
 constexpr FormatRow kTorchExportRow = {

@@ -11,6 +11,7 @@
 #include "core/formats/common/codecs.h"
 #include "core/formats/common/how_read_finding.h"
 #include "core/formats/common/legacy_torch_file.h"
+#include "core/formats/common/nested_storage.h"
 #include "core/formats/common/not_examined_finding.h"
 #include "core/formats/common/open_advice.h"
 #include "core/formats/common/top_file.h"
@@ -31,7 +32,7 @@ constexpr Format kBarePickleFormat = {
     .name = "pickle",
     .title = "bare pickle",
     .codec = &kRawCodec,
-    .traits = {.one_piece = true},
+    .traits = {.has_one_piece_per_tensor = true},
 };
 constexpr std::uint64_t kMostBarePickle = std::uint64_t{4} << 30;
 constexpr PickleLimits kBareLimits{1u << 26, 200, 1u << 14};
@@ -54,7 +55,7 @@ Result<BarePickle> read_bare_pickle(const Directory& directory, const std::strin
   BarePickle pickle;
   pickle.bytes = source->mapped();
   if (pickle.bytes.empty() && source->size() > kMostBarePickle)
-    return fail(ErrorKind::kUnsupported, "is a pickle of more than 4 GiB, which is not read here",
+    return fail(ErrorKind::kUnsupported, "is a pickle of more than 4 GiB, which is not supported",
                 {path});
   if (pickle.bytes.empty()) {
     SHW_TRY(pickle.held, read_bytes(*source, 0, source->size()));
@@ -126,7 +127,7 @@ class BarePickleOpening {
   }
 
   OpenedCheckpoint run(Progress* progress) {
-    SHW_TRY(std::vector<StateEntry> entries, all_entries());
+    SHW_TRY(std::vector<StateEntry> entries, entries_of_root_or_array());
     for (StateEntry& entry : entries) {
       if (is_cancelled(progress)) return cancelled_error();
       if (entry.module != NodeId::kAbsent) ++modules_[entry.module];
@@ -141,7 +142,7 @@ class BarePickleOpening {
   }
 
  private:
-  Result<std::vector<StateEntry>> all_entries() const {
+  Result<std::vector<StateEntry>> entries_of_root_or_array() const {
     if (is_array_call(tree_, tree_.root()))
       return std::vector<StateEntry>{{"array", {std::string("array")}, tree_.root()}};
     return flatten_state_dict(tree_, path_, {}, is_array_call);
@@ -157,8 +158,8 @@ class BarePickleOpening {
 
   // Findings about imports; nested torch.save files have been read and need none.
   void add_imports() {
-    const bool are_plain = arrays_.storages_are_plain();
-    for (Finding& finding : unsafe_pickle_findings(tree_, path_, PickleOf::kPrograms)) {
+    const bool are_plain = are_nested_storages_plain(tree_) && arrays_.storages_are_plain();
+    for (Finding& finding : unsafe_pickle_findings(tree_, path_, PickleFileContent::kPrograms)) {
       const bool is_nested =
           std::any_of(finding.evidence.begin(), finding.evidence.end(), [](const auto& evidence) {
             const auto* text = std::get_if<std::string>(&evidence.second);
@@ -253,7 +254,7 @@ OpenedCheckpoint open_bare_pickle(std::shared_ptr<const Directory> directory, Pr
     return fail(ErrorKind::kUnsupported,
                 fmt::format("holds {} pickles of arrays: {}", paths.size(), short_list_text(paths)),
                 {directory->name()},
-                "Open one of them by its name. " + advice_to_open(*directory, paths.front()));
+                "Give the path of one of them. " + advice_to_open(*directory, paths.front()));
   SHW_TRY(BarePickle pickle, read_bare_pickle(*directory, paths.front()));
   return BarePickleOpening(std::move(directory), paths.front(), pickle).run(progress);
 }

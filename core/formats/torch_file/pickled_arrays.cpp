@@ -7,9 +7,9 @@
 
 #include "core/base/checked.h"
 #include "core/formats/common/legacy_torch_file.h"
+#include "core/formats/common/nested_storage.h"
 #include "core/formats/common/numpy_dtype.h"
 #include "core/formats/common/torch_item.h"
-#include "core/formats/pickle/nested_storage.h"
 #include "core/tensor/strided_copy.h"
 
 namespace shw {
@@ -58,7 +58,7 @@ class ArrayReading {
     if (is_of_numpy(tree_, made_of, "_frombuffer") && arguments.size() == 4)
       return read_array(arguments[1], arguments[2], arguments[0], tree_.text(arguments[3]) == "F");
     const auto state = state_of_array(tree_, node_);
-    if (state.size() != 5) return damaged("the state of an array is not as numpy writes it");
+    if (state.size() != 5) return damaged("the state of an array is not in numpy's form");
     return read_array(state[2], state[1], state[4], tree_.integer(state[3]).value_or(0) != 0);
   }
 
@@ -73,9 +73,9 @@ class ArrayReading {
     const BytesView nested = *tree_.bytes(arguments[0]);
     SHW_CHECK(place(nested, array));
     if (!is_legacy_torch_file(nested))
-      return unsupported("is a tensor whose storage is saved in a form that is not read");
+      return unsupported("is a tensor whose storage has an unsupported form");
     if (!names_only_a_storage(nested))
-      return unsupported("is a tensor whose storage is saved with more than its bytes");
+      return unsupported("is a tensor whose storage was saved with extra data");
     SHW_TRY(ZipReader records,
             read_legacy_torch_file(memory_source(name_, Bytes(nested.begin(), nested.end()))));
     const ZipEntry* object = records.find("data.pkl");
@@ -92,7 +92,7 @@ class ArrayReading {
     if (record == nullptr) return unsupported("is a tensor whose storage is not plain");
     const bool is_there = record->header_offset <= nested.size() &&
                           record->length <= nested.size() - record->header_offset;
-    if (!is_there) return damaged("has a storage that is cut off");
+    if (!is_there) return damaged("has a truncated storage");
     array.dtype = dtype_from_storage_class(type->name).value_or(Dtype::kUint8);
     array.offset += record->header_offset;
     array.length = record->length;
@@ -132,7 +132,7 @@ class ArrayReading {
         bytes && (array.is_latin1 ? array.length >= *bytes && array.length <= 2 * *bytes
                                   : array.length == *bytes);
     if (!fits)
-      return damaged(fmt::format("says that it is {} of {}, and {} bytes are there",
+      return damaged(fmt::format("is {} of {} by its header, but has {} bytes",
                                  to_text(array.sizes), shw::name(array.dtype), array.length));
     return array;
   }
@@ -141,7 +141,7 @@ class ArrayReading {
     const auto arguments = tree_.items(tree_.arguments(node));
     const auto state = tree_.items(tree_.state(node));
     if (!is_of_numpy(tree_, tree_.callable(node), "dtype") || arguments.empty())
-      return unsupported("is an array of a type that is not numpy's");
+      return unsupported("is an array whose type is not a numpy type");
     if (const PickleGlobal* type = tree_.global(arguments[0])) {
       const auto known = dtype_from_torch(type->name);
       if (!known) return unsupported("has elements of the type " + type->name);
@@ -154,7 +154,7 @@ class ArrayReading {
     if (type.dtype == Dtype::kUnknown)
       return unsupported(code.starts_with('O')
                              ? std::string("holds Python objects")
-                             : fmt::format("has elements of numpy's type {}", code));
+                             : fmt::format("has elements of the numpy type {}", code));
     array.dtype = type.dtype;
     array.is_big_endian = type.is_big_endian;
     return {};
@@ -164,8 +164,7 @@ class ArrayReading {
     Extents out;
     for (NodeId item : tree_.items(node)) {
       const auto extent = tree_.integer(item);
-      if (!extent || *extent < 0 || out.size() == kMaxDims)
-        return damaged("its shape is not one that an array can have");
+      if (!extent || *extent < 0 || out.size() == kMaxDims) return damaged("its shape is invalid");
       out.push_back(*extent);
     }
     return out;
@@ -181,7 +180,7 @@ class ArrayReading {
     if (const auto bytes = tree_.bytes(held); bytes && tree_.kind(held) == NodeKind::kBytes)
       return place(*bytes, array);
     if (const auto text = tree_.text(held)) return place(std::as_bytes(std::span(*text)), array);
-    return unsupported("has elements in a form that is not read");
+    return unsupported("has elements in an unsupported form");
   }
 
   bool is_empty_bytes(NodeId node) const {
@@ -194,7 +193,8 @@ class ArrayReading {
     const bool lies_in_file =
         bytes.data() >= file_.data() && bytes.data() + bytes.size() <= file_.data() + file_.size();
     if (!lies_in_file)
-      return unsupported("has elements that are text with escapes (pickle protocols 0 and 1)");
+      return unsupported(
+          "has elements stored as escaped text (pickle protocol 0 or 1), which is not supported");
     array.offset = static_cast<std::uint64_t>(bytes.data() - file_.data());
     array.length = bytes.size();
     return {};
@@ -205,7 +205,7 @@ class ArrayReading {
     const PickleGlobal* made_of = tree_.global(tree_.callable(node));
     const auto arguments = tree_.items(tree_.arguments(node));
     if (made_of == nullptr || depth > kMostArrayWrappers || arguments.empty())
-      return unsupported("is a tensor that is made in a form that is not read");
+      return unsupported("is a tensor in an unsupported form");
     if (made_of->name.starts_with("_rebuild_parameter")) {
       SHW_TRY(PickledArray inner, read_tensor(arguments[0], depth + 1));
       inner.requires_grad = arguments.size() > 1 && tree_.integer(arguments[1]).value_or(0) != 0;
@@ -215,7 +215,7 @@ class ArrayReading {
     const bool is_plain =
         is_third || made_of->name == "_rebuild_tensor_v2" || made_of->name == "_rebuild_tensor";
     if (!is_plain || arguments.size() < (is_third ? 7u : 4u))
-      return unsupported("is a tensor made by " + made_of->name + ", which is not read");
+      return unsupported("is a tensor made by " + made_of->name + ", which is not supported");
     PickledArray array;
     const Result<PickledArray>& known_storage = arrays_.storage(arguments[0]);
     if (!known_storage) return tl::unexpected<Error>(known_storage.error());
@@ -223,7 +223,7 @@ class ArrayReading {
     if (is_third) {
       const PickleGlobal* type = tree_.global(arguments[6]);
       const auto known = type != nullptr ? dtype_from_torch(type->name) : std::nullopt;
-      if (!known) return unsupported("is a tensor of a dtype that is not read");
+      if (!known) return unsupported("is a tensor of an unsupported dtype");
       array.dtype = *known;
     }
     return with_array_view(std::move(array), arguments);
@@ -240,7 +240,7 @@ class ArrayReading {
     const auto bytes = needed ? checked_mul(static_cast<std::uint64_t>(*needed),
                                             std::uint64_t{size_of(array.dtype)})
                               : std::nullopt;
-    if (!bytes || *bytes > array.length) return damaged("views more of its storage than there is");
+    if (!bytes || *bytes > array.length) return damaged("reaches beyond the end of its storage");
     array.first = *first;
     return array;
   }
@@ -261,9 +261,12 @@ bool is_array_call(const PickleTree& tree, NodeId node) {
 }
 
 const Result<PickledArray>& PickledArrays::storage(NodeId node) {
-  auto known = storages_.find(node);
+  // Calls may share the bytes, which are read once.
+  const auto arguments = tree_.items(tree_.arguments(node));
+  const NodeId key = is_nested_storage(tree_, node) && arguments.size() == 1 ? arguments[0] : node;
+  auto known = storages_.find(key);
   if (known == storages_.end())
-    known = storages_.emplace(node, ArrayReading(*this, node).storage(node)).first;
+    known = storages_.emplace(key, ArrayReading(*this, node).storage(node)).first;
   return known->second;
 }
 

@@ -45,8 +45,7 @@ NodeId list_of(const PickleTree& tree, NodeId node) {
 // Error that names the object found instead of a dict.
 Error not_a_state_dict_error(const PickleTree& tree, const std::string& file) {
   const NodeId root = tree.root();
-  Error error{
-      ErrorKind::kUnsupported, "holds no dict, and so no state dict", {file, tree.at(root)}};
+  Error error{ErrorKind::kUnsupported, "holds no dict, so no state dict", {file, tree.at(root)}};
   if (tree.kind(root) == NodeKind::kTuple)
     error.message += ", but a tuple";
   else if (list_of(tree, root) != NodeId::kAbsent)
@@ -118,7 +117,7 @@ class StateDictFlattener {
 
  private:
   tl::unexpected<Error> entangled(NodeId node) const {
-    return fail(ErrorKind::kUnsupported, "the structure is too entangled to be walked",
+    return fail(ErrorKind::kUnsupported, "the pickled structure is too complex to read",
                 {file_, tree_.at(node)});
   }
 
@@ -206,13 +205,13 @@ class StateDictFlattener {
 
   void note_mapping(NodeId node) {
     if (forms_ == nullptr || !is_ordered_dict(tree_, node)) return;
-    forms_->ordered.insert(told_path_);
+    forms_->ordered.insert(distinct_path_);
     note_attributes(tree_.state(node));
   }
 
   void note_tensor(NodeId node) {
     if (forms_ == nullptr) return;
-    if (is_parameter_call(tree_, node)) forms_->parameters.insert(told_path_);
+    if (is_parameter_call(tree_, node)) forms_->parameters.insert(distinct_path_);
     note_attributes(tensor_attributes(tree_, node));
   }
 
@@ -222,7 +221,7 @@ class StateDictFlattener {
     name_attributes(state);
     if (auto opcodes = attributes_pickle(tree_, state, plain_left_)) {
       plain_left_ -= opcodes->size();
-      forms_->attributes.emplace(told_path_, std::move(*opcodes));
+      forms_->attributes.emplace(distinct_path_, std::move(*opcodes));
     } else {
       forms_->not_plain.push_back(name_of_path() + " (" + non_plain_value_reason(tree_, state) +
                                   ")");
@@ -246,7 +245,7 @@ class StateDictFlattener {
 
   // Integer keys, of which an optimizer has thousands, share one name; True, False and None have
   // one each.
-  void name_keys(NodeId mapping) {
+  void record_key_forms(NodeId mapping) {
     if (forms_ == nullptr) return;
     bool has_number = false;
     std::set<std::string> words;
@@ -264,12 +263,12 @@ class StateDictFlattener {
 
   void note_key(NodeId key) {
     if (forms_ == nullptr) return;
-    if (tree_.kind(key) == NodeKind::kInt) forms_->numbers.insert(told_path_);
-    if (is_word(tree_, key)) forms_->words.insert(told_path_);
+    if (tree_.kind(key) == NodeKind::kInt) forms_->numbers.insert(distinct_path_);
+    if (is_word(tree_, key)) forms_->words.insert(distinct_path_);
     if (!is_float_or_tuple_key(tree_, key)) return;
     if (auto opcodes = plain_pickle(tree_, key, plain_left_)) {
       plain_left_ -= opcodes->size();
-      forms_->keys.emplace(told_path_, std::move(*opcodes));
+      forms_->keys.emplace(distinct_path_, std::move(*opcodes));
     }
   }
 
@@ -300,11 +299,11 @@ class StateDictFlattener {
 
   void push_path(PathPart part, PathPart told) {
     path_.push_back(std::move(part));
-    told_path_.push_back(std::move(told));
+    distinct_path_.push_back(std::move(told));
   }
   void leave() {
     path_.pop_back();
-    told_path_.pop_back();
+    distinct_path_.pop_back();
   }
 
   // False for a mapping that is one entry: with a class as key, which has no name (callbacks of
@@ -351,19 +350,19 @@ class StateDictFlattener {
   }
 
   Status visit_mapping(NodeId mapping, int depth) {
-    name_keys(mapping);
+    record_key_forms(mapping);
     const auto items = tree_.items(mapping);
     SHW_TRY(const std::vector<MappingKey> keys, keys_of(items));
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const MappingKey& key = keys[i];
       if (key.is_superseded) continue;
       const bool is_told = key.is_ambiguous && tree_.text(items[2 * i]) == std::nullopt;
-      told_ += is_told ? 1 : 0;
+      distinct_part_count_ += is_told ? 1 : 0;
       push_path(key.text, is_told ? std::string("\0", 1) + key.text : key.text);
       note_key(items[2 * i]);
       SHW_CHECK(visit(items[2 * i + 1], depth + 1));
       leave();
-      told_ -= is_told ? 1 : 0;
+      distinct_part_count_ -= is_told ? 1 : 0;
     }
     return {};
   }
@@ -390,9 +389,9 @@ class StateDictFlattener {
     text_left_ -= fqn.size();
     if (!names_.insert(fqn).second)
       return fail(ErrorKind::kUnsupported,
-                  "two entries of the state dict have one name when they are put in one list",
+                  "two entries of the state dict get the same flattened name",
                   {file_, tree_.at(value), fqn});
-    if (forms_ != nullptr && told_ != 0) forms_->apart.emplace(fqn, told_path_);
+    if (forms_ != nullptr && distinct_part_count_ != 0) forms_->apart.emplace(fqn, distinct_path_);
     entries_.push_back({std::move(fqn), path_, value});
     return {};
   }
@@ -404,8 +403,9 @@ class StateDictFlattener {
   IsTensorNode is_tensor_;
   std::uint64_t visits_left_, text_left_, plain_left_;
   std::unordered_map<NodeId, bool> have_text_;  // by mapping: all its keys have text
-  std::vector<PathPart> path_, told_path_;
-  std::size_t told_ = 0;  // number of parts in which told_path_ differs from path_
+  std::vector<PathPart> path_, distinct_path_;
+  std::size_t distinct_part_count_ =
+      0;  // number of parts in which distinct_path_ differs from path_
   std::unordered_map<NodeId, bool> leaf_;
   std::unordered_set<std::string> names_;
   std::vector<StateEntry> entries_;

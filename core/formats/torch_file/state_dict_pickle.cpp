@@ -56,7 +56,7 @@ class StateTree {
     for (std::size_t i = 0; i < path.size(); ++i) {
       const auto* index = std::get_if<std::int64_t>(&path[i]);
       if (nodes_[at].kind != StateNode::Kind::kDict && nodes_[at].kind != StateNode::Kind::kList)
-        return contradicts("is below another entry, which is a value");
+        return contradicts("is nested under an entry that is a value");
       bool is_list = nodes_[at].kind == StateNode::Kind::kList;
       if (is_list && (index == nullptr || *index < 0))
         return contradicts("has a name where the entries next to it have numbers");
@@ -77,7 +77,7 @@ class StateTree {
         nodes_.back().attributes = opcodes_of(forms_.attributes, form, i + 1);
         if (is_last) return {};
       } else if (is_last) {
-        return contradicts("is at the place of another entry of the state dict");
+        return contradicts("has the same path as another entry of the state dict");
       }
       at = next;
     }
@@ -162,7 +162,7 @@ class StatePickle {
     SHW_TRY(RenumberedOpcodes placed,
             renumber_memo_entries(plain_[index], out_.next_memo(), first_storage_[index]));
     out_.raw(placed.opcodes);
-    out_.skip_memo(placed.memo);
+    out_.skip_memo_numbers(placed.memo);
     return out_.flush_if_full();
   }
 

@@ -84,7 +84,7 @@ class TorchFileReader {
       for (Finding& finding : record_findings(zip_, path_, is_program))
         builder_.add_finding(std::move(finding));
     }
-    for (Finding& finding : unsafe_pickle_findings(tree_, path_, PickleOf::kPrograms))
+    for (Finding& finding : unsafe_pickle_findings(tree_, path_, PickleFileContent::kPrograms))
       builder_.add_finding(std::move(finding));
     for (Finding& finding : storage_device_findings(tree_, path_))
       builder_.add_finding(std::move(finding));
@@ -118,7 +118,7 @@ class TorchFileReader {
     if (entry.module != NodeId::kAbsent) ++modules_[entry.module];
     if (entry.subclass != NodeId::kAbsent) ++subclasses_[entry.subclass];
     if (!is_tensor_call(tree_, entry.value)) return add_object(std::move(entry));
-    const NodeId local = dtensor_local(tree_, entry.value);
+    const NodeId local = local_tensor_of_dtensor(tree_, entry.value);
     const bool is_dtensor = local != NodeId::kAbsent;
     auto pickled = pickled_tensor(tree_, is_dtensor ? local : entry.value, path_);
     std::optional<PartialTensor> part;
@@ -128,16 +128,16 @@ class TorchFileReader {
       if (part && !part->is_placed) parts_.add(entry.fqn, *part);
       if (!part || !part->is_placed)
         pickled = fail(ErrorKind::kUnsupported,
-                       "is a DTensor whose mesh and placements do not give one box of it",
+                       "is a DTensor whose mesh and placements do not give a single box",
                        {path_, tree_.at(entry.value)});
     }
     if (pickled && (pickled->conjugate || pickled->negative))
       pickled = fail(ErrorKind::kUnsupported,
-                     "is saved as the conjugate or the negative of its bytes, which is not read "
-                     "in a file of torch.save",
+                     "is saved as the conjugate or negative of its bytes, which is not supported "
+                     "in a torch.save file",
                      {path_, tree_.at(entry.value)});
     if (!pickled) return add_unread_tensor(std::move(entry), std::move(pickled).error());
-    if (pickled->stops_torch) stopping_.push_back(entry.fqn);
+    if (pickled->fails_in_torch_load) stopping_.push_back(entry.fqn);
     if (pickled->is_untyped && zip_.is_bare()) untyped_.push_back(entry.fqn);
     StateTensor tensor{std::move(entry), std::move(*pickled), std::nullopt, std::move(part)};
     auto header = storage_of(tensor.pickled);
@@ -154,9 +154,9 @@ class TorchFileReader {
     SHW_TRY(ItemHeader header, header_of(zip_, pickled, codec_ != nullptr));
     if (zip_.find_storage(pickled.storage_key)->deflated)
       return fail(ErrorKind::kUnsupported,
-                  "is in a record that is compressed, as torch.save never writes it: the file was "
-                  "zipped again. torch.load inflates it, but with mmap=True takes the compressed "
-                  "bytes for numbers; torch.save(torch.load(FILE), NEW) writes it as it was",
+                  "is in a compressed record, which torch.save never writes: the file was zipped "
+                  "again. torch.load decompresses it, but with mmap=True reads the compressed "
+                  "bytes as numbers; torch.save(torch.load(FILE), NEW) restores it",
                   {path_, header.payload_offset});
     return header;
   }
@@ -271,9 +271,9 @@ class TorchFileReader {
     if (stopping_.empty()) return;
     Finding finding{.rule = "bad-record", .severity = Severity::kWarning};
     finding.cause = fmt::format(
-        "torch.load stops at {} in {}: a tensor of a dtype without a storage class of its own that "
-        "requires grad and is not a Parameter is what torch saves and cannot make again. Its bytes "
-        "are whole: `shardwright convert --to torch` writes a file that loads.",
+        "torch.load fails at {} in {}: torch can save but not load a tensor that requires grad, is "
+        "not a Parameter and has a dtype without a storage class. Its bytes are complete: "
+        "`shardwright convert --to torch` writes a file that loads.",
         short_list_text(stopping_), path_);
     finding.evidence = {{"count", static_cast<std::int64_t>(stopping_.size())}};
     finding.subjects = std::move(stopping_);
@@ -285,11 +285,10 @@ class TorchFileReader {
   void add_untyped() {
     if (untyped_.empty()) return;
     Finding finding = bad_record_finding(
-        path_,
-        fmt::format("torch.load stops at {} in {}: a storage without a dtype of its own, in the "
-                    "form of before torch 1.6, is what torch saves and cannot load. Its bytes are "
-                    "whole: `shardwright convert --to torch` writes a file that loads.",
-                    short_list_text(untyped_), path_));
+        path_, fmt::format("torch.load fails at {} in {}: torch can save but not load an untyped "
+                           "storage in the format before torch 1.6. Its bytes are complete: "
+                           "`shardwright convert --to torch` writes a file that loads.",
+                           short_list_text(untyped_), path_));
     finding.severity = Severity::kWarning;
     finding.evidence = {{"count", static_cast<std::int64_t>(untyped_.size())}};
     finding.subjects = std::move(untyped_);
@@ -301,8 +300,8 @@ class TorchFileReader {
     if (repeated_.empty()) return;
     Finding finding = bad_record_finding(
         path_,
-        fmt::format("{} in {} {} in a file before it too: the first was read here, and a "
-                    "loader that takes file after file keeps the last.",
+        fmt::format("{} in {} {} in an earlier file too: the first was read here, but a loader "
+                    "that reads all files in order keeps the last.",
                     short_list_text(repeated_), path_, repeated_.size() == 1 ? "is" : "are"));
     finding.evidence = {{"count", static_cast<std::int64_t>(repeated_.size())}};
     finding.subjects = std::move(repeated_);
@@ -333,7 +332,7 @@ class TorchFileReader {
   std::map<NodeId, std::size_t> modules_;     // number of tensors, by pickled module
   std::map<NodeId, std::size_t> subclasses_;  // number of wrapped tensors, by call
   PartialTensors parts_;
-  std::vector<std::string> stopping_;  // tensors with PickledTensor::stops_torch
+  std::vector<std::string> stopping_;  // tensors with PickledTensor::fails_in_torch_load
   std::vector<std::string> untyped_, repeated_;
   IndexedFile indexed_{path_, {}};
   std::unordered_map<std::string, std::size_t> place_in_index_;
@@ -346,7 +345,7 @@ Result<std::string> find_torch_file(const Directory& directory) {
   SHW_TRY(auto entries, look.entries());
   if (is_single_file_directory(directory) && !entries.empty()) return entries.front().path;
   SHW_TRY(auto found, torch_file_in(look));
-  if (!found) return fail(ErrorKind::kIo, "holds no file of torch.save", {directory.name()});
+  if (!found) return fail(ErrorKind::kIo, "holds no torch.save file", {directory.name()});
   return *found;
 }
 
@@ -354,7 +353,7 @@ Result<std::string> find_torch_file(const Directory& directory) {
 struct TorchFiles {
   std::vector<std::string> paths;
   std::optional<TorchIndex> index = {};
-  bool lack_index = false;  // several parts by name, without index
+  bool is_index_missing = false;  // several parts by name, without index
   std::optional<TorchFileGroup> several = {};
 };
 
@@ -472,10 +471,13 @@ OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Pro
   if (read.files.empty() && read.first_error)
     return tl::unexpected<Error>(std::move(*read.first_error));
   builder.set_provenance(std::move(read.provenance));
-  if (parts.lack_index)
+  if (parts.is_index_missing)
     builder.add_finding(
         parts_without_index_finding(parts.paths, kTorchIndexNames, Severity::kWarning));
-  if (parts.several) builder.add_finding(torch_file_group_finding(*parts.several));
+  if (parts.several) {
+    builder.add_finding(torch_file_group_finding(*parts.several));
+    if (auto gone = gone_from_row_finding(*parts.several)) builder.add_finding(std::move(*gone));
+  }
   if (parts.index) add_index(builder, *directory, std::move(*parts.index), std::move(read.files));
   return builder.finish();
 }

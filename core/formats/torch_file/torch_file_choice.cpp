@@ -56,7 +56,7 @@ FileRole torch_file_role(std::string_view file) {
       {".pt", ".pth", ".th", ".bin", ".ckpt", ".pth.tar", ".pt.tar", ".pth.lora"});
   bool is_named = std::any_of(kEndings.begin(), kEndings.end(),
                               [&](std::string_view ending) { return file.ends_with(ending); });
-  return is_named ? FileRole::kAlone : FileRole::kNothing;
+  return is_named ? FileRole::kSingleFile : FileRole::kNothing;
 }
 
 bool is_numbered_save(std::string_view path) {

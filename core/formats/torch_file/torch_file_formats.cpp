@@ -7,7 +7,7 @@ namespace shw {
 
 constexpr Format kTorchFileFormat = {
     "torch",           "torch.save file", &kTorchRecordCodec,
-    &kTorchFileWriter, Rewrite::kNone,    {.one_piece = true},
+    &kTorchFileWriter, Rewrite::kNone,    {.has_one_piece_per_tensor = true},
 };
 
 }  // namespace shw

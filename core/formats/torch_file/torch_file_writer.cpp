@@ -18,6 +18,7 @@
 #include "core/formats/pickle/pickle.h"
 #include "core/formats/plain_value.h"
 #include "core/formats/torch_file/open_state.h"
+#include "core/formats/torch_file/optimizer_state_dict.h"
 #include "core/formats/torch_file/state_dict.h"
 #include "core/formats/torch_file/state_dict_pickle.h"
 #include "core/formats/zip/crc32.h"
@@ -61,12 +62,13 @@ Result<std::vector<std::string>> values_of(const Outputs& outputs) {
   std::string names;
   for (const std::string& one : refused) names += (names.empty() ? "" : ", ") + one;
   return fail(ErrorKind::kUnsupported,
-              fmt::format("{} cannot be written into a file of torch.save: {}",
+              fmt::format("{} cannot be written into a torch.save file: {}",
                           plural(refused.size(), "entry"), names));
 }
 
 // Visits the forms of every readable torch.save file of the checkpoint.
-void each_form(const Checkpoint& checkpoint, const std::function<void(StateForms&)>& take) {
+void for_each_state_form(const Checkpoint& checkpoint,
+                         const std::function<void(StateForms&)>& take) {
   for (const FileRow& file : checkpoint.files()) {
     if (!file.referenced) continue;
     auto state = open_state(*checkpoint.directory(), file.path);
@@ -77,13 +79,13 @@ void each_form(const Checkpoint& checkpoint, const std::function<void(StateForms
 
 // Types of keys, containers and attributes of a torch.save source: an optimizer finds its states by
 // integer keys and silently ignores text keys. Parses the pickle again, as inlined_records.h does.
-Result<StateForms> forms_of(const Outputs& outputs) {
+Result<StateForms> read_source_state_forms(const Outputs& outputs) {
   const Checkpoint* source = outputs.source;
   StateForms all;
   if (source == nullptr || source->directory() == nullptr ||
       source->format().writer != &kTorchFileWriter)
     return all;
-  each_form(*source, [&](StateForms& forms) {
+  for_each_state_form(*source, [&](StateForms& forms) {
     all.numbers.merge(forms.numbers);
     all.words.merge(forms.words);
     all.keys.merge(forms.keys);
@@ -95,7 +97,7 @@ Result<StateForms> forms_of(const Outputs& outputs) {
   });
   if (!all.not_plain.empty())
     return fail(ErrorKind::kUnsupported,
-                fmt::format("the attributes of {} cannot be written into a file of torch.save",
+                fmt::format("the attributes of {} cannot be written into a torch.save file",
                             short_list_text(all.not_plain)));
   return all;
 }
@@ -151,7 +153,7 @@ void add_numbered_states(const PickleTree& tree, NodeId dict, std::vector<PathPa
 // The pickle of the state dict. From a source that records no types of keys, the keys of optimizer
 // states get the type that their groups use for parameters.
 Result<Bytes> pickle_of_model(const Outputs& outputs, const std::vector<std::string>& values) {
-  SHW_TRY(StateForms forms, forms_of(outputs));
+  SHW_TRY(StateForms forms, read_source_state_forms(outputs));
   SHW_TRY(Bytes pickle, pickle_state_dict(outputs, values, forms));
   const bool may_have_states = std::ranges::any_of(outputs.tensors, [](const OutputTensor& tensor) {
     return tensor.path.size() > 2 &&
@@ -195,12 +197,13 @@ Result<std::set<std::string>> unflattened_entries(const Outputs& outputs, BytesV
   }
   SHW_TRY(std::set<std::string> apart, unreachable_objects(outputs, tree, *whole));
   if (apart.empty()) return whole;
-  return fail(ErrorKind::kUnsupported,
-              fmt::format("{} cannot be written into a file of torch.save as {}: it would be read "
-                          "as another list",
-                          short_list_text(std::vector<std::string>(apart.begin(), apart.end())),
-                          apart.size() == 1 ? "one entry" : "one entry each"),
-              {}, "leave them out (convert --leave-out PATTERN)");
+  return fail(
+      ErrorKind::kUnsupported,
+      fmt::format(
+          "{} cannot be written into a torch.save file as {}: it would load as a different list",
+          short_list_text(std::vector<std::string>(apart.begin(), apart.end())),
+          apart.size() == 1 ? "one entry" : "one entry each"),
+      {}, "exclude them (convert --leave-out PATTERN)");
 }
 
 // One output file and its tensors.
@@ -221,6 +224,7 @@ Outputs without_tensors(const Outputs& all) {
 // One file for each part with tensors. Entries that are not tensors belong to no part; with such
 // entries there is only one file.
 std::vector<ModelFile> model_files(const Outputs& all) {
+  if (is_optimizer_state_dict(all)) return {{kTrainerOptimizerFile, nested_as_optimizer(all)}};
   const PartLocations homes = part_locations(all);
   if (homes.homes.size() == 1) return {{homes.homes.front().torch_file, all}};
   if (!all.objects.empty()) return {{weight_file_names(all.source).torch_file, all}};
@@ -268,8 +272,7 @@ Status check_all_tiles_are_new(const Outputs& outputs) {
   for (const OutputTensor& tensor : outputs.tensors) {
     for (const OutputTile& tile : tensor.tiles) {
       if (tile.kept)
-        return fail(ErrorKind::kUnsupported,
-                    "is in a file of torch.save, and such a file is not repaired",
+        return fail(ErrorKind::kUnsupported, "is in a torch.save file, which repair cannot write",
                     Place{.file = {}, .tensor = tensor.fqn},
                     "Convert it first: shardwright convert CHECKPOINT --to dcp.");
     }
@@ -277,8 +280,8 @@ Status check_all_tiles_are_new(const Outputs& outputs) {
   return {};
 }
 
-void put_storages(const Outputs& outputs, std::uint32_t file, std::span<const std::uint64_t> holes,
-                  LaidOut& out) {
+void place_object_storages(const Outputs& outputs, std::uint32_t file,
+                           std::span<const std::uint64_t> holes, LaidOut& out) {
   for (const OutputObject& object : outputs.objects) {
     for (const CarriedStorage& storage : object.storages) {
       place_storage(storage, file, holes.front(), out);
@@ -305,7 +308,8 @@ Status lay_out_file(const ModelFile& file, LaidOut& out) {
     const std::uint32_t tensor = file.tensors.empty() ? t : file.tensors[t];
     out.made.push_back({tensor, 0, index, at, length, at, length});
   }
-  put_storages(outputs, index, std::span(around.holes).subspan(outputs.tensors.size() + 1), out);
+  place_object_storages(outputs, index, std::span(around.holes).subspan(outputs.tensors.size() + 1),
+                        out);
   return {};
 }
 
@@ -324,7 +328,7 @@ Result<std::vector<OutputBytes>> seal_model(const Outputs& outputs, const LaidOu
   const std::vector<ModelFile> files = model_files(outputs);
   if (checksums.size() != laid_out.made.size() || file >= files.size() ||
       file >= laid_out.before.size())
-    return fail(ErrorKind::kUsage, "every tile needs its checksum");
+    return fail(ErrorKind::kUsage, "every chunk needs its checksum");
   SHW_TRY(TorchArchive archive, archive_of_model(files[file], laid_out.before[file].bytes));
   for (std::size_t i = 0; i < checksums.size(); ++i) {
     if (laid_out.made[i].file == file)
@@ -348,7 +352,7 @@ Status seal_nothing(Outputs, const LaidOut&, const CreateFile&) {
 std::vector<std::string> torch_only_names(const Checkpoint& checkpoint) {
   std::vector<std::string> names;
   if (checkpoint.directory() == nullptr) return names;
-  each_form(checkpoint, [&](StateForms& forms) {
+  for_each_state_form(checkpoint, [&](StateForms& forms) {
     names.insert(names.end(), forms.own_names.begin(), forms.own_names.end());
   });
   return names;

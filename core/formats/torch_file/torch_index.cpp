@@ -15,7 +15,7 @@
 namespace shw {
 namespace {
 
-std::string index_among(const std::vector<Entry>& entries) {
+std::string find_torch_index_name(const std::vector<Entry>& entries) {
   std::string found;
   bool are_several = false;
   for (const Entry& entry : entries) {
@@ -87,7 +87,7 @@ void choose_files_covering_index(const Directory& directory, const std::vector<s
 Result<std::optional<TorchIndex>> find_torch_index(const Directory& directory) {
   if (is_single_file_directory(directory)) return std::nullopt;
   SHW_TRY(auto entries, directory.list());
-  TorchIndex index{index_among(entries), {}};
+  TorchIndex index{find_torch_index_name(entries), {}};
   if (index.path.empty()) return std::nullopt;
   auto map = read_weight_map(directory, index.path, index.finding, &index.total);
   if (!map) {

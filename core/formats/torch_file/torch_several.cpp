@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/natural_order.h"
+#include "core/base/parse_text.h"
 #include "core/base/words.h"
 #include "core/formats/chosen_file.h"
 #include "core/formats/common/how_read_finding.h"
@@ -25,7 +26,7 @@ struct Names {
   std::set<std::string> all, tensors;
 };
 
-Names names_of_file(const Directory& directory, const std::string& path) {
+Names tensor_names_of_torch_file(const Directory& directory, const std::string& path) {
   Names names;
   auto state = open_state(directory, path);
   if (!state) return names;
@@ -51,7 +52,8 @@ bool have_disjoint_names(const std::vector<Names>& names) {
 std::vector<Names> names_of_files(const Directory& directory,
                                   const std::vector<std::string>& paths) {
   std::vector<Names> names;
-  for (const std::string& path : paths) names.push_back(names_of_file(directory, path));
+  for (const std::string& path : paths)
+    names.push_back(tensor_names_of_torch_file(directory, path));
   return names;
 }
 
@@ -63,7 +65,7 @@ Result<std::vector<std::string>> torch_weights_in(const DirectoryContents& look)
   if (chosen_file(entries)) return weights;
   for (const Entry& entry : entries) {
     const bool is_named =
-        torch_file_role(entry.path) == FileRole::kAlone || is_numbered_save(entry.path);
+        torch_file_role(entry.path) == FileRole::kSingleFile || is_numbered_save(entry.path);
     if (!is_top_file(entry) || !is_named || trainer_file(entry.path) != TrainerFile::kNone)
       continue;
     SHW_TRY(bool is_archive, is_torch_archive(look, entry.path));
@@ -96,8 +98,8 @@ bool are_of_one_model(const std::vector<Names>& names) {
 
 // The newest of several files of one model; nullopt if the names do not tell, or if it cannot be
 // read. Other files may be unreadable where two show that the files are steps.
-std::optional<std::string> newest_of_model(const std::vector<std::string>& weights,
-                                           const std::vector<Names>& names) {
+std::optional<std::string> newest_weights_of_model(const std::vector<std::string>& weights,
+                                                   const std::vector<Names>& names) {
   std::vector<Names> readable;
   std::copy_if(names.begin(), names.end(), std::back_inserter(readable),
                [](const Names& one) { return !one.all.empty(); });
@@ -133,6 +135,77 @@ std::optional<TorchFileGroup> newest_save(const std::vector<std::string>& weight
   return several;
 }
 
+// A file name cut at its numbers: "hf_model_0001_0.pt" has the texts "hf_model_", "_", ".pt".
+struct NameAroundNumbers {
+  std::vector<std::string_view> texts, numbers;
+};
+
+NameAroundNumbers cut_at_numbers(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789";
+  NameAroundNumbers out;
+  for (std::size_t at = 0;;) {
+    const std::size_t number = std::min(name.find_first_of(kDigits, at), name.size());
+    out.texts.push_back(name.substr(at, number - at));
+    if (number == name.size()) return out;
+    at = std::min(name.find_first_not_of(kDigits, number), name.size());
+    out.numbers.push_back(name.substr(number, at - number));
+  }
+}
+
+// The one number in which all names differ, its place among the numbers of each; nullopt if they
+// differ otherwise, or if it is not padded with zeros to one width, as parts of one save are.
+std::optional<std::size_t> numbered_place(const std::vector<NameAroundNumbers>& names) {
+  const NameAroundNumbers& first = names.front();
+  std::optional<std::size_t> place;
+  for (const NameAroundNumbers& name : names) {
+    if (name.texts != first.texts) return std::nullopt;
+    for (std::size_t i = 0; i < name.numbers.size(); ++i) {
+      if (name.numbers[i] == first.numbers[i] || place == i) continue;
+      if (place || name.numbers[i].size() != first.numbers[i].size()) return std::nullopt;
+      place = i;
+    }
+  }
+  const bool is_padded =
+      place && first.numbers[*place].size() > 1 &&
+      std::all_of(names.begin(), names.end(), [&](const NameAroundNumbers& name) {
+        return name.numbers[*place].size() == first.numbers[*place].size();
+      });
+  return is_padded && first.numbers[*place].starts_with('0') ? place : std::nullopt;
+}
+
+// The names of files that are missing between the first and the last of a numbered row.
+std::vector<std::string> gone_from_row(const std::vector<std::string>& paths) {
+  std::vector<NameAroundNumbers> names;
+  for (const std::string& path : paths) names.push_back(cut_at_numbers(path));
+  const auto place = numbered_place(names);
+  if (!place) return {};
+  std::set<std::uint32_t> there;
+  for (const NameAroundNumbers& name : names) {
+    const auto number = parse_number<std::uint32_t>(name.numbers[*place]);
+    if (!number) return {};
+    there.insert(*number);
+  }
+  const std::uint32_t first = *there.begin(), last = *there.rbegin();
+  // A row of parts begins with 0 or 1. Where more is gone than there, the numbers mean other
+  // things.
+  if (first > 1 || last - first + 1 >= 2 * there.size()) return {};
+  std::vector<std::string> gone;
+  for (std::uint32_t number = first; number < last; ++number) {
+    if (there.contains(number)) continue;
+    const NameAroundNumbers& like = names.front();
+    std::string name(like.texts.front());
+    for (std::size_t i = 0; i < like.numbers.size(); ++i) {
+      if (i == *place)
+        name += fmt::format("{:0{}}", number, like.numbers[i].size());
+      else
+        name += like.numbers[i];
+      name += like.texts[i + 1];
+    }
+    gone.push_back(std::move(name));
+  }
+  return gone;
+}
+
 }  // namespace
 
 std::string torch_stem(const std::string& path) {
@@ -154,7 +227,7 @@ Result<std::optional<TorchFileGroup>> find_torch_file_group(const DirectoryConte
     return several;
   }
   if (auto save = newest_save(weights, names)) return save;
-  const auto newest = newest_of_model(weights, names);
+  const auto newest = newest_weights_of_model(weights, names);
   if (!newest) {
     several.paths = std::move(weights);
     several.is_prefixed = true;
@@ -166,21 +239,38 @@ Result<std::optional<TorchFileGroup>> find_torch_file_group(const DirectoryConte
   return several;
 }
 
+std::optional<Finding> gone_from_row_finding(const TorchFileGroup& several) {
+  if (several.is_prefixed || !several.aside.empty()) return std::nullopt;
+  const std::vector<std::string> gone = gone_from_row(several.paths);
+  if (gone.empty()) return std::nullopt;
+  Finding finding{.rule = "missing-file", .severity = Severity::kWarning, .subjects = gone};
+  finding.cause = fmt::format(
+      "{} {} missing: the {} of this folder are numbered from {} to {} as parts of one model, and "
+      "{} "
+      "number{} {} missing between them. The tensors of {} are not in the others.",
+      short_list_text(gone), gone.size() == 1 ? "is" : "are", plural(several.paths.size(), "file"),
+      several.paths.front(), several.paths.back(),
+      gone.size() == 1 ? "one" : human_count(gone.size()), gone.size() == 1 ? "" : "s",
+      gone.size() == 1 ? "is" : "are", gone.size() == 1 ? "it" : "they");
+  finding.evidence = {{"count", static_cast<std::int64_t>(gone.size())},
+                      {"opened", static_cast<std::int64_t>(several.paths.size())}};
+  return finding;
+}
+
 Finding torch_file_group_finding(const TorchFileGroup& several) {
   const std::string& first = several.paths.front();
   std::string cause;
   if (!several.aside.empty()) return newest_file_finding(several.paths, several.aside);
   if (several.is_prefixed)
     cause = fmt::format(
-        "{} files of torch.save are here without an index, and some hold entries of one name: each "
-        "has its file's name in front here ({}). Whether they are parts of one tensor or several "
-        "models is not checked.",
+        "{} torch.save files are here without an index, and some hold entries with equal names: "
+        "each is listed with its file's name in front ({}). It is not checked whether they are "
+        "parts of one tensor or several models.",
         several.paths.size(), torch_stem(first) + ".NAME");
   else
     cause = fmt::format(
-        "Opened {} files of torch.save as one checkpoint: no two of them hold an "
-        "entry of one name. Without an index it is not known whether another file "
-        "is missing.",
+        "Opened {} torch.save files as one checkpoint: no entry name occurs twice. Without an "
+        "index it is not known whether a file is missing.",
         several.paths.size());
   Finding finding = how_read_finding(first, std::move(cause));
   finding.subjects = several.paths;

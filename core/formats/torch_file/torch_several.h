@@ -30,5 +30,8 @@ Result<bool> has_torch_file_group(const DirectoryContents& look);
 std::string torch_stem(const std::string& path);
 // Finding about which of several files were opened, and why.
 Finding torch_file_group_finding(const TorchFileGroup& several);
+// Files that are missing between numbered ones whose numbers are padded with zeros
+// ("hf_model_0001_0.pt", "hf_model_0003_0.pt"); nullopt if none is.
+std::optional<Finding> gone_from_row_finding(const TorchFileGroup& several);
 
 }  // namespace shw

@@ -26,7 +26,7 @@ constexpr Format kTorchZipFormat = {
 constexpr std::size_t kMostTorchFiles = 256;
 
 // What stable-baselines3 writes where it has no other variables: torch.save(None).
-bool is_saved_none(const Directory& inside, const std::string& path) {
+bool contains_only_none(const Directory& inside, const std::string& path) {
   auto state = open_state(inside, path);
   return state && state->tree.kind(state->tree.root()) == NodeKind::kNone;
 }
@@ -38,9 +38,9 @@ std::vector<std::string> torch_files_in(const Directory& inside) {
   if (!entries) return files;
   const DirectoryContents look(inside);
   for (const Entry& entry : *entries) {
-    if (torch_file_role(entry.path) != FileRole::kAlone) continue;
+    if (torch_file_role(entry.path) != FileRole::kSingleFile) continue;
     auto is_archive = is_torch_archive(look, entry.path);
-    if (is_archive && *is_archive && !is_saved_none(inside, entry.path))
+    if (is_archive && *is_archive && !contains_only_none(inside, entry.path))
       files.push_back(entry.path);
     if (files.size() > kMostTorchFiles) return {};
   }
@@ -110,8 +110,8 @@ OpenedCheckpoint open_torch_zip(std::shared_ptr<const Directory> directory, Prog
   if (parts.empty()) return tl::unexpected<Error>(std::move(*first));
   SHW_TRY(auto joined, join_folders(zip.inside, parts));
   if (aside.empty()) return joined;
-  std::string cause = fmt::format("{} of {} {} no tensors that are read.", short_list_text(aside),
-                                  *path, aside.size() == 1 ? "holds" : "hold");
+  std::string cause = fmt::format("{} of {} {} no readable tensors.", short_list_text(aside), *path,
+                                  aside.size() == 1 ? "holds" : "hold");
   return CheckpointBuilder::with_finding(*joined, not_examined_finding(std::move(aside), cause));
 }
 

@@ -12,7 +12,7 @@ namespace shw {
 namespace {
 
 constexpr std::uint32_t kOldestVersion = 4, kNewestVersion = 6;
-constexpr std::uint64_t kMostName = 4096;
+constexpr std::uint64_t kMostVariableName = 4096;
 constexpr std::uint32_t kMostArrays = 1 << 22;
 // By the number of CTranslate2's DataType.
 constexpr auto kDtypes = std::to_array<Dtype>({Dtype::kFloat32, Dtype::kInt8, Dtype::kInt16,
@@ -20,10 +20,10 @@ constexpr auto kDtypes = std::to_array<Dtype>({Dtype::kFloat32, Dtype::kInt8, Dt
 
 // A text with its length before and a zero at its end.
 std::string claim_name(FileCursor& cursor) {
-  std::string name = cursor.text_of(cursor.take<std::uint16_t>(), kMostName);
+  std::string name = cursor.text_of(cursor.take<std::uint16_t>(), kMostVariableName);
   if (!cursor.ok()) return name;
   if (name.empty() || name.back() != '\0')
-    cursor.stop(ErrorKind::kDamaged, "a name does not end as CTranslate2 ends it");
+    cursor.stop(ErrorKind::kDamaged, "a name has no terminating zero byte");
   else
     name.pop_back();
   return name;
@@ -64,7 +64,7 @@ Result<WeightList> read_ctranslate2(const ByteSource& source) {
   const auto version = cursor.take<std::uint32_t>();
   if (version < kOldestVersion || version > kNewestVersion)
     return fail(ErrorKind::kUnsupported,
-                fmt::format("is of CTranslate2's form {}, and {} to {} are read", version,
+                fmt::format("has CTranslate2 format version {}; {} to {} are supported", version,
                             kOldestVersion, kNewestVersion),
                 {source.name(), 0});
   (void)claim_name(cursor);            // the class of the model

@@ -1,4 +1,4 @@
-// Rows of the format table: models of CTranslate2 and OpenVINO, and checkpoints of MindSpore.
+// Rows of the format table: models of CTranslate2, ONNX and OpenVINO, and checkpoints of MindSpore.
 #pragma once
 
 #include "core/formats/format_row.h"
@@ -7,6 +7,7 @@ namespace shw {
 
 extern const FormatRow kCtranslate2Row;
 extern const FormatRow kMindsporeRow;
+extern const FormatRow kOnnxRow;
 extern const FormatRow kOpenvinoRow;
 
 }  // namespace shw

@@ -41,12 +41,13 @@ void CrcChange::add(std::uint64_t at, std::uint64_t length, std::uint32_t crc) {
     end_ = 0;
   }
   std::uint64_t leap = at + length - end_;
-  if (leap != leap_) {
-    leap_ = leap;
-    leap_operator_ = static_cast<std::uint32_t>(::crc32_combine_gen(static_cast<z_off_t>(leap)));
+  if (leap != run_distance_) {
+    run_distance_ = leap;
+    run_distance_operator_ =
+        static_cast<std::uint32_t>(::crc32_combine_gen(static_cast<z_off_t>(leap)));
   }
-  held_ =
-      static_cast<std::uint32_t>(::crc32_combine_op(held_, crc ^ crc_of_zeros_, leap_operator_));
+  held_ = static_cast<std::uint32_t>(
+      ::crc32_combine_op(held_, crc ^ crc_of_zeros_, run_distance_operator_));
   end_ += leap;
 }
 

@@ -28,13 +28,13 @@ class CrcChange {
 
  private:
   std::uint64_t length_;
-  std::uint32_t done_ = 0;           // by runs before the last backward jump, at the payload's end
-  std::uint32_t held_ = 0;           // change by later runs, at `end_`
-  std::uint64_t end_ = 0;            // end of the last run
-  std::uint64_t leap_ = 0;           // distance between the ends of consecutive runs
-  std::uint32_t leap_operator_ = 0;  // operator that moves a CRC over `leap_` bytes
-  std::uint64_t zeros_ = 0;          // cached length
-  std::uint32_t crc_of_zeros_ = 0;   // CRC of so many zeros
+  std::uint32_t done_ = 0;          // by runs before the last backward jump, at the payload's end
+  std::uint32_t held_ = 0;          // change by later runs, at `end_`
+  std::uint64_t end_ = 0;           // end of the last run
+  std::uint64_t run_distance_ = 0;  // distance between the ends of consecutive runs
+  std::uint32_t run_distance_operator_ = 0;  // operator that moves a CRC over `run_distance_` bytes
+  std::uint64_t zeros_ = 0;                  // cached length
+  std::uint32_t crc_of_zeros_ = 0;           // CRC of so many zeros
 };
 
 }  // namespace shw

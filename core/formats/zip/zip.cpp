@@ -39,12 +39,12 @@ constexpr std::uint64_t kHeadRead = 2 << 10;
 constexpr std::size_t kLinearSearch = 32;
 
 // miniz checks these numbers first and refuses the archive.
-constexpr const char* kOtherDisks = "the archive is said to be on several disks";
+constexpr const char* kOtherDisks = "the archive is marked as split over several disks";
 
 // How far from the end miniz, and so torch, searches the end record: windows of 4 KiB that overlap
 // by 3 bytes, until one of them covers 64 KiB and a record. torch fails if the next window would
 // begin before the archive.
-std::uint64_t end_reach(std::uint64_t length) {
+std::uint64_t zip_end_search_length(std::uint64_t length) {
   constexpr std::uint64_t kWindow = 4096, kApart = kWindow - 3, kMostSteps = 16;
   if (length < kWindow) return length;
   return kWindow + kApart * std::min(kMostSteps, (length - kWindow) / kApart);
@@ -108,7 +108,7 @@ Result<ZipReader> ZipReader::open(std::shared_ptr<const ByteSource> source, std:
   auto end = checked_add(base, length);
   if (!end || *end > reader.source_->size()) {
     return fail(ErrorKind::kDamaged,
-                fmt::format("ends at byte {}, but the item is said to take {} bytes from byte {}",
+                fmt::format("ends at byte {}, but the item is recorded with {} bytes from byte {}",
                             reader.source_->size(), length, base),
                 {reader.source_->name(), base});
   }
@@ -160,17 +160,16 @@ Result<ZipReader::End> ZipReader::find_end() const {
   if (is_end(last)) return parse(last, length_ - kEndSize);
 
   Bytes scratch;
-  const std::uint64_t reach = end_reach(length_);
+  const std::uint64_t reach = zip_end_search_length(length_);
   SHW_TRY(BytesView bytes, view(length_ - reach, reach, scratch));
   for (std::size_t at = bytes.size() - kEndSize; at-- > 0;) {
     if (is_end(bytes.subspan(at))) return parse(bytes.subspan(at), length_ - reach + at);
   }
   const bool is_all = base_ == 0 && length_ == source_->size();
-  return damaged(length_ - kEndSize,
-                 is_all
-                     ? "the file does not end with a zip archive's end record: it was cut short, "
-                       "or its save did not finish"
-                     : "the item does not end with a zip archive's end record");
+  return damaged(length_ - kEndSize, is_all
+                                         ? "the file does not end with a zip archive's end record: "
+                                           "it is truncated, or its save was interrupted"
+                                         : "the item does not end with a zip archive's end record");
 }
 
 // Uses the zip64 end record if it exists (torch always writes it).
@@ -187,12 +186,12 @@ Result<ZipReader::End> ZipReader::widen_end(End end) const {
       auto at = load_little<std::uint64_t>(locator, 8);
       auto disks = load_little<std::uint32_t>(locator, 16);
       if (at > locator_at - kEnd64Size)
-        return damaged(locator_at, "the zip64 end record is said to be beyond the item");
+        return damaged(locator_at, "the zip64 end record is recorded beyond the item");
       SHW_TRY(BytesView wide, view(at, kEnd64Size, scratch));
       if (load_little<std::uint32_t>(wide) != kEnd64Signature)
-        return damaged(at, "no zip64 end record where one is announced");
+        return damaged(at, "the zip64 end record is not at its recorded position");
       if (load_little<std::uint64_t>(wide, 4) < kEnd64Size - 12)
-        return damaged(at, "the zip64 end record is said to be shorter than one is");
+        return damaged(at, "the zip64 end record is recorded as too short");
       if (disks != 1) return damaged(locator_at, kOtherDisks);
       return End{at,
                  load_little<std::uint64_t>(wide, 32),
@@ -212,7 +211,7 @@ Status ZipReader::read_directory(const End& end) {
   if (!alone) return damaged(end.position, kOtherDisks);
   if (end.directory_offset > end.position ||
       end.directory_length > end.position - end.directory_offset)
-    return damaged(end.position, "the archive's directory is said to be beyond its end record");
+    return damaged(end.position, "the archive's directory is recorded beyond its end record");
   if (end.entries > end.directory_length / kDirectorySize)
     return damaged(end.position, "more records are announced than the directory can hold");
   if (end.entries == 0) return damaged(end.position, "the archive holds no record");
@@ -258,7 +257,7 @@ Result<ZipEntry> ZipReader::parse_entry(BytesView directory, std::size_t& at,
     return damaged(base + at, "the archive's directory ends inside a record");
   BytesView fixed = directory.subspan(at, kDirectorySize);
   if (load_little<std::uint32_t>(fixed) != kDirectorySignature)
-    return damaged(base + at, "no directory record where one is announced");
+    return damaged(base + at, "a directory record is not at its recorded position");
   auto flags = load_little<std::uint16_t>(fixed, 8);
   auto method = load_little<std::uint16_t>(fixed, 10);
   std::size_t name_length = load_little<std::uint16_t>(fixed, 28);
@@ -276,18 +275,20 @@ Result<ZipEntry> ZipReader::parse_entry(BytesView directory, std::size_t& at,
   entry.header_offset = load_little<std::uint32_t>(fixed, 42);
   BytesView extra = directory.subspan(at + kDirectorySize + name_length, extra_length);
   if (!widen(extra, {&entry.length, &entry.stored_length, &entry.header_offset}))
-    return damaged(base + at, "the zip64 field of \"" + entry.name + "\" is cut off");
+    return damaged(base + at, "the zip64 field of \"" + entry.name + "\" is truncated");
   // torch.save never sets and torch.load refuses these flags: damage.
   if ((flags & kFlagsEncrypted) != 0)
     return damaged(base + at, "the record \"" + entry.name + "\" is marked as encrypted");
   if ((flags & kFlagPatch) != 0)
     return damaged(base + at, "the record \"" + entry.name + "\" is marked as a patch");
   if (load_little<std::uint16_t>(fixed, 34) > 1)
-    return damaged(base + at, "the record \"" + entry.name + "\" is said to be on another disk");
+    return damaged(base + at,
+                   "the record \"" + entry.name + "\" is marked as being on another disk");
   if ((load_little<std::uint32_t>(fixed, 38) & kAttributeFolder) != 0 && entry.length != 0)
-    return damaged(base + at, "the record \"" + entry.name +
-                                  "\" is marked as a folder: torch reads nothing of it and leaves "
-                                  "whatever was in memory");
+    return damaged(
+        base + at,
+        "the record \"" + entry.name +
+            "\" is marked as a folder: torch reads none of it and leaves uninitialized memory");
   if (method != 0 && method != 8)
     return damaged(
         base + at,
@@ -296,7 +297,7 @@ Result<ZipEntry> ZipReader::parse_entry(BytesView directory, std::size_t& at,
             entry.name, method));
   entry.deflated = method == 8;
   if (!entry.deflated && entry.length != entry.stored_length)
-    return damaged(base + at, "the stored record \"" + entry.name + "\" has two lengths");
+    return damaged(base + at, "the stored record \"" + entry.name + "\" has two different lengths");
   at += kDirectorySize + name_length + extra_length + comment_length;
   return entry;
 }
@@ -318,7 +319,7 @@ Status ZipReader::check_overlap(std::uint64_t directory_offset) {
         limit - entry.header_offset < header ||
         limit - entry.header_offset - header < entry.stored_length)
       return damaged(std::min(entry.header_offset, length_),
-                     fmt::format("the record \"{}\" ({} bytes) runs into what follows it",
+                     fmt::format("the record \"{}\" ({} bytes) overlaps the next record",
                                  entry.name, entry.stored_length));
   }
   return {};
@@ -330,7 +331,7 @@ Status ZipReader::check_names() const {
   auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   auto twice = [&](const ZipEntry& entry) {
     return damaged(entry.listed_at, "two records are called \"" + entry.name +
-                                        "\", capital letters or small: torch may read either");
+                                        "\" (ignoring case): torch may read either");
   };
   if (entries_.size() < kLinearSearch) {
     auto is_same = [&](const ZipEntry& a, const ZipEntry& b) {

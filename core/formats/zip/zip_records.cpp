@@ -19,9 +19,9 @@ constexpr std::uint16_t kFlagDescriptor = 8;
 constexpr std::uint64_t kDeflateRatio = 1032;
 
 // `watch`, if not null, receives all bytes.
-Result<std::uint32_t> crc_through(const ByteSource& source, std::uint64_t offset,
-                                  std::uint64_t length, Progress* progress,
-                                  PayloadObserver* watch) {
+Result<std::uint32_t> read_crc32_of_range(const ByteSource& source, std::uint64_t offset,
+                                          std::uint64_t length, Progress* progress,
+                                          PayloadObserver* watch) {
   std::uint32_t crc = 0;
   ExtentVisitor parts;
   parts.bytes = [&](BytesView bytes) -> Status {
@@ -46,8 +46,8 @@ Result<std::uint64_t> ZipReader::data_offset(const ZipEntry& entry) const {
   Bytes scratch;
   SHW_TRY(BytesView local, view(entry.header_offset, kZipLocalSize + entry.name.size(), scratch));
   if (load_little<std::uint32_t>(local) != kLocalSignature)
-    return damaged(entry.header_offset,
-                   "no local header of the record \"" + entry.name + "\" where one is announced");
+    return damaged(entry.header_offset, "missing local header of the record \"" + entry.name +
+                                            "\" at its recorded position");
   auto flags = load_little<std::uint16_t>(local, 6);
   auto method = load_little<std::uint16_t>(local, 8);
   std::size_t name_length = load_little<std::uint16_t>(local, 26);
@@ -68,7 +68,7 @@ Result<std::uint64_t> ZipReader::data_offset(const ZipEntry& entry) const {
   std::uint64_t data = entry.header_offset + kZipLocalSize + name_length + extra_length;
   if (data > entry.limit || entry.stored_length > entry.limit - data)
     return damaged(entry.header_offset,
-                   "the record \"" + entry.name + "\" runs into what follows it");
+                   "the record \"" + entry.name + "\" overlaps the next record");
   if (crcs_absent_) SHW_CHECK(check_begin(entry, data, (flags & kFlagDescriptor) != 0));
   return base_ + data;
 }
@@ -95,8 +95,8 @@ Status ZipReader::check_begin(const ZipEntry& entry, std::uint64_t data,
   if (is_there) return {};
   return damaged(entry.header_offset,
                  "the record \"" + entry.name +
-                     "\" does not end where its local header says: it begins at another byte, or "
-                     "what follows it is damaged, and the archive has no checksums to tell");
+                     "\" does not end where its local header says: its start is wrong or the bytes "
+                     "after it are damaged, and the archive has no checksums to decide");
 }
 
 Result<Bytes> ZipReader::read(const ZipEntry& entry, std::uint64_t limit) const {
@@ -120,7 +120,7 @@ Result<std::shared_ptr<const ByteSource>> ZipReader::source_of(const ZipEntry& e
   if (!entry.deflated) return window(source_, data, entry.stored_length);
   if (entry.length / kDeflateRatio > entry.stored_length + 1)
     return damaged(entry.header_offset, "the record \"" + entry.name +
-                                            "\" announces more bytes than deflate can make of it");
+                                            "\" announces more bytes than deflate can expand to");
   const DeflatedBytes record{"the deflated record \"" + entry.name + "\"", data,
                              entry.stored_length, entry.length};
   auto start = [source = source_, record] { return inflating_stream(source, record); };
@@ -138,14 +138,14 @@ Result<std::uint32_t> ZipReader::crc_of(const ZipEntry& entry, Progress* progres
   SHW_TRY(auto inflated, source_of(entry));
   const bool is_watched =
       watch != nullptr && watch->offset == data && watch->length == entry.length;
-  return crc_through(*inflated, 0, entry.length, progress, is_watched ? watch : nullptr);
+  return read_crc32_of_range(*inflated, 0, entry.length, progress, is_watched ? watch : nullptr);
 }
 
 Result<std::uint32_t> crc_of_range(const ByteSource& source, std::uint64_t offset,
                                    std::uint64_t length, Progress* progress,
                                    PayloadObserver* watch) {
   const bool is_watched = watch != nullptr && watch->offset == offset && watch->length == length;
-  return crc_through(source, offset, length, progress, is_watched ? watch : nullptr);
+  return read_crc32_of_range(source, offset, length, progress, is_watched ? watch : nullptr);
 }
 
 }  // namespace shw

@@ -28,7 +28,7 @@ class ZstdStream final : public ByteStream {
 
   Status begin() {
     if (offset_ > source_->size() || length_ > source_->size() - offset_)
-      return fail(ErrorKind::kDamaged, "the compressed item runs past the end of the file",
+      return fail(ErrorKind::kDamaged, "the compressed item reaches beyond the end of the file",
                   place());
     if (context_ == nullptr) return fail(ErrorKind::kIo, "no memory for zstd", place());
     ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, kMaxWindowLog);
@@ -55,7 +55,7 @@ class ZstdStream final : public ByteStream {
       if (made_ > limit_) return too_much(made_);
     }
     if (output.pos == output.size || pending_ == 0) return output.pos;
-    return fail(ErrorKind::kDamaged, "the zstd frame is cut off",
+    return fail(ErrorKind::kDamaged, "the zstd frame is truncated",
                 {source_->name(), offset_ + length_});
   }
 
@@ -66,7 +66,7 @@ class ZstdStream final : public ByteStream {
   tl::unexpected<Error> too_much(std::uint64_t amount) const {
     return fail(
         ErrorKind::kUnsupported,
-        fmt::format("the compressed item becomes {} bytes or more; at most {} are expected of it",
+        fmt::format("the compressed item expands to {} bytes or more; at most {} are expected",
                     amount, limit_),
         place());
   }
@@ -77,7 +77,8 @@ class ZstdStream final : public ByteStream {
     if (read_ == 0) {
       auto announced = ZSTD_getFrameContentSize(in_.data(), part);
       if (announced == ZSTD_CONTENTSIZE_ERROR)
-        return fail(ErrorKind::kDamaged, "is not a zstd frame, as the transform says", place());
+        return fail(ErrorKind::kDamaged, "is not a zstd frame, though the transform says so",
+                    place());
       if (announced != ZSTD_CONTENTSIZE_UNKNOWN && announced > limit_) return too_much(announced);
     }
     input_ = {in_.data(), part, 0};
@@ -147,7 +148,9 @@ class HeadAndTailSource final : public ByteSource {
     if (tail_.size() > keep_)
       tail_.erase(tail_.begin(), tail_.end() - static_cast<std::ptrdiff_t>(keep_));
   }
-  void read_rest_by(StartStream start) { rest_ = streamed_source(name_, size_, std::move(start)); }
+  void set_source_of_rest(StartStream start) {
+    rest_ = streamed_source(name_, size_, std::move(start));
+  }
 
  private:
   static Status copy(const Bytes& from, std::uint64_t at, std::span<std::byte> out) {
@@ -170,12 +173,13 @@ Status check_transforms(std::span<const std::string> transforms, const std::stri
     std::string_view version =
         name.size() < text.size() ? text.substr(name.size() + 1) : std::string_view{};
     if (name != "stream.zstd")
-      return fail(ErrorKind::kUnsupported, "the transform \"" + transform + "\" is not known",
+      return fail(ErrorKind::kUnsupported, "the transform \"" + transform + "\" is unknown",
                   {file});
     if (version.substr(0, version.find('.')) != "1")
-      return fail(ErrorKind::kUnsupported,
-                  "the transform \"" + transform + "\" has a version that is not read; 1 is",
-                  {file});
+      return fail(
+          ErrorKind::kUnsupported,
+          "the transform \"" + transform + "\" has an unsupported version; only 1 is supported",
+          {file});
   }
   return {};
 }
@@ -222,7 +226,7 @@ Result<std::shared_ptr<const ByteSource>> read_zstd_ends(std::shared_ptr<const B
       source, offset, length, limit, progress, [&](BytesView part) { ends->append(part); }, asked));
   ends->trim();
   if (between == MiddleAccess::kStreamed)
-    ends->read_rest_by([=] { return zstd_stream(source, offset, length, limit); });
+    ends->set_source_of_rest([=] { return zstd_stream(source, offset, length, limit); });
   return ends;
 }
 

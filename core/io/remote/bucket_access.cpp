@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-std::string first_set(std::initializer_list<const char*> variables) {
+std::string first_set_variable(std::initializer_list<const char*> variables) {
   for (const char* variable : variables) {
     std::string text = environment_text(variable);
     if (!text.empty()) return text;
@@ -18,7 +18,7 @@ std::string first_set(std::initializer_list<const char*> variables) {
 }
 
 std::string aws_profile() {
-  const std::string profile = first_set({"AWS_PROFILE", "AWS_DEFAULT_PROFILE"});
+  const std::string profile = first_set_variable({"AWS_PROFILE", "AWS_DEFAULT_PROFILE"});
   return profile.empty() ? "default" : profile;
 }
 
@@ -30,7 +30,7 @@ std::map<std::string, std::string> aws_config() {
   return ini_section(path, profile == "default" ? profile : "profile " + profile);
 }
 
-AwsKeys keys_in(const std::map<std::string, std::string>& values) {
+AwsKeys aws_keys_from_values(const std::map<std::string, std::string>& values) {
   auto value = [&](const char* name) {
     auto found = values.find(name);
     return found == values.end() ? std::string() : found->second;
@@ -45,8 +45,8 @@ AwsKeys aws_keys() {
   if (!keys.empty()) return keys;
   std::string path = environment_text("AWS_SHARED_CREDENTIALS_FILE");
   if (path.empty()) path = home_folder() + "/.aws/credentials";
-  keys = keys_in(ini_section(path, aws_profile()));
-  return keys.empty() ? keys_in(aws_config()) : keys;
+  keys = aws_keys_from_values(ini_section(path, aws_profile()));
+  return keys.empty() ? aws_keys_from_values(aws_config()) : keys;
 }
 
 std::string with_scheme(std::string endpoint) {
@@ -75,7 +75,7 @@ bool is_host_name(const std::string& bucket) {
 
 BucketAccess::BucketAccess(const RemotePlace& place) : place_(place) {
   if (place.kind == RemoteKind::kGs) {
-    bearer_ = first_set({"GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN"});
+    bearer_ = first_set_variable({"GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN"});
     keys_ = {environment_text("GS_ACCESS_KEY_ID"), environment_text("GS_SECRET_ACCESS_KEY"), {}};
     endpoint_ = with_scheme(environment_text("STORAGE_EMULATOR_HOST"));
     if (endpoint_.empty()) endpoint_ = "https://storage.googleapis.com";
@@ -84,11 +84,11 @@ BucketAccess::BucketAccess(const RemotePlace& place) : place_(place) {
   }
   const auto config = aws_config();
   keys_ = aws_keys();
-  endpoint_ = first_set({"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"});
+  endpoint_ = first_set_variable({"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"});
   if (auto found = config.find("endpoint_url"); endpoint_.empty() && found != config.end())
     endpoint_ = found->second;
   endpoint_ = with_scheme(endpoint_);
-  region_ = first_set({"AWS_REGION", "AWS_DEFAULT_REGION"});
+  region_ = first_set_variable({"AWS_REGION", "AWS_DEFAULT_REGION"});
   if (auto found = config.find("region"); region_.empty() && found != config.end())
     region_ = found->second;
   if (region_.empty()) region_ = "us-east-1";
@@ -154,9 +154,8 @@ std::string BucketAccess::advice() const {
   if (is_anonymous())
     return "It was read without signing in: no keys are in AWS_ACCESS_KEY_ID, nor in "
            "~/.aws/credentials.";
-  return is_gs ? "Look whether the token is still good, and may read this bucket."
-               : "Look whether the keys are those of this bucket, and at AWS_REGION and "
-                 "AWS_ENDPOINT_URL.";
+  return is_gs ? "Check that the token is valid and may read this bucket."
+               : "Check the keys for this bucket, and AWS_REGION and AWS_ENDPOINT_URL.";
 }
 
 }  // namespace shw

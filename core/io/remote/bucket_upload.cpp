@@ -44,7 +44,7 @@ std::string above(const RemotePlace& place) {
   return place.path.empty() ? "" : place.path + "/";
 }
 
-std::string note_text(const std::vector<Entry>& files) {
+std::string hash_of_upload_list(const std::vector<Entry>& files) {
   RunningHash hash;
   for (const Entry& file : files) {
     const std::string line = fmt::format("{} {} {}\n", file.size, file.modified_ns, file.path);
@@ -55,20 +55,20 @@ std::string note_text(const std::vector<Entry>& files) {
 
 Error target_not_empty_error(const RemotePlace& place, bool has_note) {
   if (has_note)
-    return {ErrorKind::kUsage,
-            "holds a part of another upload, or of this one before its folder changed",
-            {place.shown},
-            "`shardwright upload FOLDER " + place.shown +
-                "` goes on with it from the folder that it was sent from. Or name a prefix below "
-                "which nothing is."};
+    return {
+        ErrorKind::kUsage,
+        "holds a part of another upload, or of this one before its folder changed",
+        {place.shown},
+        "`shardwright upload FOLDER " + place.shown +
+            "` goes on with it from the folder that it was sent from. Or give an empty prefix."};
   return {ErrorKind::kUsage,
-          "holds objects already: nothing is written over",
+          "already holds objects, which are never overwritten",
           {place.shown},
-          "Name a prefix below which nothing is."};
+          "Give an empty prefix."};
 }
 
 // The listing also tells `access` the bucket's region, before anything is sent.
-Status check_is_free(const RemotePlace& place, BucketAccess& access) {
+Status check_target_is_empty(const RemotePlace& place, BucketAccess& access) {
   SHW_TRY(const BucketPage page, list_page(access, place, {above(place)}));
   if (page.objects.empty()) return {};
   const std::string note = above(place) + std::string(kUploadNote);
@@ -90,8 +90,8 @@ class BucketUpload {
     SHW_TRY(std::vector<Entry> listed, folder_.list(kMostFiles));
     for (const Entry& entry : listed) {
       if (entry.kind == EntryKind::kDanglingLink)
-        return fail(ErrorKind::kDamaged, "is a link to something that is not there", {entry.path},
-                    "Put back what it leads to, or delete the link: nothing is sent without it.");
+        return fail(ErrorKind::kDamaged, "is a broken link", {entry.path},
+                    "Restore its target, or delete the link: nothing is uploaded before that.");
     }
     std::erase_if(listed, [](const Entry& entry) { return entry.kind != EntryKind::kFile; });
     const std::vector<Entry> files = upload_order(std::move(listed));
@@ -126,8 +126,8 @@ class BucketUpload {
   // Returns the objects that an interrupted upload of these files has already sent; empty if the
   // prefix is unused.
   Result<Objects> begin(const std::vector<Entry>& files) {
-    const std::string note = note_text(files);
-    SHW_TRY(Objects there, objects_below());
+    const std::string note = hash_of_upload_list(files);
+    SHW_TRY(Objects there, list_uploaded_objects());
     if (there.empty()) {
       HttpRequest put = request_for("PUT", std::string(kUploadNote), {});
       put.upload = std::as_bytes(std::span(note));
@@ -138,7 +138,7 @@ class BucketUpload {
       return tl::unexpected<Error>(target_not_empty_error(place_, false));
     SHW_TRY(const HttpAnswer kept, ask(request_for("GET", std::string(kUploadNote), {})));
     if (body_text(kept) != note) return tl::unexpected<Error>(target_not_empty_error(place_, true));
-    SHW_CHECK(check_are_ours(there, files));
+    SHW_CHECK(check_objects_are_of_upload(there, files));
     for (const Entry& file : files) {
       if (file.size > kPartBytes && !there.contains(above_ + file.path))
         abort_other_uploads(file.path);
@@ -146,7 +146,7 @@ class BucketUpload {
     return there;
   }
 
-  Status check_are_ours(const Objects& there, const std::vector<Entry>& files) const {
+  Status check_objects_are_of_upload(const Objects& there, const std::vector<Entry>& files) const {
     Objects ours;
     for (const Entry& file : files) ours[above_ + file.path] = file.size;
     for (const auto& [key, size] : there) {
@@ -207,7 +207,7 @@ class BucketUpload {
 
   Status send_in_parts(const ByteSource& source, const std::string& path) {
     HttpRequest begin = request_for("POST", path, {{"uploads", ""}});
-    begin.counts_tries = true;
+    begin.needs_exact_try_count = true;
     SHW_TRY(const HttpAnswer answer, ask(std::move(begin)));
     const std::string id = xml_text(body_text(answer), "UploadId");
     if (id.empty())
@@ -249,13 +249,13 @@ class BucketUpload {
         if (progress_ != nullptr) progress_->add(held[i].size());
       }
     }
-    return join_parts(path, id, size, complete + "</CompleteMultipartUpload>");
+    return complete_multipart_upload(path, id, size, complete + "</CompleteMultipartUpload>");
   }
 
   // After a lost answer the parts may have been joined although the server knows the upload no
   // more: then the object has all bytes.
-  Status join_parts(const std::string& path, const std::string& id, std::uint64_t size,
-                    const std::string& complete) {
+  Status complete_multipart_upload(const std::string& path, const std::string& id,
+                                   std::uint64_t size, const std::string& complete) {
     HttpRequest request = request_for("POST", path, {{"uploadId", id}});
     request.upload = std::as_bytes(std::span(complete));
     request.patience = kJoiningPatience;
@@ -280,7 +280,7 @@ class BucketUpload {
            page->objects.front().size == size;
   }
 
-  Result<Objects> objects_below() {
+  Result<Objects> list_uploaded_objects() {
     Objects there;
     PageRequest asked{above_};
     for (std::size_t pages = 0; pages < kMostUploadPages; ++pages) {
@@ -293,16 +293,16 @@ class BucketUpload {
   }
 
   Status check_sizes(const std::vector<Entry>& files) {
-    SHW_TRY(const Objects there, objects_below());
+    SHW_TRY(const Objects there, list_uploaded_objects());
     for (const Entry& file : files) {
       const auto found = there.find(above_ + file.path);
       if (found == there.end())
-        return fail(ErrorKind::kIo, "was sent, and the bucket does not list it", {file.path});
+        return fail(ErrorKind::kIo, "was uploaded, but the bucket does not list it", {file.path});
       if (found->second != file.size)
-        return fail(
-            ErrorKind::kIo,
-            fmt::format("has {} bytes in the bucket, and {} were sent", found->second, file.size),
-            {file.path});
+        return fail(ErrorKind::kIo,
+                    fmt::format("has {} bytes in the bucket, but {} were uploaded", found->second,
+                                file.size),
+                    {file.path});
     }
     return {};
   }
@@ -337,7 +337,7 @@ std::vector<Entry> upload_order(std::vector<Entry> files) {
 Status check_upload_target(const std::string& target) {
   SHW_TRY(const RemotePlace place, bucket_place(target));
   BucketAccess access(place);
-  return check_is_free(place, access);
+  return check_target_is_empty(place, access);
 }
 
 Result<Uploaded> upload_folder(const Directory& folder, const std::string& target,

@@ -86,8 +86,9 @@ using Clock = std::chrono::steady_clock;
 
 bool is_transient_error(int curl_code) {
   // 65: the server closed a kept connection while a body was sent. The next try sends it anew.
-  constexpr int kPassing[] = {6, 7, 16, 18, 28, 35, 52, 55, 56, 65, 92};
-  return std::find(std::begin(kPassing), std::end(kPassing), curl_code) != std::end(kPassing);
+  constexpr int kTransientErrors[] = {6, 7, 16, 18, 28, 35, 52, 55, 56, 65, 92};
+  return std::find(std::begin(kTransientErrors), std::end(kTransientErrors), curl_code) !=
+         std::end(kTransientErrors);
 }
 
 bool is_retryable_status(long status) {

@@ -31,7 +31,7 @@ struct HttpRequest {
   BytesView upload = {};
   // Sends it on a connection of its own. On a kept one that is closed without an answer libcurl
   // repeats a request unseen: HttpAnswer::tries would be too small.
-  bool counts_tries = false;
+  bool needs_exact_try_count = false;
   // How many times as long as usual the server may take to answer.
   long patience = 1;
 };

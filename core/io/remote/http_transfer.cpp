@@ -54,7 +54,7 @@ void HttpTransfer::begin(const CurlLibrary& curl) {
   curl.easy_setopt(easy, option::kUserAgent, agent.c_str());
   curl.easy_setopt(easy, option::kHttpHeader, list_);
   curl.easy_setopt(easy, option::kNoSignal, 1L);
-  curl.easy_setopt(easy, option::kFreshConnect, request->counts_tries ? 1L : 0L);
+  curl.easy_setopt(easy, option::kFreshConnect, request->needs_exact_try_count ? 1L : 0L);
   curl.easy_setopt(easy, option::kNetrc, kCurlNetrcOptional);
   curl.easy_setopt(easy, option::kProtocols, protocols);
   curl.easy_setopt(easy, option::kRedirProtocols, secure ? kCurlProtocolHttps : protocols);
@@ -143,7 +143,7 @@ std::size_t HttpTransfer::receive_body(char* data, std::size_t size, std::size_t
 bool HttpTransfer::keep(BytesView bytes) {
   if (answer->status == 0) curl_->easy_getinfo(easy, kCurlInfoResponse, &answer->status);
   const bool good = answer->status >= 200 && answer->status < 300;
-  if (good && request->offset) return keep_range(bytes);
+  if (good && request->offset) return store_range_bytes(bytes);
   if (good && request->head_only && answer->status != 206 &&
       answer->length.value_or(UINT64_MAX) > request->most) {
     ignored_range_ = true;
@@ -157,7 +157,7 @@ bool HttpTransfer::keep(BytesView bytes) {
   return true;
 }
 
-bool HttpTransfer::keep_range(BytesView bytes) {
+bool HttpTransfer::store_range_bytes(BytesView bytes) {
   const bool is_whole_file = *request->offset == 0 && answer->length == request->out.size();
   ignored_range_ = answer->status != 206 && !is_whole_file;
   other_range_ = answer->status == 206 && answer->first != *request->offset;
@@ -182,9 +182,10 @@ std::size_t HttpTransfer::send_body(char* data, std::size_t size, std::size_t co
 Status HttpTransfer::lie() const {
   const Place place{request->shown, request->offset};
   if (ignored_range_)
-    return fail(ErrorKind::kUnsupported,
-                "the server sends whole files only: it ignores which range is asked for", place,
-                "Copy the checkpoint to a disk, or put it on a server that knows ranges.");
+    return fail(
+        ErrorKind::kUnsupported,
+        "the server sends whole files only: it ignores which range is asked for", place,
+        "Copy the checkpoint to a disk, or put it on a server that supports range requests.");
   if (other_range_)
     return fail(ErrorKind::kDamaged, "the server sends another range than the one asked for",
                 place);
@@ -214,7 +215,7 @@ std::string HttpTransfer::why(const CurlLibrary& curl, int code, bool cut) const
 
 std::string HttpTransfer::advice(int code) const {
   if (code == 60) return "Name the file of the authority that signed it in CURL_CA_BUNDLE.";
-  if (code == 6) return "Look at the spelling of the host, and at http_proxy and https_proxy.";
+  if (code == 6) return "Check the spelling of the host, and http_proxy and https_proxy.";
   return {};
 }
 

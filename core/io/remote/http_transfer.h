@@ -35,7 +35,7 @@ class HttpTransfer {
   static std::size_t receive_header(char* data, std::size_t size, std::size_t count, void* self);
   static std::size_t send_body(char* data, std::size_t size, std::size_t count, void* self);
   bool keep(BytesView bytes);
-  bool keep_range(BytesView bytes);
+  bool store_range_bytes(BytesView bytes);
   void read_header(std::string_view line);
 
   const CurlLibrary* curl_ = nullptr;

@@ -24,7 +24,7 @@ OpenedPlaces& opened_places() {
 }
 
 // Splits off the last part ("a/b/c" becomes "a/b" and "c"), in both `path` and `shown`.
-std::string split_last_part(RemotePlace& place) {
+std::string remove_last_path_part(RemotePlace& place) {
   const std::size_t slash = place.path.rfind('/');
   std::string last = place.path.substr(slash == place.path.npos ? 0 : slash + 1);
   place.path.resize(slash == place.path.npos ? 0 : slash);
@@ -64,7 +64,7 @@ Result<std::shared_ptr<const RemoteDirectory>> listed(const RemotePlace& place,
 // answer.
 Result<OpenedRemote> open_http(RemotePlace place, bool is_typed_as_folder) {
   RemotePlace above = place;
-  const std::string last = place.path.empty() ? std::string() : split_last_part(above);
+  const std::string last = place.path.empty() ? std::string() : remove_last_path_part(above);
   bool is_file = false;
   if (!is_typed_as_folder && !last.empty()) {
     SHW_TRY(is_file, is_http_file(place));
@@ -100,7 +100,7 @@ Result<OpenedRemote> open_ssh(RemotePlace place) {
   SHW_TRY(const auto found, sftp_attributes(place, connection));
   if (!found) return fail(ErrorKind::kIo, "there is no such file or folder", {place.shown});
   OpenedRemote opened;
-  if (found->is_file()) opened.file = split_last_part(place);
+  if (found->is_file()) opened.file = remove_last_path_part(place);
   SHW_TRY(auto files, sftp_files(place, opened.file.empty()));
   SHW_TRY(opened.directory, listed(place, std::move(files)));
   return opened;
@@ -115,7 +115,7 @@ Result<std::optional<OpenedRemote>> open_listed_file(const RemotePlace& place) {
   }
   RemotePlace above = place;
   OpenedRemote opened;
-  opened.file = split_last_part(above);
+  opened.file = remove_last_path_part(above);
   SHW_TRY(auto files, files_of(above, false));
   SHW_TRY(opened.directory, listed(above, std::move(files)));
   if (opened.directory->stat(opened.file).kind != EntryKind::kFile) return std::nullopt;
@@ -139,7 +139,7 @@ Result<OpenedRemote> open_place(RemotePlace place, bool is_typed_as_folder) {
 }
 
 // Finds an open directory that is the path or contains it as a file.
-OpenedRemote already_open(OpenedPlaces& places, const std::string& shown) {
+OpenedRemote find_opened_place(OpenedPlaces& places, const std::string& shown) {
   std::lock_guard lock(places.guard);
   for (std::size_t end = shown.size(); end != shown.npos && end > 0;
        end = shown.rfind('/', end - 1)) {
@@ -159,7 +159,8 @@ Result<OpenedRemote> open_remote(const std::string& path) {
   without_secrets(path);
   SHW_TRY(const RemotePlace place, parse_remote(path));
   OpenedPlaces& places = opened_places();
-  if (OpenedRemote open = already_open(places, place.shown); open.directory != nullptr) return open;
+  if (OpenedRemote open = find_opened_place(places, place.shown); open.directory != nullptr)
+    return open;
   SHW_TRY(OpenedRemote opened, open_place(place, path.ends_with('/')));
   std::lock_guard lock(places.guard);
   places.of[opened.directory->name()] = opened.directory;

@@ -34,9 +34,9 @@ Box translated_box(const Box& box, ExtentsView by) {
 Status check_item(const Checkpoint& checkpoint, const PlannedTensor& planned, const Box& box,
                   ChunkId chunk, const std::optional<ItemPlace>& place) {
   if (index_of(chunk) >= checkpoint.chunk_count() || !checkpoint.item(chunk))
-    return cannot_lower(checkpoint, planned.tensor, "a chunk it needs has no item");
+    return cannot_lower(checkpoint, planned.tensor, "a chunk that it needs has no stored item");
   if (checkpoint.dtype(checkpoint.tensor_of(chunk)) != checkpoint.dtype(planned.tensor))
-    return cannot_lower(checkpoint, planned.tensor, "an item of another dtype would be taken over");
+    return cannot_lower(checkpoint, planned.tensor, "an item has a different dtype");
   if (!place && same(box.sizes, checkpoint.sizes(chunk))) return {};
   SHW_TRY(ItemHeader header, place ? read_orphan_header(checkpoint, chunk, *place)
                                    : read_item_header(checkpoint, chunk));
@@ -44,26 +44,26 @@ Status check_item(const Checkpoint& checkpoint, const PlannedTensor& planned, co
   if (same(box.sizes, header.sizes) && same_dtype) return {};
   return cannot_lower(
       checkpoint, planned.tensor,
-      "an item of size " + to_text(header.sizes) + " would stand for the box " + to_text(box));
+      "an item of size " + to_text(header.sizes) + " does not match the box " + to_text(box));
 }
 
 Status check_piece(const Checkpoint& checkpoint, const PlannedTensor& planned, const Piece& piece) {
   std::size_t ndim = planned.shape.size();
   if (index_of(piece.chunk) >= checkpoint.chunk_count() || !checkpoint.item(piece.chunk))
-    return cannot_lower(checkpoint, planned.tensor, "a chunk it needs has no item");
+    return cannot_lower(checkpoint, planned.tensor, "a chunk that it needs has no stored item");
   if (!is_plain_box(piece.source.offsets, piece.source.sizes, ndim) || piece.at.size() != ndim ||
       !is_inside(piece.source.offsets, piece.source.sizes, checkpoint.sizes(piece.chunk))) {
-    return cannot_lower(checkpoint, planned.tensor, "a piece is outside the chunk it comes from");
+    return cannot_lower(checkpoint, planned.tensor, "a part is outside its source chunk");
   }
   if (!is_order_of_dims(piece.permutation, ndim))
-    return cannot_lower(checkpoint, planned.tensor, "a piece has an order of dims that is none");
+    return cannot_lower(checkpoint, planned.tensor, "a part has an invalid order of dimensions");
   if (checkpoint.dtype(checkpoint.tensor_of(piece.chunk)) != checkpoint.dtype(planned.tensor))
-    return cannot_lower(checkpoint, planned.tensor, "a piece of another dtype would be taken over");
+    return cannot_lower(checkpoint, planned.tensor, "a part has a different dtype");
   return {};
 }
 
-Status check_side(const Checkpoint& checkpoint, const PlannedTensor& planned,
-                  const ExternalPiece& side) {
+Status check_external_piece(const Checkpoint& checkpoint, const PlannedTensor& planned,
+                            const ExternalPiece& side) {
   auto elements = volume(side.sizes);
   auto bytes = elements ? checked_mul(static_cast<std::uint64_t>(*elements),
                                       std::uint64_t{size_of(side.dtype)})
@@ -72,25 +72,26 @@ Status check_side(const Checkpoint& checkpoint, const PlannedTensor& planned,
       side.sizes.size() != planned.shape.size() || side.at.size() != planned.shape.size() ||
       !is_safe_relative_path(side.file)) {
     return cannot_lower(checkpoint, planned.tensor,
-                        "the payload in " + side.file + " does not fit its shape");
+                        "the payload in " + side.file + " does not match its shape");
   }
   return {};
 }
 
 // Collects the boxes of the new tensor that the pieces of one new chunk fill.
-Status collect_kept(const Checkpoint& checkpoint, const PlannedTensor& planned,
-                    const PlannedChunk& chunk, std::vector<Box>& kept) {
+Status collect_filled_boxes(const Checkpoint& checkpoint, const PlannedTensor& planned,
+                            const PlannedChunk& chunk, std::vector<Box>& kept) {
   if (chunk.item) {
     auto place = external_item_place(checkpoint, chunk);
     if (!chunk.pieces.empty() || (!chunk.external.empty() && !place))
-      return cannot_lower(checkpoint, planned.tensor, "a chunk is both an old item and pieces");
+      return cannot_lower(checkpoint, planned.tensor,
+                          "a chunk is both copied and assembled from parts");
     SHW_CHECK(check_item(checkpoint, planned, chunk.box, *chunk.item, place));
     kept.push_back(chunk.box);
     return {};
   }
   auto add = [&](const Extents& at, const Extents& sizes) -> Status {
     if (!is_inside(at, sizes, chunk.box.sizes))
-      return cannot_lower(checkpoint, planned.tensor, "a piece is outside its new chunk");
+      return cannot_lower(checkpoint, planned.tensor, "a part is outside its new chunk");
     kept.push_back(translated_box(Box{at, sizes}, chunk.box.offsets));
     return {};
   };
@@ -99,7 +100,7 @@ Status collect_kept(const Checkpoint& checkpoint, const PlannedTensor& planned,
     SHW_CHECK(add(piece.at, sizes_in_new(piece)));
   }
   for (const ExternalPiece& side : chunk.external) {
-    SHW_CHECK(check_side(checkpoint, planned, side));
+    SHW_CHECK(check_external_piece(checkpoint, planned, side));
     SHW_CHECK(add(side.at, side.sizes));
   }
   return {};
@@ -132,7 +133,7 @@ Status check_chunks_are_boxes(const Checkpoint& checkpoint, TensorId tensor) {
   if (ndim > kMaxDims) return cannot_lower(checkpoint, tensor, "it has more than 64 dimensions");
   for (ChunkId chunk : checkpoint.chunks(tensor)) {
     if (!is_plain_box(checkpoint.offsets(chunk), checkpoint.sizes(chunk), ndim))
-      return cannot_lower(checkpoint, tensor, "a recorded chunk is not a box");
+      return cannot_lower(checkpoint, tensor, "a recorded chunk has an invalid box");
   }
   return {};
 }
@@ -149,7 +150,9 @@ Result<std::vector<Box>> unfilled_boxes(const Checkpoint& checkpoint, const Plan
   for (const Piece& piece : chunk.pieces) covered.push_back({piece.at, sizes_in_new(piece)});
   for (const ExternalPiece& side : chunk.external) covered.push_back({side.at, side.sizes});
   auto rest = complement(covered, chunk.box.sizes);
-  if (!rest) return cannot_lower(checkpoint, tensor.tensor, "what is lost is in too many pieces");
+  if (!rest)
+    return cannot_lower(checkpoint, tensor.tensor,
+                        "the lost elements are in too many separate boxes");
   return std::move(*rest);
 }
 
@@ -169,28 +172,29 @@ std::uint64_t bytes_moved(const Checkpoint& checkpoint, const PlannedTensor& pla
 Status prove_planned(const Checkpoint& checkpoint, const PlannedTensor& planned) {
   SHW_CHECK(check_chunks_are_boxes(checkpoint, planned.tensor));
   if (planned.shape.size() > kMaxDims || !volume(planned.shape))
-    return cannot_lower(checkpoint, planned.tensor, "the new shape is none");
+    return cannot_lower(checkpoint, planned.tensor, "the new shape is invalid");
   std::vector<Box> boxes, accounted;
   for (const PlannedChunk& chunk : planned.chunks) {
     if (!is_plain_box(chunk.box.offsets, chunk.box.sizes, planned.shape.size()))
-      return cannot_lower(checkpoint, planned.tensor, "a new chunk is not a box");
+      return cannot_lower(checkpoint, planned.tensor, "a new chunk has an invalid box");
     boxes.push_back(chunk.box);
-    SHW_CHECK(collect_kept(checkpoint, planned, chunk, accounted));
+    SHW_CHECK(collect_filled_boxes(checkpoint, planned, chunk, accounted));
   }
   if (!tiles_exactly(boxes, planned.shape)) {
     return cannot_lower(checkpoint, planned.tensor,
-                        "its tiles would not cover " + to_text(planned.shape) + " exactly once");
+                        "its chunks would not cover " + to_text(planned.shape) + " exactly once");
   }
   for (const Box& box : planned.lost) {
     if (!is_plain_box(box.offsets, box.sizes, planned.shape.size()))
-      return cannot_lower(checkpoint, planned.tensor, "a lost box is not a box");
+      return cannot_lower(checkpoint, planned.tensor, "a lost box is invalid");
   }
   if (total_volume(planned.lost) != planned.lost_elements)
-    return cannot_lower(checkpoint, planned.tensor, "the lost boxes and their count differ");
+    return cannot_lower(checkpoint, planned.tensor,
+                        "the lost boxes do not match the number of lost elements");
   accounted.insert(accounted.end(), planned.lost.begin(), planned.lost.end());
   if (!tiles_exactly(accounted, planned.shape)) {
     return cannot_lower(checkpoint, planned.tensor,
-                        "what is kept and what is lost do not make up the whole tensor");
+                        "kept and lost elements do not add up to the whole tensor");
   }
   return {};
 }

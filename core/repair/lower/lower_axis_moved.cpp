@@ -28,7 +28,7 @@ Result<Slabs> find_slabs(const Checkpoint& checkpoint, const AxisMoved& moved) {
   ExtentsView shape = checkpoint.shape(moved.tensor);
   if (moved.grown >= shape.size() || moved.shrunk >= shape.size() || moved.grown == moved.shrunk ||
       moved.expected.size() != shape.size() || moved.factor < 1) {
-    return refuse("the axes named do not exist");
+    return refuse("the axes in the plan do not exist");
   }
   Slabs slabs;
   slabs.extent = moved.expected[moved.grown];
@@ -61,14 +61,14 @@ Result<Slabs> find_slabs(const Checkpoint& checkpoint, const AxisMoved& moved) {
     begin = *next;
   }
   if (begin != moved.expected[moved.shrunk]) {
-    return refuse(fmt::format("the shards are {} wide together where {} are expected", begin,
+    return refuse(fmt::format("the shards have a total width of {}, expected {}", begin,
                               moved.expected[moved.shrunk]));
   }
   return slabs;
 }
 
 // Box of `part` (inside slab r) in the coordinates of the true tensor.
-Box true_box(const AxisMoved& moved, const Slabs& slabs, Box part, std::int64_t r) {
+Box box_in_true_tensor(const AxisMoved& moved, const Slabs& slabs, Box part, std::int64_t r) {
   part.offsets[moved.grown] -= r * slabs.extent;
   part.offsets[moved.shrunk] += slabs.begins[static_cast<std::size_t>(r)];
   return part;
@@ -88,7 +88,7 @@ void split_chunk(const Checkpoint& checkpoint, const AxisMoved& moved, const Sla
     Box source{Extents(box.sizes.size(), 0), part.sizes};
     source.offsets[moved.grown] = part.offsets[moved.grown] - begin;
     PlannedChunk made;
-    made.box = true_box(moved, slabs, part, r);
+    made.box = box_in_true_tensor(moved, slabs, part, r);
     made.pieces.push_back({chunk, std::move(source), Extents(box.sizes.size(), 0)});
     made.writer = checkpoint.writer(chunk).value_or(0);
     parts.push_back(std::move(made));
@@ -133,7 +133,7 @@ Result<PlannedTensor> lower_axis_moved(const Checkpoint& checkpoint, const AxisM
       continue;
     }
     PlannedChunk relabelled;
-    relabelled.box = true_box(moved, slabs, std::move(box), first);
+    relabelled.box = box_in_true_tensor(moved, slabs, std::move(box), first);
     relabelled.item = chunk;
     relabelled.writer = checkpoint.writer(chunk).value_or(0);
     planned.chunks.push_back(std::move(relabelled));

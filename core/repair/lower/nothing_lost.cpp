@@ -40,7 +40,7 @@ Status prove_only_trailing_rows_dropped(const Checkpoint& checkpoint,
                  planned.shape[0] < saved[0] &&
                  same(saved.subspan(1), ExtentsView(planned.shape).subspan(1));
   if (!shorter || !tiles_exactly(chunk_boxes(checkpoint, planned.tensor), saved))
-    return cannot_lower(checkpoint, planned.tensor, "elements would be left out");
+    return cannot_lower(checkpoint, planned.tensor, "some elements would be dropped");
   for (const auto& [chunk, one] : used_chunks(planned)) {
     if (!are_disjoint(one.boxes))
       return cannot_lower(checkpoint, planned.tensor, "an element would be used twice");
@@ -48,7 +48,7 @@ Status prove_only_trailing_rows_dropped(const Checkpoint& checkpoint,
     for (const Box& box : one.boxes) {
       if (first + box.offsets[0] + box.sizes[0] > planned.shape[0])
         return cannot_lower(checkpoint, planned.tensor,
-                            "rows other than those at its end would be left out");
+                            "rows other than the last ones would be dropped");
     }
   }
   return {};
@@ -63,7 +63,7 @@ Status prove_bijection(const Checkpoint& checkpoint, const PlannedTensor& planne
     Extents sizes = copy_of(checkpoint.sizes(chunk));
     if (found == used.end()) {
       if (volume(sizes) == 0) continue;
-      return cannot_lower(checkpoint, planned.tensor, "a chunk would be left out");
+      return cannot_lower(checkpoint, planned.tensor, "a chunk would be dropped");
     }
     // A relabel may also correct the size. The item's own size then counts; check_item() verified
     // it.
@@ -74,7 +74,7 @@ Status prove_bijection(const Checkpoint& checkpoint, const PlannedTensor& planne
     used.erase(found);
   }
   if (!used.empty())
-    return cannot_lower(checkpoint, planned.tensor, "elements of another tensor would be used");
+    return cannot_lower(checkpoint, planned.tensor, "the plan uses elements of another tensor");
   return {};
 }
 
@@ -93,16 +93,16 @@ Status prove_nothing_lost(const Checkpoint& checkpoint, const PlannedTensor& pla
   if (padded.value_or(false)) return {};
   return cannot_lower(checkpoint, planned.tensor,
                       "the rows from " + std::to_string(planned.shape[0]) +
-                          " on would be cut off, and " +
-                          (padded ? "they are not padding: what is in them would be lost"
-                                  : "whether they are padding cannot be read"));
+                          " on would be dropped, and " +
+                          (padded ? "they are not padding, so data would be lost"
+                                  : "they cannot be read to see whether they are padding"));
 }
 
 Status prove_used_once(const Checkpoint& checkpoint, const PlannedTensor& planned) {
   for (const auto& [chunk, one] : used_chunks(planned)) {
     if (!are_disjoint(one.boxes))
       return cannot_lower(checkpoint, planned.tensor,
-                          "an element would be used twice, and be kept in one place at most");
+                          "an element would be used twice, but can be kept only once");
   }
   return {};
 }
@@ -116,8 +116,9 @@ bool has_external_pieces(const PlannedTensor& planned) {
 
 // Boxes that the whole plan uses of each chunk in `wanted`. An item is always used whole, whatever
 // size its new box has.
-std::map<std::size_t, std::vector<Box>> used_by_plan(const Checkpoint& checkpoint, const Plan& plan,
-                                                     const std::set<std::size_t>& wanted) {
+std::map<std::size_t, std::vector<Box>> boxes_used_of_chunks(const Checkpoint& checkpoint,
+                                                             const Plan& plan,
+                                                             const std::set<std::size_t>& wanted) {
   std::map<std::size_t, std::vector<Box>> used;
   for (const PlannedTensor& tensor : plan.tensors) {
     for (const PlannedChunk& chunk : tensor.chunks) {
@@ -151,17 +152,17 @@ Status prove_exchanged(const Checkpoint& checkpoint, const Plan& plan) {
     for (ChunkId chunk : checkpoint.chunks(tensor.tensor)) wanted.insert(index_of(chunk));
   }
   if (takers.empty()) return {};
-  auto used = used_by_plan(checkpoint, plan, wanted);
+  auto used = boxes_used_of_chunks(checkpoint, plan, wanted);
   for (const PlannedTensor* taker : takers) {
     for (const auto& [chunk, one] : used_chunks(*taker)) {
       bool is_free = planned.contains(index_of(checkpoint.tensor_of(ChunkId{chunk})));
       if (!is_free || !are_disjoint(used[chunk]))
-        return cannot_lower(checkpoint, taker->tensor, "elements of another tensor would be used");
+        return cannot_lower(checkpoint, taker->tensor, "the plan uses elements of another tensor");
     }
     for (ChunkId chunk : checkpoint.chunks(taker->tensor)) {
       if (volume(checkpoint.sizes(chunk)) != 0 &&
           !tiles_exactly(used[index_of(chunk)], checkpoint.sizes(chunk)))
-        return cannot_lower(checkpoint, taker->tensor, "elements would be left out");
+        return cannot_lower(checkpoint, taker->tensor, "some elements would be dropped");
     }
   }
   return {};

@@ -45,7 +45,7 @@ struct TensorGroup {
   }
 };
 
-std::int64_t kept_tiles(const PlannedTensor& tensor) {
+std::int64_t count_chunks_with_data(const PlannedTensor& tensor) {
   return std::count_if(tensor.chunks.begin(), tensor.chunks.end(), [](const PlannedChunk& chunk) {
     return chunk.item || !chunk.pieces.empty() || !chunk.external.empty();
   });
@@ -67,7 +67,7 @@ Operation operation(const Checkpoint& checkpoint, OperationKind kind, const Find
   made.kind = kind;
   made.rule = finding.rule;
   made.subjects = group.subjects(checkpoint);
-  made.tiles = group.sum(kept_tiles);
+  made.tiles = group.sum(count_chunks_with_data);
   made.text = std::move(text);
   return made;
 }
@@ -75,10 +75,10 @@ Operation operation(const Checkpoint& checkpoint, OperationKind kind, const Find
 void add_relabel(const Checkpoint& checkpoint, const Finding& finding, const TensorGroup& group,
                  Plan& plan) {
   if (group.tensors.empty()) return;
-  std::int64_t tiles = group.sum(kept_tiles);
+  std::int64_t tiles = group.sum(count_chunks_with_data);
   plan.operations.push_back(
       operation(checkpoint, OperationKind::kRelabel, finding, group,
-                "relabel " + count(tiles, "tile") +
+                "relabel " + count(tiles, "chunk") +
                     shape_change_text(checkpoint, *group.tensors.front(), group.tensors.size())));
 }
 
@@ -97,8 +97,8 @@ void add_repoint(const Checkpoint& checkpoint, const Finding& finding, const Ten
   }
   auto tiles = static_cast<std::int64_t>(places.size());
   Operation made = operation(checkpoint, OperationKind::kRelabel, finding, group,
-                             (is_listed ? "point " + count(tiles, "tile") + " at its own bytes: "
-                                        : "list " + count(tiles, "tile") + " again: ") +
+                             (is_listed ? "point " + count(tiles, "chunk") + " at its own bytes: "
+                                        : "list " + count(tiles, "chunk") + " again: ") +
                                  short_list_text(places));
   made.tiles = tiles;
   plan.operations.push_back(std::move(made));
@@ -106,12 +106,12 @@ void add_repoint(const Checkpoint& checkpoint, const Finding& finding, const Ten
 
 void add_move(const Checkpoint& checkpoint, OperationKind kind, const char* verb,
               const Finding& finding, const TensorGroup& group, Plan& plan) {
-  if (group.tensors.empty() || group.sum(kept_tiles) == 0) return;
+  if (group.tensors.empty() || group.sum(count_chunks_with_data) == 0) return;
   std::uint64_t bytes = 0;
   for (const PlannedTensor* tensor : group.tensors) bytes += bytes_moved(checkpoint, *tensor);
   Operation made =
       operation(checkpoint, kind, finding, group,
-                std::string(verb) + " " + count(group.sum(kept_tiles), "tile") +
+                std::string(verb) + " " + count(group.sum(count_chunks_with_data), "chunk") +
                     shape_change_text(checkpoint, *group.tensors.front(), group.tensors.size()));
   made.bytes_moved = bytes;
   plan.operations.push_back(std::move(made));
@@ -148,11 +148,11 @@ void add_loss(const Checkpoint& checkpoint, const Finding& finding, const Tensor
       group.sum([](const PlannedTensor& t) { return volume(t.shape).value_or(0); });
   Operation mask =
       operation(checkpoint, OperationKind::kMask, finding, group,
-                fmt::format("mask {} of {} in {}: their own bytes were never saved", lost,
+                fmt::format("mask {} of {} in {}: their values were never saved", lost,
                             count(total, "element"),
                             count(static_cast<std::int64_t>(group.tensors.size()), "tensor")));
   mask.tiles = group.sum([](const PlannedTensor& t) {
-    return static_cast<std::int64_t>(t.chunks.size()) - kept_tiles(t);
+    return static_cast<std::int64_t>(t.chunks.size()) - count_chunks_with_data(t);
   });
   mask.elements_lost = lost;
   mask.lossless = false;
@@ -175,7 +175,7 @@ void add_loss(const Checkpoint& checkpoint, const Finding& finding, const Tensor
     Operation fill = operation(checkpoint, OperationKind::kFill, finding, filled,
                                "fill " + count(elements, "masked element") + " with " + from);
     fill.tiles = filled.sum([](const PlannedTensor& t) {
-      return static_cast<std::int64_t>(t.chunks.size()) - kept_tiles(t);
+      return static_cast<std::int64_t>(t.chunks.size()) - count_chunks_with_data(t);
     });
     fill.lossless = false;
     plan.operations.push_back(std::move(fill));

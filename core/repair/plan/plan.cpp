@@ -99,7 +99,7 @@ Result<PlannedTensor> plan_tensor(const Draft& draft, const Diagnosis& diagnosis
   if (index_of(tensor) >= checkpoint.tensor_count())
     return cannot_lower(checkpoint, tensor, "there is no such tensor");
   auto blocked_by = [&](std::string_view rule) {
-    return cannot_lower(checkpoint, tensor, std::string(rule) + " was found in what it is made of");
+    return cannot_lower(checkpoint, tensor, std::string(rule) + " was found in its sources");
   };
   if (auto found = draft.refused.find(tensor); found != draft.refused.end())
     return cannot_lower(checkpoint, tensor, found->second);
@@ -126,7 +126,8 @@ Result<PlannedTensor> plan_tensor(const Draft& draft, const Diagnosis& diagnosis
 }
 
 constexpr const char* kFoundOverThere =
-    "it was found over there, and its plan needs the bytes: run `shardwright plan` over there";
+    "it was found on the other machine, and its plan needs the bytes: run `shardwright plan` on "
+    "that machine";
 
 void add_undecided_finding(Plan& plan, const Finding& finding, const std::string& why) {
   plan.undecided.push_back(finding);
@@ -346,10 +347,10 @@ bool changes_chunk_shapes(const Draft& draft, const PlannedTensor& planned) {
 // subject that an operation changes, or that another finding blocks, makes the finding undecided
 // instead.
 void add_addition_steps(Draft& draft, const Finding& finding) {
-  const int value = addend_of_remedy(finding);
+  const int value = number_added_by_remedy(finding);
   if (value == 0) return;
   if (!draft.plan.undecided.empty() && draft.plan.steps.empty())
-    return add_undecided_finding(draft.plan, finding, "other findings cannot be mended next to it");
+    return add_undecided_finding(draft.plan, finding, "other findings block a repair of it");
   AddStep step{{}, static_cast<double>(value)};
   for (const std::string& fqn : finding.subjects) {
     const auto tensor = draft.checkpoint.find(fqn);
@@ -360,7 +361,8 @@ void add_addition_steps(Draft& draft, const Finding& finding) {
     const bool is_blocked = !rule.empty() && rule != finding.rule;
     if (!tensor || is_planned || is_blocked)
       return add_undecided_finding(
-          draft.plan, finding, fqn + ": another finding is about its elements, repair that first");
+          draft.plan, finding,
+          fqn + ": another finding affects its elements; repair that one first");
     step.tensors.push_back(fqn);
   }
   draft.plan.steps.emplace_back(std::move(step));
@@ -419,7 +421,7 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
     if (is_cancelled(progress)) return cancelled_error();
     bool above_info = finding.severity != Severity::kInfo;
     bool is_planned = !finding.diagnoses.empty() || !finding.entries.empty() ||
-                      is_repaired_by_rewriting(finding) || addend_of_remedy(finding) != 0;
+                      is_repaired_by_rewriting(finding) || number_added_by_remedy(finding) != 0;
     if (above_info && !is_planned && !is_repaired_by_metadata(draft, finding))
       add_undecided_finding(plan, finding,
                             report.lacks_diagnoses && finding.remedy ? kFoundOverThere : "");

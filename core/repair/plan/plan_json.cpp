@@ -116,7 +116,7 @@ std::string dump_replacing_invalid_utf8(const Json& json, int indent) {
 }
 
 // Position in the plan's text of the target's tensor list, which is empty there.
-std::size_t place_of_tensors(std::string_view text, int indent) {
+std::size_t tensor_list_position(std::string_view text, int indent) {
   // Inside a JSON string the quotes would be escaped, so this cannot match there.
   const std::string_view empty = indent >= 0 ? "\"tensors\": []" : "\"tensors\":[]";
   return text.find(empty, text.find("\"target\":")) + empty.size() - 1;
@@ -128,7 +128,7 @@ std::string insert_tensors(std::string text, const Checkpoint& checkpoint, const
                            int indent) {
   if (plan.tensors.empty()) return text;
   const std::string margin(3 * static_cast<std::size_t>(indent), ' ');
-  const std::size_t at = place_of_tensors(text, indent);
+  const std::size_t at = tensor_list_position(text, indent);
   const std::string rest = text.substr(at);
   text.resize(at);
   for (const PlannedTensor& tensor : plan.tensors) {
@@ -260,7 +260,7 @@ std::string text_in_one_line(Json frame, const Checkpoint& checkpoint, const Pla
     return dump_replacing_invalid_utf8(frame, -1);
   }
   std::string text = dump_replacing_invalid_utf8(frame, -1);
-  const std::size_t at = place_of_tensors(text, -1);
+  const std::size_t at = tensor_list_position(text, -1);
   text.resize(at);
   std::size_t chunks = 0, done = 0;
   for (const PlannedTensor& tensor : plan.tensors) chunks += tensor.chunks.size();

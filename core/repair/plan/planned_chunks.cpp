@@ -11,8 +11,8 @@ Extents PlannedChunks::list(List at) const {
 }
 
 // Position of an equal list among `known`, otherwise of a new copy.
-PlannedChunks::List PlannedChunks::store_list(const Extents& numbers,
-                                              std::initializer_list<List> known) {
+PlannedChunks::List PlannedChunks::intern_extents(const Extents& numbers,
+                                                  std::initializer_list<List> known) {
   for (List at : known) {
     if (at != kNone && static_cast<std::size_t>(numbers_[at]) == numbers.size() &&
         std::equal(numbers.begin(), numbers.end(), numbers_.begin() + at + 1))
@@ -25,29 +25,29 @@ PlannedChunks::List PlannedChunks::store_list(const Extents& numbers,
   return at;
 }
 
-void PlannedChunks::keep_piece(const Piece& piece, const Row& row) {
+void PlannedChunks::append_piece_row(const Piece& piece, const Row& row) {
   const PieceRow last = pieces_.empty() ? PieceRow{0, kNone, kNone, kNone, kNone} : pieces_.back();
   PieceRow made;
   made.chunk = static_cast<std::uint32_t>(piece.chunk);
-  made.sizes = store_list(piece.source.sizes, {last.sizes, row.sizes});
+  made.sizes = intern_extents(piece.source.sizes, {last.sizes, row.sizes});
   // Most pieces begin at the start of the old chunk, of the new chunk, or of both.
-  made.from = store_list(piece.source.offsets, {last.from, last.at});
-  made.at = store_list(piece.at, {last.at, made.from});
-  made.order = store_list(piece.permutation, {last.order});
+  made.from = intern_extents(piece.source.offsets, {last.from, last.at});
+  made.at = intern_extents(piece.at, {last.at, made.from});
+  made.order = intern_extents(piece.permutation, {last.order});
   pieces_.push_back(made);
 }
 
 void PlannedChunks::push_back(const PlannedChunk& chunk) {
   const Row last = rows_.empty() ? Row{kNone, kNone} : rows_.back();
   Row row;
-  row.sizes = store_list(chunk.box.sizes, {last.sizes});
-  row.offsets = store_list(chunk.box.offsets, {last.offsets});
+  row.sizes = intern_extents(chunk.box.sizes, {last.sizes});
+  row.offsets = intern_extents(chunk.box.offsets, {last.offsets});
   row.writer = chunk.writer;
   // kNone marks rows without an item, so no chunk id may have its value.
   assert(!chunk.item || static_cast<std::uint32_t>(*chunk.item) != kNone);
   row.item = chunk.item ? static_cast<std::uint32_t>(*chunk.item) : kNone;
   if (!chunk.pieces.empty()) piece_ends_.resize(rows_.size());
-  for (const Piece& piece : chunk.pieces) keep_piece(piece, row);
+  for (const Piece& piece : chunk.pieces) append_piece_row(piece, row);
   if (!piece_ends_.empty() || !chunk.pieces.empty())
     piece_ends_.push_back(static_cast<std::uint32_t>(pieces_.size()));
   if (!chunk.external.empty())

@@ -97,8 +97,8 @@ class PlannedChunks {
     List from = 0, sizes = 0, at = 0, order = 0;
   };
   Extents list(List at) const;
-  List store_list(const Extents& numbers, std::initializer_list<List> known);
-  void keep_piece(const Piece& piece, const Row& row);
+  List intern_extents(const Extents& numbers, std::initializer_list<List> known);
+  void append_piece_row(const Piece& piece, const Row& row);
 
   std::vector<Row> rows_;
   std::vector<std::int64_t> numbers_;  // equal lists of neighbouring rows are stored once

@@ -34,9 +34,8 @@ Status check_is_planned_for(const Checkpoint& checkpoint, const std::string& exp
                             const std::string& path) {
   if (expected.empty() || fingerprint(checkpoint) == expected) return {};
   return fail(ErrorKind::kUsage,
-              "the plan was made for another checkpoint, or for another state "
-              "of this one",
-              {path}, "make a new plan");
+              "the plan was made for a different checkpoint, or this one has changed since", {path},
+              "make a new plan");
 }
 
 }  // namespace
@@ -68,7 +67,7 @@ Result<const Format*> format_to_write(const std::string& name) {
     if (one.writer != nullptr && written.find(one.name) == std::string::npos)
       written += (written.empty() ? "" : ", ") + std::string(one.name);
   }
-  return fail(ErrorKind::kUsage, "there is no format \"" + name + "\" that can be written", {},
+  return fail(ErrorKind::kUsage, "the format \"" + name + "\" cannot be written", {},
               "formats that are written: " + written);
 }
 
@@ -76,7 +75,8 @@ Status set_output_format(const std::string& format, std::uint64_t shard_bytes, P
   SHW_TRY(const Format* written, format_to_write(format));
   plan.format = written->name;
   plan.shard_bytes = shard_bytes;
-  if (written->traits.one_piece && shard_bytes == 0) plan.shard_bytes = kHubShardBytes;
+  if (written->traits.has_one_piece_per_tensor && shard_bytes == 0)
+    plan.shard_bytes = kHubShardBytes;
   return {};
 }
 
@@ -84,9 +84,8 @@ namespace {
 
 tl::unexpected<Error> with_input_advice(const PlanInput& input, Error error) {
   if (!input.original_path.empty())
-    error.advice +=
-        fmt::format("{}the plan names it {}, which begins at the folder of the plan's file",
-                    error.advice.empty() ? "" : "; ", input.original_path);
+    error.advice += fmt::format("{}the plan names it {}, relative to the folder of the plan's file",
+                                error.advice.empty() ? "" : "; ", input.original_path);
   return tl::unexpected<Error>(std::move(error));
 }
 

@@ -15,7 +15,7 @@ namespace shw {
 
 struct TargetOfPlan {
   TargetState all;
-  WantedForm form;               // `out` is not set
+  ResultFormat form;             // `out` is not set
   std::vector<Step> steps = {};  // as applied: with resolved options
 };
 // Opens the inputs that the plan reads from. kUsage if one has changed since the plan was made.
@@ -23,7 +23,7 @@ Result<TargetOfPlan> target_of_plan(const std::shared_ptr<const Checkpoint>& che
                                     const Plan& plan, Progress* progress);
 
 // Applies the plan's repairs to the target (target_of_repair.cpp). If `keeps_files`
-// (WantedForm::keeps_files) is false, items that stay become parts like all others, so that steps
+// (ResultFormat::keeps_files) is false, items that stay become parts like all others, so that steps
 // can move them.
 Status apply_repair(const Plan& plan, bool keeps_files, TargetState& all);
 

@@ -42,7 +42,7 @@ class RepairedTensors {
       if (!is_joined) made_of.clear();
       const bool stays = chunk.item && !is_joined && keeps_item(planned, chunk);
       if (!stays && !is_empty(chunk.box)) SHW_CHECK(add_chunk(planned, chunk, tensor));
-      if (!stays && rewrites_files_) add_files_of(chunk, made_of);
+      if (!stays && rewrites_files_) add_source_files_of_chunk(chunk, made_of);
       if (!is_joined) tensor.tiles.push_back(tile_of(chunk, stays, made_of));
     }
     if (!is_joined) return tensor;
@@ -56,7 +56,7 @@ class RepairedTensors {
  private:
   // True if the chunks must be joined because the format stores a tensor in one piece.
   bool has_to_be_joined(const PlannedTensor& planned) const {
-    if (!rewrites_files_ || !source_.format().traits.one_piece) return false;
+    if (!rewrites_files_ || !source_.format().traits.has_one_piece_per_tensor) return false;
     return planned.chunks.size() != 1 || planned.chunks.front().box != whole(planned.shape);
   }
 
@@ -69,7 +69,7 @@ class RepairedTensors {
   }
 
   // Adds the source files that contain the chunk's elements; fill values need none.
-  void add_files_of(const PlannedChunk& chunk, std::vector<FileId>& files) const {
+  void add_source_files_of_chunk(const PlannedChunk& chunk, std::vector<FileId>& files) const {
     auto add = [&](ChunkId from) {
       const auto item = source_.item(from);
       const bool is_new = item && std::find(files.begin(), files.end(), item->file) == files.end();
@@ -99,7 +99,7 @@ class RepairedTensors {
     auto renamed = renamed_path(path, source_.fqn(planned.tensor), fqn);
     if (renamed) return std::move(*renamed);
     return cannot_lower(source_, planned.tensor,
-                        "its path in the state dict cannot be said for the name " + fqn);
+                        "no state dict path can be derived for the name " + fqn);
   }
 
   Status add_chunk(const PlannedTensor& planned, const PlannedChunk& chunk, TargetTensor& tensor) {
@@ -150,8 +150,8 @@ class RepairedTensors {
                           header.strides == row_major_strides(header.sizes);
     if (!is_plain) {
       return cannot_lower(source_, planned.tensor,
-                          "an item of it that is not where or what its record says cannot be read "
-                          "box by box: repair without further steps first");
+                          "an item does not match its storage record, so parts of it cannot be "
+                          "read: repair first, without further steps");
     }
     const auto item = place ? place : source_.item(*chunk.item);
     FromFile payload{source_.file(item->file).path, header.payload_offset, *bytes, header.sizes};
@@ -166,13 +166,14 @@ class RepairedTensors {
     }
     const bool is_elsewhere = planned.fill == Fill::kReference;
     const bool is_known = !is_elsewhere || planned.fill_source != nullptr;
-    const std::uint32_t input = is_elsewhere && is_known ? input_of(planned.fill_source) : 0;
+    const std::uint32_t input =
+        is_elsewhere && is_known ? add_or_find_input(planned.fill_source) : 0;
     const auto from = is_known ? all_.inputs[input]->find(planned.fill_from) : std::nullopt;
-    if (!from) return cannot_lower(source_, planned.tensor, "there is nothing to fill it from");
+    if (!from) return cannot_lower(source_, planned.tensor, "no fill source has it");
     return fill_from(input, *from, box, tensor);
   }
 
-  std::uint32_t input_of(const std::shared_ptr<const Checkpoint>& input) {
+  std::uint32_t add_or_find_input(const std::shared_ptr<const Checkpoint>& input) {
     auto found = std::find(all_.inputs.begin(), all_.inputs.end(), input);
     if (found == all_.inputs.end()) found = all_.inputs.insert(found, input);
     return static_cast<std::uint32_t>(found - all_.inputs.begin());
@@ -200,7 +201,7 @@ class RepairedTensors {
       open = std::move(left);
     }
     if (open.empty()) return {};
-    return cannot_make_target(tensor.fqn, "what it would be filled from has holes");
+    return cannot_make_target(tensor.fqn, "its fill source has missing elements");
   }
 
   static void add_filled_part(std::uint32_t input, Dtype dtype, ChunkId chunk, const Box& saved,
@@ -226,9 +227,8 @@ Status apply_to_entries(const Plan& plan, TargetState& all) {
     TargetNonTensorEntry& object = all.objects[renamed.object];
     auto path = renamed_path(object.path, object.fqn, renamed.fqn);
     if (!path)
-      return cannot_make_target(
-          source.objects()[renamed.object].fqn,
-          "its path in the state dict cannot be said for the name " + renamed.fqn);
+      return cannot_make_target(source.objects()[renamed.object].fqn,
+                                "no state dict path can be derived for the name " + renamed.fqn);
     object.path = std::move(*path);
     object.fqn = renamed.fqn;
   }
@@ -243,8 +243,8 @@ std::vector<std::string> reordered_by(const Checkpoint& checkpoint, const Plan& 
     // The gate and up halves of a rank separate even if every tile is only relabelled, and
     // exchanged tiles may be any rank's.
     const Rule* rule = find_rule(operation.rule);
-    bool parts_ranks = rule != nullptr && rule->parts_ranks;
-    if (operation.kind != OperationKind::kPermuteBlocks && !parts_ranks) continue;
+    bool splits_rows_of_rank = rule != nullptr && rule->splits_rows_of_rank;
+    if (operation.kind != OperationKind::kPermuteBlocks && !splits_rows_of_rank) continue;
     all.insert(all.end(), operation.subjects.begin(), operation.subjects.end());
   }
   for (const PlannedTensor& tensor : plan.tensors) {

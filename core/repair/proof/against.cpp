@@ -64,7 +64,7 @@ struct RelocatedTarget {
     if (found.mismatch) return found;
     if (!compared) return tl::unexpected<Error>(std::move(compared).error());
     if (seen != volume(tile.box.sizes))
-      return fail(ErrorKind::kDamaged, "has elements that nothing was compared with");
+      return fail(ErrorKind::kDamaged, "has elements that were not compared with anything");
     return found;
   }
 };
@@ -89,14 +89,14 @@ void add_replaced_to_expected(const TargetState& all, ExpectedResult& expected) 
 }
 
 // A hole has no origin, so a tensor with holes must not be called whole.
-Status check_whole(const TargetTensor& tensor) {
+Status check_has_no_holes(const TargetTensor& tensor) {
   SHW_TRY(std::vector<Box> holes, holes_in(tensor));
   if (holes.empty()) return {};
-  return cannot_make_target(tensor.fqn, "elements of it are saved nowhere");
+  return cannot_make_target(tensor.fqn, "some of its elements are not stored anywhere");
 }
 
 // Finds the tiles that keep their item; an error if the written tiles differ.
-Status find_kept(const WrittenTensor& written, std::string_view fqn, RelocatedTarget& again) {
+Status find_kept_tiles(const WrittenTensor& written, std::string_view fqn, RelocatedTarget& again) {
   SHW_TRY(const std::vector<std::uint32_t> tile_of, match_tiles(written, again.result, fqn));
   std::size_t next = 0;
   for (ChunkId chunk : again.result.chunks(written.at)) {
@@ -115,9 +115,9 @@ void note_holes(const Checkpoint& source, TensorId tensor, ExpectedResult& expec
 
 Status describe_entry(const TargetEntry& entry, RelocatedTarget& again, ExpectedResult& expected) {
   const TargetState& all = again.plan.all;
-  const WantedForm& form = again.plan.form;
+  const ResultFormat& form = again.plan.form;
   SHW_TRY(TargetTensor tensor, target_for(all, entry, form));
-  if (!form.keeps_files) SHW_CHECK(check_whole(tensor));
+  if (!form.keeps_files) SHW_CHECK(check_has_no_holes(tensor));
   add_expected_loss(tensor, expected);
   if (form.keeps_files && entry.made == nullptr) note_holes(all.source(), entry.as_saved, expected);
   auto written = written_tensor(all, entry, form, again.result);
@@ -125,7 +125,7 @@ Status describe_entry(const TargetEntry& entry, RelocatedTarget& again, Expected
   if (!written)
     fits = tl::unexpected<Error>(written.error());
   else
-    fits = form.keeps_files ? find_kept(*written, entry.fqn, again)
+    fits = form.keeps_files ? find_kept_tiles(*written, entry.fqn, again)
                             : compare_tiles(*written, again.result, entry.fqn);
   if (!fits) {
     expected.contradictions.push_back(error_with_place_text(fits.error()));
@@ -147,7 +147,7 @@ Status describe_expected_result(RelocatedTarget& again, ExpectedResult& expected
   }
   for (const TargetEntry& entry : all.tensors) SHW_CHECK(describe_entry(entry, again, expected));
   if (again.result.tensor_count() != all.tensors.size())
-    expected.contradictions.push_back("there is another number of tensors than was made");
+    expected.contradictions.push_back("the number of tensors differs from the plan's result");
   return {};
 }
 
@@ -191,8 +191,8 @@ Result<ExpectedResult> expected_of(const Certificate& certificate,
                                    const SourceComparisonInputs& against, Progress* progress) {
   if (certificate.plan.empty()) {
     return fail(ErrorKind::kUnsupported,
-                "does not say how it was made of its source: an older version wrote it, or it was "
-                "changed",
+                "does not record how it was made from its source: an older version wrote it, or it "
+                "was changed",
                 {kCertificateFile});
   }
   auto plan = decode_stored_plan(certificate.plan);
@@ -201,8 +201,8 @@ Result<ExpectedResult> expected_of(const Certificate& certificate,
                 {kCertificateFile});
   if (fingerprint(*against.source) != fingerprint_in(*plan)) {
     return fail(ErrorKind::kUsage,
-                "it is not what this was made of, or not in that state any more: shapes, tiles or "
-                "places of items are others");
+                "this is not the source of the result, or it has changed since: shapes, chunks or "
+                "item positions differ");
   }
   SHW_TRY(const Plan read, plan_from_json(*against.source, *plan, kCertificateFile));
   return expected_of_plan(against, read, progress);

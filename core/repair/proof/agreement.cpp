@@ -99,17 +99,17 @@ Status compare_objects(const Certificate& certificate, const Checkpoint& checkpo
   for (const ObjectCertificate& object : certificate.objects) {
     auto at = items.find(object.fqn);
     if (at == items.end()) {
-      found.broken.push_back(object.fqn + ": is certified, but not there");
+      found.broken.push_back(object.fqn + ": is certified, but missing");
     } else if (at->second->item != object.item) {
-      found.broken.push_back(object.fqn + ": the entry is not the one that was certified");
+      found.broken.push_back(object.fqn + ": the entry differs from the certified one");
     } else if (!at->second->damage.empty()) {
       found.unknown.push_back(object.fqn + ": " + at->second->damage +
-                              ": nothing proves that it is what was saved");
+                              ": it cannot be proved that its values are those that were saved");
     }
     if (at != items.end()) items.erase(at);
   }
   for (const auto& [fqn, item] : items)
-    found.broken.push_back(std::string(fqn) + ": is there, but not certified");
+    found.broken.push_back(std::string(fqn) + ": is present, but not in the certificate");
   return {};
 }
 
@@ -159,19 +159,20 @@ Status compare_files(const Certificate& certificate, const Checkpoint& checkpoin
   for (const FileCertificate& file : certificate.files) {
     auto at = files.find(file.path);
     if (at == files.end()) {
-      found.broken.push_back(file.path + ": is certified, but not there");
+      found.broken.push_back(file.path + ": is certified, but missing");
       continue;
     }
     if (at->second->size != file.size) {
-      found.broken.push_back(fmt::format("{}: has {} bytes where {} were certified", file.path,
+      found.broken.push_back(fmt::format("{}: has {} bytes, but {} were certified", file.path,
                                          at->second->size, file.size));
     } else if (at->second->rest != file.rest) {
-      found.broken.push_back(file.path + ": is not the file that was certified");
+      found.broken.push_back(file.path + ": differs from the certified file");
     }
     files.erase(at);
   }
   for (const auto& [path, file] : files) {
-    found.unknown.push_back(std::string(path) + ": is there, and the certificate does not name it");
+    found.unknown.push_back(std::string(path) +
+                            ": is present, but the certificate does not name it");
   }
   return {};
 }
@@ -190,7 +191,8 @@ void compare_loss_record(const Certificate& certificate, const std::string& file
     if (tensor == nullptr && (!speaks_for_all || entry.lost == 0 || entry.fill.empty())) continue;
     std::int64_t lost = tensor == nullptr ? 0 : tensor->lost;
     std::string fill = tensor == nullptr ? "" : tensor->fill;
-    bool same_boxes = tensor == nullptr || !tensor->all_boxes || tensor->boxes == entry.lost_boxes;
+    bool same_boxes =
+        tensor == nullptr || !tensor->has_all_boxes || tensor->boxes == entry.lost_boxes;
     bool agree = lost == entry.lost && fill == entry.fill && same_boxes &&
                  (tensor == nullptr || (tensor->fill_from == entry.fill_from &&
                                         tensor->fill_checkpoint == entry.fill_checkpoint));
@@ -200,7 +202,7 @@ void compare_loss_record(const Certificate& certificate, const std::string& file
   }
   for (const auto& [fqn, tensor] : said)
     broken.push_back(std::string(fqn) + ": " + file +
-                     " says that it lost elements, and it is not certified");
+                     " says that it lost elements, but it is not in the certificate");
   for (const FilledEntry& entry : record.entries) {
     bool told = std::any_of(certificate.entries.begin(), certificate.entries.end(),
                             [&](const EntryCertificate& one) {

@@ -42,7 +42,7 @@ Status certify_replaced(const ProvingTarget& proving, Certificate& certificate) 
     if (!items) items.emplace(proving.result);
     if (!items->has(object.fqn))
       return fail(ErrorKind::kUnsupported,
-                  "a repair replaced it, and this format has no place to say so",
+                  "a repair replaced its value, and this format cannot record that",
                   Place{.file = {}, .tensor = object.fqn}, "leave it out, or write DCP");
     SHW_TRY(std::string item, items->hash(object.fqn));
     certificate.entries.push_back({object.fqn, from, std::move(item)});
@@ -89,8 +89,8 @@ void add_holes(const Checkpoint& source, TensorId tensor, TensorCertificate& ent
 }
 
 // Adds the tensor's losses: by this plan, by an earlier repair, or in a hole that stays.
-void note_loss(const CertifiedRun& done, const TargetEntry& entry, const TargetTensor& tensor,
-               TensorCertificate& certified) {
+void add_losses_of_tensor(const CertifiedRun& done, const TargetEntry& entry,
+                          const TargetTensor& tensor, TensorCertificate& certified) {
   const Loss& loss = tensor.loss;
   certified.lost_boxes = loss.boxes;
   certified.fill = loss.fill;
@@ -103,7 +103,7 @@ void note_loss(const CertifiedRun& done, const TargetEntry& entry, const TargetT
 }
 
 // If files are kept: digest of the tensor's items that are unchanged, whichever tiles use them now.
-std::string digest_before(const CertifiedRun& done, TensorId tensor) {
+std::string digest_of_unchanged_items(const CertifiedRun& done, TensorId tensor) {
   if (!done.proving.form.keeps_files) return "";
   ItemHashes came = hashes_of(done.proving.all.source(), tensor, done.proved.before);
   std::erase(came, kNoHash);
@@ -116,7 +116,7 @@ Result<TensorCertificate> certify_entry(const CertifiedRun& done, std::uint32_t 
   const TargetEntry& entry = proving.all.tensors[number];
   SHW_TRY(WrittenTensor written, written_tensor(proving.all, entry, proving.form, result));
   TensorCertificate tensor = certify_tensor(result, written.at, done.proved.hashes);
-  note_loss(done, entry, written.tensor, tensor);
+  add_losses_of_tensor(done, entry, written.tensor, tensor);
   SHW_TRY(tensor.out_of_range, out_of_range_in(done, number, written.tensor));
   record_mismatches(result, written.at, proving.mismatches, tensor,
                     ambiguous_elements_of(result, written.at, done.proved.hashes));
@@ -125,7 +125,7 @@ Result<TensorCertificate> certify_entry(const CertifiedRun& done, std::uint32_t 
   tensor.is_cast = written.tensor.is_cast;
   tensor.padding = written.tensor.padding;
   if (written.tensor.before) {
-    tensor.before = digest_before(done, *written.tensor.before);
+    tensor.before = digest_of_unchanged_items(done, *written.tensor.before);
     std::string_view before = proving.all.source().fqn(*written.tensor.before);
     if (before != entry.fqn) tensor.renamed_from = before;
   }
@@ -190,7 +190,7 @@ Status write_certificate(const WrittenFolder& written, const ItemHashes& hashes,
   return write_text(written.folder, kCertificateFile, certificate_to_json(certificate));
 }
 
-Result<bool> run_on_rank0_and_broadcast(Team* team, const std::function<Result<bool>()>& work) {
+Result<bool> decide_on_rank0(Team* team, const std::function<Result<bool>()>& work) {
   SHW_TRY(Bytes told, run_on_rank0_and_broadcast(team, "certify", [&]() -> Result<Bytes> {
             SHW_TRY(bool is_good, work());
             return Bytes(1, std::byte{is_good});

@@ -39,6 +39,6 @@ Status write_certificate(const WrittenFolder& written, const ItemHashes& hashes,
 
 // Runs `work` on rank 0 of the team and sends its result to all ranks; without a team, runs it
 // here.
-Result<bool> run_on_rank0_and_broadcast(Team* team, const std::function<Result<bool>()>& work);
+Result<bool> decide_on_rank0(Team* team, const std::function<Result<bool>()>& work);
 
 }  // namespace shw

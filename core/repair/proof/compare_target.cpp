@@ -128,12 +128,12 @@ class OutOfRange {
 }  // namespace
 
 tl::unexpected<Error> differs_from_target(std::string_view fqn, const std::string& what) {
-  return fail(ErrorKind::kIo, "what was written is not what was asked for: " + what,
+  return fail(ErrorKind::kIo, "the written result differs from the plan: " + what,
               Place{.file = {}, .tensor = std::string(fqn)});
 }
 
 Result<WrittenTensor> written_tensor(const TargetState& all, const TargetEntry& entry,
-                                     const WantedForm& form, const Checkpoint& result) {
+                                     const ResultFormat& form, const Checkpoint& result) {
   SHW_TRY(TargetTensor tensor, target_for(all, entry, form));
   auto at = result.find(entry.fqn);
   if (!at) return differs_from_target(entry.fqn, "it is missing");
@@ -151,7 +151,7 @@ Result<std::vector<std::uint32_t>> match_tiles(const WrittenTensor& written,
     there.push_back({result.offsets(chunk), result.sizes(chunk)});
   for (const TargetChunk& tile : written.tensor.tiles)
     wanted.push_back({tile.box.offsets, tile.box.sizes});
-  if (there.size() != wanted.size()) return differs_from_target(fqn, "its tiles");
+  if (there.size() != wanted.size()) return differs_from_target(fqn, "its chunks");
   std::vector<std::uint32_t> tile_of(there.size());
   std::iota(tile_of.begin(), tile_of.end(), 0u);
   // The tiles nearly always come back in the order in which they were written.
@@ -159,7 +159,7 @@ Result<std::vector<std::uint32_t>> match_tiles(const WrittenTensor& written,
   const std::vector<std::uint32_t> left = in_order(there), right = in_order(wanted);
   for (std::size_t i = 0; i < left.size(); ++i) {
     if (!is_same_box(there[left[i]], wanted[right[i]]))
-      return differs_from_target(fqn, "its tiles");
+      return differs_from_target(fqn, "its chunks");
     tile_of[left[i]] = right[i];
   }
   return tile_of;
@@ -200,7 +200,7 @@ Result<std::optional<Error>> differing_target_entry(const TargetState& all,
     std::erase_if(there,
                   [&](const auto& entry) { return may_be_added_by_writer(format, entry.first); });
   if (there.empty()) return std::optional<Error>();
-  return differs("", "another number of entries that are not tensors");
+  return differs("", "the number of entries that are not tensors differs");
 }
 
 Result<std::int64_t> lost_out_of_range(const PartIndex& index, const Box& box, PartReader& wanted,
@@ -259,7 +259,7 @@ Status compare_elements(const PartIndex& index, ChunkId chunk, PartReader& wante
   }
   if (compared != volume(tile.sizes))
     return differs_from_target(
-        tensor.fqn, "elements of its tile at " + to_text(tile.offsets) + " come from nowhere");
+        tensor.fqn, "elements of its chunk at " + to_text(tile.offsets) + " have no source");
   if (found.out_of_range == 0) return {};
   SHW_TRY(const std::int64_t lost, lost_out_of_range(index, tile, wanted, progress));
   found.out_of_range -= lost;

@@ -23,7 +23,7 @@ struct WrittenTensor {
   TensorId at{};
 };
 Result<WrittenTensor> written_tensor(const TargetState& all, const TargetEntry& entry,
-                                     const WantedForm& form, const Checkpoint& result);
+                                     const ResultFormat& form, const Checkpoint& result);
 
 // By chunk of the tensor in the result: index of its tile in `written.tensor.tiles`. An error if
 // dtype, shape or tiles differ.

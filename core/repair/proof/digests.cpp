@@ -16,7 +16,7 @@ void add_hash(RunningHash& digest, const Hash128& hash) {
 }
 
 // Orders hashes like their hex texts.
-bool is_lower(const Hash128& a, const Hash128& b) {
+bool is_hash_less(const Hash128& a, const Hash128& b) {
   return std::pair(a.high, a.low) < std::pair(b.high, b.low);
 }
 
@@ -29,7 +29,7 @@ void add_extents(RunningHash& digest, ExtentsView extents) {
 }  // namespace
 
 std::string digest_of_items(ItemHashes hashes) {
-  std::sort(hashes.begin(), hashes.end(), is_lower);
+  std::sort(hashes.begin(), hashes.end(), is_hash_less);
   RunningHash digest;
   for (const Hash128& hash : hashes) add_hash(digest, hash);
   return digest.text();
@@ -54,7 +54,7 @@ std::string digest_of_tiles(const Checkpoint& checkpoint, TensorId tensor,
     if (!same(size_a, size_b))
       return std::lexicographical_compare(size_a.begin(), size_a.end(), size_b.begin(),
                                           size_b.end());
-    return is_lower(hashes[index_of(a)], hashes[index_of(b)]);
+    return is_hash_less(hashes[index_of(a)], hashes[index_of(b)]);
   };
   if (!std::is_sorted(chunks.begin(), chunks.end(), is_before))
     std::sort(chunks.begin(), chunks.end(), is_before);

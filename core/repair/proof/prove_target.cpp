@@ -89,8 +89,8 @@ std::string_view name_of(const ProvingTarget& proving, const TileTask& task) {
 }
 
 // Place of the source item that the chunk keeps.
-std::optional<ItemPlace> item_before(const ProvingTarget& proving, const TileTasks& tasks,
-                                     ChunkId chunk) {
+std::optional<ItemPlace> source_item_kept_by(const ProvingTarget& proving, const TileTasks& tasks,
+                                             ChunkId chunk) {
   if (const ItemPlace* place = tasks.place_of(chunk)) return *place;
   const std::uint32_t kept = tasks.of_chunk[index_of(chunk)].kept;
   return kept == TileTask::kNone ? std::nullopt : proving.all.source().item(ChunkId{kept});
@@ -105,7 +105,7 @@ Result<Hash128> prove_kept(const ProvingTarget& proving, const TileTasks& tasks,
     SHW_TRY(VerifiedItem written, hash_and_verify(items.result, chunk, proving.progress));
     return written.hash;
   }
-  const auto before = item_before(proving, tasks, chunk);
+  const auto before = source_item_kept_by(proving, tasks, chunk);
   const auto now = proving.result.item(chunk);
   // If files are kept, tiles without an item stay without one.
   if (proving.form.keeps_files && !before && !now) return kNoHash;
@@ -122,7 +122,7 @@ Result<Hash128> prove_kept(const ProvingTarget& proving, const TileTasks& tasks,
     }
   }
   return differs_from_target(name_of(proving, tasks.of_chunk[index_of(chunk)]),
-                             "a tile that was to stay as it is does not");
+                             "a chunk that should stay unchanged differs");
 }
 
 // Reads one tile back, compares it with its fingerprint or its source item, and returns the item's
@@ -134,12 +134,12 @@ Result<Hash128> prove_tile(const ProvingTarget& proving, const TileTasks& tasks,
   SHW_TRY(HashedElements found, hash_and_fingerprint(items.result, chunk, proving.progress));
   const auto& read = proving.written.made[task.made];
   if (read && read->fingerprint == found.elements) return found.hash;
-  return differs_from_target(name_of(proving, task), "its tile at " +
-                                                         to_text(proving.result.offsets(chunk)) +
-                                                         " does not hold what was read for it");
+  return differs_from_target(name_of(proving, task),
+                             "its chunk at " + to_text(proving.result.offsets(chunk)) +
+                                 " does not hold the bytes that were read for it");
 }
 
-void note_kept(const TargetChunk& tile, ChunkId chunk, TileTasks& tasks) {
+void record_kept_source(const TargetChunk& tile, ChunkId chunk, TileTasks& tasks) {
   if (tile.kept)
     tasks.of_chunk[index_of(chunk)].kept = static_cast<std::uint32_t>(index_of(*tile.kept));
   if (tile.more == nullptr || !tile.more->place) return;
@@ -163,7 +163,7 @@ Status add_tasks(const ProvingTarget& proving, std::uint32_t entry, TileTasks& t
       continue;
     }
     if (proving.form.keeps_files) {
-      note_kept(written.tensor.tiles[tile], chunk, tasks);
+      record_kept_source(written.tensor.tiles[tile], chunk, tasks);
       continue;
     }
     // The target's parts tell which source chunk a kept tile is.

@@ -33,7 +33,7 @@ class ResultPlaces {
 
 struct ProvingTarget {
   const TargetState& all;
-  const WantedForm& form;
+  const ResultFormat& form;
   const ResultPlaces& places;
   const WrittenFolder& written;
   Progress* progress;
@@ -44,7 +44,7 @@ struct ProvingTarget {
 
 struct ProvedTiles {
   ItemHashes hashes;  // by chunk of the result
-  // By source chunk, for chunks whose items were kept (WantedForm::keeps_files).
+  // By source chunk, for chunks whose items were kept (ResultFormat::keeps_files).
   ItemHashes before = {};
 };
 Result<ProvedTiles> prove_tiles(const ProvingTarget& proving);

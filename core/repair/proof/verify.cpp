@@ -20,7 +20,7 @@ namespace shw {
 namespace {
 
 // Comparison with the source while items are hashed.
-struct SourceRun {
+struct SourceComparison {
   std::shared_ptr<const Checkpoint> source;
   std::uint64_t memory = kDefaultMemory;
   ExpectedResult expected = {};
@@ -43,7 +43,7 @@ Status add_disagreements(const Certificate& certificate, const Checkpoint& check
   if (certificate.seal == Certificate::Seal::kBroken) {
     add_reasons(report, VerifyReport::Outcome::kBroken,
                 {std::string(kCertificateFile) +
-                 ": was changed after it was written: its content_hash is another"});
+                 ": was changed after it was written: its content_hash does not match"});
   }
   auto found = find_certificate_contradictions(certificate, checkpoint, hashes, progress);
   if (!found) {
@@ -58,15 +58,14 @@ Status add_disagreements(const Certificate& certificate, const Checkpoint& check
   add_reasons(report, VerifyReport::Outcome::kUndecided, found->unknown);
   if (certificate.seal == Certificate::Seal::kMissing) {
     add_reasons(report, VerifyReport::Outcome::kUndecided,
-                {std::string(kCertificateFile) +
-                 ": has no content_hash: it was written by an older version, or was changed, and "
-                 "does not say all that would be proved"});
+                {std::string(kCertificateFile) + ": has no content_hash: an older version wrote "
+                                                 "it, or it was changed, so it is not full proof"});
   }
   return {};
 }
 
 // All ranks must expect the same result, because they share the comparison.
-Status check_ranks_expect_same(const SourceRun& run, Team& team) {
+Status check_ranks_expect_same(const SourceComparison& run, Team& team) {
   Encoder own;
   own.add(run.why_not ? error_with_place_text(*run.why_not) : std::string());
   for (const std::string& one : run.expected.contradictions) own.add(one);
@@ -79,18 +78,19 @@ Status check_ranks_expect_same(const SourceRun& run, Team& team) {
     return fail(ErrorKind::kIo,
                 fmt::format("worker {} sees another source or result than worker {}{}", member,
                             team.rank(), why_not.empty() ? "" : ": " + why_not),
-                {}, "begin all of them with the same words, where they see the same files");
+                {},
+                "start all processes with the same arguments, on machines that see the same files");
   }
   return {};
 }
 
 // In a team, rank 0 reads the entries.
-Status compare_objects(SourceRun& run, Team* team) {
+Status compare_objects(SourceComparison& run, Team* team) {
   if (run.expected.objects == nullptr) return {};
   SHW_TRY(Bytes told, run_on_rank0_and_broadcast(team, "entries", [&]() -> Result<Bytes> {
             return packed(run.expected.objects());
           }));
-  SHW_TRY(auto object, unpacked_object(told));
+  SHW_TRY(auto object, decode_compared_object(told));
   if (object && !*object) return {};
   if (object)
     run.expected.contradictions.push_back(error_with_place_text(**object));
@@ -101,7 +101,7 @@ Status compare_objects(SourceRun& run, Team* team) {
 }
 
 Status begin_source_run(const Certificate& certificate, const Checkpoint& checkpoint,
-                        SourceRun& run, Team* team, Progress* progress) {
+                        SourceComparison& run, Team* team, Progress* progress) {
   run.found.resize(checkpoint.chunk_count());
   auto expected = expected_of(certificate, {run.source, checkpoint, run.memory}, progress);
   if (expected)
@@ -112,7 +112,7 @@ Status begin_source_run(const Certificate& certificate, const Checkpoint& checkp
   return compare_objects(run, team);
 }
 
-std::int64_t hole_in(const ExpectedResult& expected, const std::string& fqn) {
+std::int64_t hole_elements_of(const ExpectedResult& expected, const std::string& fqn) {
   auto found = expected.holes.find(fqn);
   return found == expected.holes.end() ? 0 : found->second;
 }
@@ -127,8 +127,8 @@ std::vector<std::string> wrong_claims(const Certificate& certificate,
   for (const TensorCertificate& entry : certificate.tensors) {
     // Filled elements are compared above.
     if (entry.lost != 0 && entry.fill.empty() && !lost.contains(entry.fqn) &&
-        entry.lost != hole_in(expected, entry.fqn))
-      broken.push_back(entry.fqn + ": by the recorded plan nothing of it is lost");
+        entry.lost != hole_elements_of(expected, entry.fqn))
+      broken.push_back(entry.fqn + ": the recorded plan loses nothing of it");
     if (entry.is_cast != expected.cast.contains(entry.fqn))
       broken.push_back(entry.fqn + ": the certificate and the recorded plan do not both cast it");
     auto padding = expected.padding.find(entry.fqn);
@@ -136,21 +136,22 @@ std::vector<std::string> wrong_claims(const Certificate& certificate,
     if (entry.padding != 0 &&
         entry.padding != (padding == expected.padding.end() ? 0 : padding->second))
       broken.push_back(entry.fqn +
-                       ": by the recorded plan another number of elements of padding is left out");
+                       ": the recorded plan drops a different number of padding elements");
   }
   std::vector<std::string> words;
   for (const Operation& operation : certificate.operations) words.push_back(operation.text);
   words.insert(words.end(), certificate.steps.begin(), certificate.steps.end());
   if (words != expected.words)
-    broken.push_back("the certificate tells other operations than the recorded plan");
+    broken.push_back("the certificate lists different operations from the recorded plan");
   if (certificate.dropped != expected.dropped || certificate.trimmed != expected.trimmed)
-    broken.push_back("the recorded plan leaves out other entries or elements than the certificate");
+    broken.push_back(
+        "the recorded plan leaves out different entries or elements from the certificate");
   return broken;
 }
 
 // Adds the results of all compared tiles.
-void add_differences(const Checkpoint& checkpoint, const SourceRun& run, VerifyReport& report,
-                     std::vector<std::string>& unknown) {
+void add_differences(const Checkpoint& checkpoint, const SourceComparison& run,
+                     VerifyReport& report, std::vector<std::string>& unknown) {
   constexpr std::size_t kMostTold = 20;
   SourceReport& against = *report.against;
   for (std::uint32_t i = 0; i < run.found.size(); ++i) {
@@ -161,7 +162,7 @@ void add_differences(const Checkpoint& checkpoint, const SourceRun& run, VerifyR
     if (!run.found[i] || !*run.found[i]) {
       if (unknown.size() >= kMostTold) continue;
       unknown.push_back(
-          fqn + ": its tile at " + to_text(checkpoint.offsets(chunk)) + " was not compared with " +
+          fqn + ": its chunk at " + to_text(checkpoint.offsets(chunk)) + " was not compared with " +
           against.source + ": " +
           (run.found[i] ? error_with_place_text(run.found[i]->error()) : "it has no item"));
       continue;
@@ -183,7 +184,7 @@ void add_differences(const Checkpoint& checkpoint, const SourceRun& run, VerifyR
 // By tensor of the result: number of cast elements out of range; nullopt if the tensor differs or
 // was not compared completely.
 std::vector<std::optional<std::int64_t>> counted_out_of_range(const Checkpoint& checkpoint,
-                                                              const SourceRun& run) {
+                                                              const SourceComparison& run) {
   std::vector<std::optional<std::int64_t>> counts(checkpoint.tensor_count(), 0);
   for (std::uint32_t i = 0; i < run.found.size(); ++i) {
     // A tile without elements may have no item to compare.
@@ -200,7 +201,7 @@ std::vector<std::optional<std::int64_t>> counted_out_of_range(const Checkpoint& 
 
 // add_differences() reports the tensors that were not compared.
 std::vector<std::string> wrong_counts(const Certificate& certificate, const Checkpoint& checkpoint,
-                                      const SourceRun& run) {
+                                      const SourceComparison& run) {
   std::vector<std::string> broken;
   const auto counts = counted_out_of_range(checkpoint, run);
   for (const TensorCertificate& entry : certificate.tensors) {
@@ -223,12 +224,12 @@ std::vector<std::string> source_difference_texts(const SourceReport& against) {
                     one.value + ", and by " + against.source + " it is " + one.expected);
   }
   auto more = static_cast<std::uint64_t>(against.tiles_that_differ) - words.size();
-  if (more != 0) words.push_back("and so in " + plural(more, "more tile"));
+  if (more != 0) words.push_back("and so in " + plural(more, "more chunk"));
   return words;
 }
 
 void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint,
-                    const SourceRun& run, VerifyReport& report) {
+                    const SourceComparison& run, VerifyReport& report) {
   constexpr std::size_t kMostStepsShown = 5;
   report.against.emplace();
   SourceReport& against = *report.against;
@@ -252,8 +253,8 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
     std::string sources = against.source;
     for (const std::string& other : run.expected.others) sources += " or " + other;
     add_reasons(report, VerifyReport::Outcome::kBroken,
-                {"the result has every byte that was certified, so that " + sources +
-                 " is not, or no more, what it was made of, or the certificate was recreated"});
+                {"the result has every certified byte, so " + sources +
+                 " is not its source or has changed since, or the certificate was rewritten"});
   }
   add_reasons(report, VerifyReport::Outcome::kUndecided, unknown);
   if (report.outcome != VerifyReport::Outcome::kProved) return;
@@ -263,7 +264,7 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
   if (run.expected.words.size() > kMostStepsShown)
     steps += fmt::format("; and {} more", run.expected.words.size() - kMostStepsShown);
   report.reasons.push_back(fmt::format(
-      "{} of {}, compared with {}: each is what the recorded plan makes of it{}{}",
+      "{} of {}, compared with {}: each matches the recorded plan's result{}{}",
       human_count(static_cast<std::uint64_t>(against.compared)),
       plural(static_cast<std::uint64_t>(report.kept + report.lost + report.out_of_range),
              "element"),
@@ -271,7 +272,7 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
 }
 
 // Hashes all items and compares each with its source at once.
-Result<Result<ItemHashes>> hash_and_compare(const Checkpoint& checkpoint, SourceRun& run,
+Result<Result<ItemHashes>> hash_and_compare(const Checkpoint& checkpoint, SourceComparison& run,
                                             Team* team, Progress* progress) {
   auto compare = [&](ChunkId chunk) -> Status {
     if (run.expected.compare == nullptr) return {};
@@ -289,7 +290,7 @@ Result<Result<ItemHashes>> hash_and_compare(const Checkpoint& checkpoint, Source
     return packed(*run.found[index_of(chunk)]);
   };
   extras.receive = [&](ChunkId chunk, BytesView words) -> Status {
-    SHW_TRY(ComparedChunk found, unpacked_chunk(words));
+    SHW_TRY(ComparedChunk found, decode_compared_chunk(words));
     run.found[index_of(chunk)].emplace(std::move(found));
     return {};
   };
@@ -311,16 +312,16 @@ void report_damage(const Certificate& certificate, VerifyReport& report) {
   for (const TensorCertificate& entry : certificate.tensors) {
     if (entry.damage.empty() || ++damaged > kMostTold) continue;
     reasons.push_back(entry.fqn + ": " + entry.damage +
-                      ": nothing proves that it is what was saved");
+                      ": it cannot be proved that its values are those that were saved");
   }
   if (damaged > kMostTold)
-    reasons.push_back("and so it is with " + plural(damaged - kMostTold, "more tensor"));
+    reasons.push_back("the same holds for " + plural(damaged - kMostTold, "more tensor"));
   add_reasons(report, VerifyReport::Outcome::kUndecided, reasons);
 }
 
 // Combines all checks into the verdict.
 Result<VerifyReport> judge(const Certificate& certificate, const Checkpoint& checkpoint,
-                           const Result<ItemHashes>& hashes, const SourceRun& run,
+                           const Result<ItemHashes>& hashes, const SourceComparison& run,
                            Progress* progress) {
   VerifyReport report;
   if (!hashes) {
@@ -379,12 +380,12 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
                                    std::shared_ptr<const Checkpoint> source, Team* team,
                                    std::uint64_t memory) {
   if (checkpoint.directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint is not in a directory");
   const Directory& directory = *checkpoint.directory();
   VerifyReport report;
   if (directory.stat(kCertificateFile).kind != EntryKind::kFile) {
     report.reasons = {std::string("there is no ") + kCertificateFile +
-                      ": nothing says what it was before"};
+                      ": nothing records what the checkpoint was before"};
     return report;
   }
   const Result<Certificate> read = certificate_in(directory, progress);
@@ -395,7 +396,7 @@ Result<VerifyReport> verify_repair(const Checkpoint& checkpoint, Progress* progr
   const Certificate& certificate = *read;
   std::uint64_t sides = source == nullptr ? 1 : 2;
   if (progress != nullptr) progress->begin(Phase::kVerifying, sides * item_bytes(checkpoint), true);
-  SourceRun run{std::move(source), memory};
+  SourceComparison run{std::move(source), memory};
   if (run.source != nullptr)
     SHW_CHECK(begin_source_run(certificate, checkpoint, run, team, progress));
   SHW_TRY(auto hashes, hash_and_compare(checkpoint, run, team, progress));

@@ -13,7 +13,7 @@ void add_index(Encoder& payload, const Extents& index) {
   payload.add(std::vector<std::uint64_t>(index.begin(), index.end()));
 }
 
-Result<Extents> index_from(Decoder& payload) {
+Result<Extents> decode_extents(Decoder& payload) {
   SHW_TRY(auto numbers, payload.numbers());
   return Extents(numbers.begin(), numbers.end());
 }
@@ -32,7 +32,7 @@ void add_source(Encoder& payload, const SourceReport& against) {
   }
 }
 
-Result<SourceReport> source_from(Decoder& payload) {
+Result<SourceReport> decode_source_report(Decoder& payload) {
   SourceReport against;
   SHW_TRY(against.source, payload.text());
   SHW_TRY(std::uint64_t compared, payload.number());
@@ -43,7 +43,7 @@ Result<SourceReport> source_from(Decoder& payload) {
   for (std::uint64_t i = 0; i < count; ++i) {
     Difference one;
     SHW_TRY(one.tensor, payload.text());
-    SHW_TRY(one.index, index_from(payload));
+    SHW_TRY(one.index, decode_extents(payload));
     SHW_TRY(one.file, payload.text());
     SHW_TRY(one.value, payload.text());
     SHW_TRY(one.expected, payload.text());
@@ -69,7 +69,7 @@ Bytes packed(const ComparedChunk& found) {
   return payload.take();
 }
 
-Result<ComparedChunk> unpacked_chunk(BytesView bytes) {
+Result<ComparedChunk> decode_compared_chunk(BytesView bytes) {
   Decoder payload(bytes);
   SHW_TRY(std::uint64_t kind, payload.number());
   if (kind == static_cast<std::uint64_t>(Found::kNothing)) {
@@ -81,7 +81,7 @@ Result<ComparedChunk> unpacked_chunk(BytesView bytes) {
     return ComparedChunk(tl::unexpected<Error>(std::move(error)));
   }
   Mismatch mismatch;
-  SHW_TRY(mismatch.index, index_from(payload));
+  SHW_TRY(mismatch.index, decode_extents(payload));
   SHW_TRY(mismatch.value, payload.text());
   SHW_TRY(mismatch.expected, payload.text());
   return ComparedChunk(ComparedTile{std::move(mismatch)});
@@ -95,7 +95,7 @@ Bytes packed(const Result<std::optional<Error>>& object) {
   return payload.take();
 }
 
-Result<Result<std::optional<Error>>> unpacked_object(BytesView bytes) {
+Result<Result<std::optional<Error>>> decode_compared_object(BytesView bytes) {
   using Object = Result<std::optional<Error>>;
   Decoder payload(bytes);
   SHW_TRY(std::uint64_t kind, payload.number());
@@ -136,7 +136,7 @@ Result<VerifyReport> decode_verify_report(BytesView bytes) {
   }
   SHW_TRY(std::uint64_t has_source, payload.number());
   if (has_source != 0) {
-    SHW_TRY(report.against, source_from(payload));
+    SHW_TRY(report.against, decode_source_report(payload));
   }
   return report;
 }

@@ -15,9 +15,9 @@ using ComparedChunk = Result<ComparedTile>;
 
 // The outer error is about decoding the message.
 Bytes packed(const ComparedChunk& found);
-Result<ComparedChunk> unpacked_chunk(BytesView words);
+Result<ComparedChunk> decode_compared_chunk(BytesView words);
 Bytes packed(const Result<std::optional<Error>>& object);
-Result<Result<std::optional<Error>>> unpacked_object(BytesView words);
+Result<Result<std::optional<Error>>> decode_compared_object(BytesView words);
 Bytes packed(const VerifyReport& report);
 Result<VerifyReport> decode_verify_report(BytesView words);
 

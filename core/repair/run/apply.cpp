@@ -41,7 +41,7 @@ Status check_is_there(const Checkpoint& checkpoint, const Plan& plan) {
 Status check_plan(const Checkpoint& checkpoint, const Plan& plan) {
   if (plan.empty()) return fail(ErrorKind::kUsage, "the plan is empty: there is nothing to repair");
   if (checkpoint.directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint is not in a directory");
   for (const PlannedTensor& tensor : plan.tensors) SHW_CHECK(prove_planned(checkpoint, tensor));
   // A plan with steps may drop missing tensors; lowering the steps checks what remains.
   return plan.transforms() ? Status{} : check_is_there(checkpoint, plan);
@@ -83,7 +83,7 @@ Result<std::string> resolve_output(const Store& store, const Directory& director
   SHW_CHECK(check_is_local(out));
   std::string parent = parent_of(out);
   if (!store.exists(parent)) {
-    return fail(ErrorKind::kIo, "is not there, so nothing can be written into it", {parent},
+    return fail(ErrorKind::kIo, "does not exist, so nothing can be written into it", {parent},
                 "make the folder first, or choose another one with --out");
   }
   SHW_TRY(std::string real_out, store.resolved(out));
@@ -92,8 +92,8 @@ Result<std::string> resolve_output(const Store& store, const Directory& director
     return fail(ErrorKind::kUsage, "the output must be next to the checkpoint, not in it", {out},
                 "choose another directory with --out");
   }
-  if (store.exists(out)) {
-    return fail(ErrorKind::kUsage, "is there already, and is never replaced", {out},
+  if (!store.is_free_for_folder(out)) {
+    return fail(ErrorKind::kUsage, "already exists, and is never replaced", {out},
                 "choose another name with --out");
   }
   return out;
@@ -104,7 +104,7 @@ Result<std::string> resolve_output(const Store& store, const Directory& director
 Result<std::string> output_of(const Store& store, const Checkpoint& checkpoint,
                               const ApplyOptions& options) {
   if (checkpoint.directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint is not in a directory");
   if (options.in_place) return checkpoint.directory()->name();
   return resolve_output(store, *checkpoint.directory(), options);
 }
@@ -114,10 +114,11 @@ Result<RepairResult> apply_plan(Store& store, const Checkpoint& checkpoint, cons
   SHW_CHECK(check_plan(checkpoint, plan));
   if (options.in_place) {
     if (options.team != nullptr)
-      return fail(ErrorKind::kUsage, "a repair in place is one small file: nothing to share out",
-                  {}, "do it in one process");
+      return fail(ErrorKind::kUsage,
+                  "a repair in place writes one small file and cannot be distributed", {},
+                  "run it in one process");
     if (!options.out.empty())
-      return fail(ErrorKind::kUsage, "in place and into a directory exclude each other");
+      return fail(ErrorKind::kUsage, "--in-place and --out cannot be combined");
     if (options.integrity)
       return fail(ErrorKind::kUsage, "a list of hashes is written into a new folder, not in place");
     return repair_in_place(store, checkpoint, plan, progress);

@@ -44,8 +44,8 @@ bool is_unrelated_file(const Checkpoint& source, const Entry& entry) {
 bool would_be_ambiguous(const Format& format, const std::string& path) {
   auto rows = formats();
   return std::any_of(rows.begin(), rows.end(), [&](const FormatRow& row) {
-    return row.format == &format && row.named != nullptr && row.named(path) == FileRole::kAlone &&
-           (row.names_are_common || is_at_top(path));
+    return row.format == &format && row.named != nullptr &&
+           row.named(path) == FileRole::kSingleFile && (row.names_are_common || is_at_top(path));
   });
 }
 
@@ -57,7 +57,7 @@ bool is_weights_of_another_library(const Format& format, const std::string& path
        "open_clip_model"});
   constexpr auto kEndings = std::to_array<std::string_view>(
       {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".npz", ".ot"});
-  if (!format.traits.one_piece || !is_at_top(path)) return false;
+  if (!format.traits.has_one_piece_per_tensor || !is_at_top(path)) return false;
   if (path.ends_with(".gguf")) return true;
   const std::string_view stem = std::string_view(path).substr(0, path.find_first_of(".-"));
   return std::find(kStems.begin(), kStems.end(), stem) != kStems.end() &&
@@ -65,15 +65,17 @@ bool is_weights_of_another_library(const Format& format, const std::string& path
                      [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
-// True for the ranks' shards that torch's HuggingFaceStorageWriter keeps in a subfolder, next to
-// the files that it made of them: the same weights again, which the result changes.
+// True for "shard-*-model-*.safetensors" in a subfolder: the per-rank shards from which torch's
+// HuggingFaceStorageWriter made the files at the top. They are not copied, because they still
+// contain the unrepaired weights.
 bool is_shard_of_source(const Format& format, std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  return format.traits.one_piece && name.size() != path.size() && name.starts_with("shard-") &&
-         name.find("-model-") != name.npos && name.ends_with(".safetensors");
+  return format.traits.has_one_piece_per_tensor && name.size() != path.size() &&
+         name.starts_with("shard-") && name.find("-model-") != name.npos &&
+         name.ends_with(".safetensors");
 }
 
-// Subfolders with weights: the other files in them belong to those weights.
+// Subfolders that contain weights. Their other files (configs, tokenizers) belong to those weights.
 std::set<std::string, std::less<>> folders_with_weights(const Checkpoint& source) {
   std::set<std::string, std::less<>> folders;
   for (const FileRow& row : source.files()) {
@@ -124,7 +126,7 @@ std::set<std::string> files_needed(const Checkpoint& source, const Outputs& outp
     needed.insert(source.file(place->file).path);
   };
   for (const OutputTensor& tensor : outputs.tensors) {
-    for (const OutputTile& tile : tensor.tiles) need(kept_place(outputs, tile));
+    for (const OutputTile& tile : tensor.tiles) need(kept_item_place(outputs, tile));
   }
   for (const OutputObject& object : outputs.objects) need(object.place);
   for (const OutputUnclaimedRecord& unclaimed : outputs.unclaimed_records) need(unclaimed.place);
@@ -159,7 +161,7 @@ std::vector<std::string> add_files_to_copy(const Checkpoint& source, FolderRun& 
     // The link's target is outside the checkpoint and may have stricter permissions than the
     // result.
     if (!referenced.contains(entry.path) && points_outside(source.directory()->name(), entry.path))
-      left_out.push_back(entry.path + ", a link out of the checkpoint");
+      left_out.push_back(entry.path + ", a link that points outside the checkpoint");
     else
       run.copied.push_back(entry);
   }
@@ -189,7 +191,7 @@ std::vector<std::string> add_companions_to_copy(const Checkpoint& source, bool w
     if (choosing.is_not_copied(entry.path)) {
       if (!is_data) left.push_back(entry.path);
     } else if (points_outside(source.directory()->name(), entry.path)) {
-      left.push_back(entry.path + ", a link out of the checkpoint");
+      left.push_back(entry.path + ", a link that points outside the checkpoint");
     } else {
       run.copied.push_back(entry);
     }

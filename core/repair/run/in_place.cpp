@@ -73,7 +73,7 @@ Status claim_checkpoint(Store& store, WritableDirectory& files, const Directory&
   const std::string owner = own_process_identity();
   auto file = files.create(kOwnerFile);
   if (!file && is_there(directory, kOwnerFile))
-    return fail(ErrorKind::kUsage, "is being repaired right now", {directory.name()});
+    return fail(ErrorKind::kUsage, "is being repaired by another process", {directory.name()});
   if (!file) return tl::unexpected<Error>(std::move(file).error());
   Status claimed = (*file)->write(std::as_bytes(std::span(owner)));
   if (claimed) claimed = (*file)->finish();
@@ -88,8 +88,8 @@ Status clear_leftovers(WritableDirectory& files, const Directory& directory) {
   SHW_TRY(Bytes kept, contents(directory, kUndo));
   SHW_TRY(Bytes now, contents(directory, kMetadataFile));
   if (kept == now) return {};
-  return fail(ErrorKind::kUsage, "an earlier repair in place can still be taken back", {kUndo},
-              "run undo, or remove that file, then repair again");
+  return fail(ErrorKind::kUsage, "an earlier repair in place can still be undone", {kUndo},
+              "run `shardwright undo`, or remove that file, then repair again");
 }
 
 // Makes a durable copy that appears under its name only when complete.
@@ -206,11 +206,10 @@ Status check_metadata_is_ours(const Directory& directory) {
   if (!ours && !(old && last && *old == *last))
     ours = certifies_metadata(directory, kCertificateFile);
   if (ours.value_or(true)) return {};
-  return fail(ErrorKind::kUsage,
-              "was changed since it was repaired: taking the repair back would throw that away",
+  return fail(ErrorKind::kUsage, "was changed since the repair: undo would lose that change",
               {kMetadataFile},
-              "`commit` keeps what is there now; to go back all the same, rename " +
-                  std::string(kUndo) + " to it yourself");
+              "`commit` keeps the current state; to undo anyway, rename " + std::string(kUndo) +
+                  " to it yourself");
 }
 
 // Checks that the metadata to be restored can still be opened.
@@ -220,13 +219,13 @@ Status check_kept_opens(std::shared_ptr<const Directory> directory) {
       std::make_shared<ReplacedFileDirectory>(std::move(directory), kMetadataFile, kUndo));
   if (kept) return {};
   return fail(ErrorKind::kDamaged, "was changed since it was kept: " + kept.error().message,
-              {kUndo}, "`commit` keeps what is there now");
+              {kUndo}, "`commit` keeps the current state");
 }
 
-tl::unexpected<Error> with_cleanup(Error error, const Status& cleanup) {
+tl::unexpected<Error> add_cleanup_failure(Error error, const Status& cleanup) {
   if (!cleanup) {
-    error.advice =
-        "run undo: what was made so far could not be taken away (" + cleanup.error().message + ")";
+    error.advice = "run `shardwright undo`: the partial result could not be removed (" +
+                   cleanup.error().message + ")";
   }
   return tl::unexpected<Error>(std::move(error));
 }
@@ -242,7 +241,7 @@ Status check_not_filled(const TargetState& all) {
   for (const auto& [fqn, loss] : all.losses) {
     if (as_they_were.contains(fqn)) continue;
     return cannot_make_target(
-        fqn, "an earlier repair filled elements of it, so it is not changed in place",
+        fqn, "an earlier repair filled some of its elements, so it is not changed in place",
         kIntoNewFolder);
   }
   return {};
@@ -260,7 +259,7 @@ Status check_moves_nothing(const Checkpoint& checkpoint, const Plan& plan) {
 Status check_steps_in_place(const Checkpoint& checkpoint, const Plan& plan) {
   if (!plan.format.empty() && plan.format != checkpoint.format().name) {
     return fail(ErrorKind::kUnsupported,
-                "in place the format stays, and the plan asks for " + plan.format, {},
+                "a repair in place keeps the format, but the plan wants " + plan.format, {},
                 kIntoNewFolder);
   }
   Status whole = check_moves_nothing(checkpoint, plan);
@@ -273,7 +272,7 @@ Status check_steps_in_place(const Checkpoint& checkpoint, const Plan& plan) {
     if (moved) continue;
     Error error = std::move(moved).error();
     error.message =
-        fmt::format("step {} ({}) is not taken in place: {}",
+        fmt::format("step {} ({}) cannot be done in place: {}",
                     plan.operations.size() + begun.steps.size(), name(step), error.message);
     if (error.advice.empty()) error.advice = kIntoNewFolder;
     return tl::unexpected<Error>(std::move(error));
@@ -285,38 +284,41 @@ Status check_steps_in_place(const Checkpoint& checkpoint, const Plan& plan) {
 
 Status check_in_place(const Checkpoint& checkpoint, const Plan& plan) {
   if (checkpoint.directory() != nullptr && is_remote(checkpoint.directory()->name()))
-    return fail(ErrorKind::kUnsupported, "a checkpoint of another machine is not repaired in place",
-                {}, "repair into a new directory instead");
+    return fail(ErrorKind::kUnsupported,
+                "a checkpoint on another machine cannot be repaired in place", {},
+                "repair into a new directory instead");
   const Format& format = checkpoint.format();
   if (!format.traits.one_index_file || format.rewrite != Rewrite::kIndex) {
     return fail(ErrorKind::kUnsupported,
-                "only a checkpoint with one .metadata is repaired in place", {},
+                "only a checkpoint with a single .metadata can be repaired in place", {},
                 "repair into a new directory instead");
   }
   if (checkpoint.directory() != nullptr && is_there(*checkpoint.directory(), kIntegrityFile)) {
     return fail(ErrorKind::kUnsupported,
-                "lists the hash of .metadata, which would be another one afterwards",
-                {kIntegrityFile}, "repair into a new directory, with --integrity");
+                "lists the hash of .metadata, which the repair would change", {kIntegrityFile},
+                "repair into a new directory, with --integrity");
   }
   if (plan.transforms()) return check_steps_in_place(checkpoint, plan);
   FilledReport earlier = filled_report_of(checkpoint);
   for (const PlannedTensor& tensor : plan.tensors) {
     // lost.json lists the tensor as it is now, and is not rewritten in place.
     if (earlier.find(checkpoint.fqn(tensor.tensor)) != nullptr) {
-      return fail(ErrorKind::kUnsupported,
-                  "an earlier repair filled elements of it, so it is not repaired in place",
-                  Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor.tensor))},
-                  "repair into a new directory instead");
+      return fail(
+          ErrorKind::kUnsupported,
+          "an earlier repair filled some of its elements, so it cannot be repaired in place",
+          Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor.tensor))},
+          "repair into a new directory instead");
     }
     if (is_pure_relabel(tensor)) continue;
     if (tensor.lost_elements != 0) {
-      return fail(ErrorKind::kUnsupported,
-                  "elements of it are lost and what fills them has to be written, so it is not "
-                  "repaired in place",
-                  Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor.tensor))},
-                  "repair into a new directory instead");
+      return fail(
+          ErrorKind::kUnsupported,
+          "lost elements have to be filled, which writes data, so it cannot be repaired in place",
+          Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor.tensor))},
+          "repair into a new directory instead");
     }
-    return fail(ErrorKind::kUnsupported, "bytes of it have to move, so it is not repaired in place",
+    return fail(ErrorKind::kUnsupported,
+                "tensor bytes have to move, so it cannot be repaired in place",
                 Place{.file = {}, .tensor = std::string(checkpoint.fqn(tensor.tensor))},
                 "repair into a new directory instead");
   }
@@ -336,9 +338,9 @@ Result<RepairResult> repair_in_place(Store& store, const Checkpoint& checkpoint,
   }
   auto certificate = prepare(store, *files, checkpoint, plan, progress);
   if (!certificate)
-    return with_cleanup(certificate.error(), in_place::abandon_repair(*files, directory));
+    return add_cleanup_failure(certificate.error(), in_place::abandon_repair(*files, directory));
   if (auto swapped = swap(*files); !swapped)
-    return with_cleanup(swapped.error(), in_place::roll_back(store, directory.name()));
+    return add_cleanup_failure(swapped.error(), in_place::roll_back(store, directory.name()));
   // The repair is done, so leftover work files are harmless.
   static_cast<void>(in_place::remove_work(*files, directory));
   static_cast<void>(files->sync());

@@ -57,7 +57,7 @@ Result<Certificate> certificate_in(const Directory& directory, const char* path)
 
 Status check_not_in_use(const Store& store, const std::string& path) {
   if (owner_state(store, path) != OwnerState::kLiveProcess) return {};
-  return fail(ErrorKind::kUsage, "is being repaired right now", {path});
+  return fail(ErrorKind::kUsage, "is being repaired by another process", {path});
 }
 
 Status check_not_claimed_by_other(const Store& store, const Directory& directory) {
@@ -74,8 +74,8 @@ Status roll_back(Store& store, const std::string& checkpoint_path) {
   SHW_CHECK(remove_work(*files, *directory));
   if (!is_there(*directory, kUndo)) {
     SHW_CHECK(remove_if_there(*files, *directory, kOldCertificate));
-    return fail(ErrorKind::kUsage, "there is no repair in place to take back", {checkpoint_path},
-                "only repair --in-place can be undone; another output is simply removed");
+    return fail(ErrorKind::kUsage, "there is no repair in place to undo", {checkpoint_path},
+                "only repair --in-place can be undone; for other repairs delete the output folder");
   }
   if (is_there(*directory, kOldCertificate)) {
     // Copied, not moved: an undo that is interrupted here must find the kept certificate again.
@@ -107,7 +107,7 @@ Result<RepairResult> finish_after_metadata_swap(Store& store, const Directory& d
             in_place::certificate_in(directory, in_place::kNewCertificate));
     if (certificate.seal != Certificate::Seal::kIntact)
       return fail(ErrorKind::kDamaged, "was changed after it was written",
-                  {in_place::kNewCertificate}, "take the repair back with `resume --roll-back`");
+                  {in_place::kNewCertificate}, "undo the repair with `resume --roll-back`");
     SHW_CHECK(files->sync());
     SHW_CHECK(files->rename(in_place::kNewCertificate, kCertificateFile));
     SHW_CHECK(files->sync());
@@ -123,10 +123,9 @@ Result<RepairResult> restart_from_request(Store& store, std::shared_ptr<const Di
   auto read = in_place::contents(*directory, in_place::kRequest);
   if (!read) {
     return fail(ErrorKind::kUsage,
-                "a repair was killed here before it changed anything, and what it was to do is not "
-                "known",
+                "a repair was killed here before it changed anything, and its plan is not known",
                 {directory->name()},
-                "take its leftovers away with `resume --roll-back`, and repair again");
+                "remove its leftovers with `resume --roll-back`, and repair again");
   }
   SHW_TRY(RepairRequest request,
           request_from_json(Text(reinterpret_cast<const char*>(read->data()), read->size()),
@@ -137,7 +136,7 @@ Result<RepairResult> restart_from_request(Store& store, std::shared_ptr<const Di
 }
 
 // Removes a repair that has only begun; returns the state that it found.
-Result<InPlace> remove_unstarted(Store& store, const Directory& directory) {
+Result<InPlace> remove_barely_begun_repair(Store& store, const Directory& directory) {
   SHW_TRY(const FolderLock lock, FolderLock::take(directory.name()));
   SHW_CHECK(in_place::check_not_in_use(store, directory.name()));
   SHW_TRY(InPlace state, in_place_state(directory));
@@ -178,16 +177,16 @@ Result<RepairResult> resume_in_place(Store& store, const std::string& checkpoint
     case InPlace::kNothing:
       break;
   }
-  return fail(ErrorKind::kUsage, "there is no repair in place to go on with", {checkpoint_path});
+  return fail(ErrorKind::kUsage, "there is no repair in place to resume", {checkpoint_path});
 }
 
 Status roll_back_in_place(Store& store, const std::string& checkpoint_path) {
   SHW_TRY(auto directory, store.read_folder(checkpoint_path));
-  SHW_TRY(InPlace state, remove_unstarted(store, *directory));
+  SHW_TRY(InPlace state, remove_barely_begun_repair(store, *directory));
   if (state == InPlace::kBegun) return {};
   if (state == InPlace::kReplaced) return undo_repair(store, checkpoint_path);
-  return fail(ErrorKind::kUsage, "there is no half-made repair to take away", {checkpoint_path},
-              state == InPlace::kDone ? "the repair is finished: undo takes it back" : "");
+  return fail(ErrorKind::kUsage, "there is no unfinished repair to roll back", {checkpoint_path},
+              state == InPlace::kDone ? "the repair is finished: use `shardwright undo`" : "");
 }
 
 Status commit_repair(Store& store, const std::string& checkpoint_path) {
@@ -197,7 +196,7 @@ Status commit_repair(Store& store, const std::string& checkpoint_path) {
     return fail(ErrorKind::kUsage, "there is no repair in place to commit", {checkpoint_path});
   if (state != InPlace::kDone)
     return fail(ErrorKind::kUsage, "a repair was killed here and is not finished",
-                {checkpoint_path}, "finish it with `resume`, or take it away with its --roll-back");
+                {checkpoint_path}, "finish it with `resume`, or undo it with `resume --roll-back`");
   SHW_TRY(auto files, store.edit_folder(checkpoint_path));
   SHW_CHECK(files->remove(in_place::kUndo));
   SHW_CHECK(files->sync());

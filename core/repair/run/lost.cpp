@@ -18,7 +18,8 @@ struct SourceBox {
   Box source;  // in the old tensor
   Extents at;  // in the new tensor
   Extents permutation;
-  bool whole_box = false;  // true: elements are reshaped, so any loss in it counts for all of it
+  bool loses_whole_box =
+      false;  // true: elements are reshaped, so any loss in it counts for all of it
 };
 
 std::vector<SourceBox> source_boxes_of(const Checkpoint& checkpoint, const PlannedTensor& planned,
@@ -42,7 +43,7 @@ std::vector<SourceBox> source_boxes_of(const Checkpoint& checkpoint, const Plann
 }
 
 Box moved(const Box& lost, const SourceBox& taken, const Box& new_box) {
-  if (taken.whole_box) return new_box;
+  if (taken.loses_whole_box) return new_box;
   Box box{taken.at, lost.sizes};
   for (std::size_t d = 0; d < box.sizes.size(); ++d) {
     std::size_t old =
@@ -58,9 +59,9 @@ void copy_fill(FilledTensor& into, const FilledTensor& from) {
 }
 
 // Marks the whole tensor as lost if single elements cannot be tracked.
-void mark_all_lost(FilledTensor& tensor) {
+void mark_tensor_as_lost(FilledTensor& tensor) {
   tensor.boxes = {whole(tensor.shape)};
-  tensor.all_boxes = true;
+  tensor.has_all_boxes = true;
 }
 
 // Adds earlier losses that the new chunks contain, of this tensor or the one they come from.
@@ -77,9 +78,9 @@ void add_earlier_losses(const Checkpoint& checkpoint, const PlannedTensor& plann
         if (common) brought.push_back(moved(*common, taken, chunk.box));
       }
       if (!brought.empty()) copy_fill(tensor, *before);
-      if (add_all_disjoint(tensor.boxes, brought, looks) && before->all_boxes) continue;
+      if (add_all_disjoint(tensor.boxes, brought, looks) && before->has_all_boxes) continue;
       copy_fill(tensor, *before);
-      return mark_all_lost(tensor);
+      return mark_tensor_as_lost(tensor);
     }
   }
 }
@@ -128,7 +129,7 @@ FilledRecord losses_after_plan(const Checkpoint& checkpoint, const Plan& plan) {
   }
   for (FilledTensor& tensor : earlier.tensors) {
     if (planned.contains(*checkpoint.find(tensor.fqn))) continue;
-    if (!tensor.all_boxes) mark_all_lost(tensor);
+    if (!tensor.has_all_boxes) mark_tensor_as_lost(tensor);
     tensor.lost = total_volume(tensor.boxes).value_or(0);
     record.tensors.push_back(std::move(tensor));
   }

@@ -1,6 +1,5 @@
 #include "core/repair/run/make_target.h"
 
-#include <algorithm>
 #include <memory>
 
 #include "core/exec/folder_run.h"
@@ -13,8 +12,6 @@
 #include "core/repair/run/files_to_copy.h"
 #include "core/repair/run/made_files.h"
 #include "core/repair/run/recheck_inputs.h"
-#include "core/tensor/cast.h"
-#include "core/transform/packed_tensor.h"
 #include "core/transform/unclaimed_records.h"
 
 namespace shw {
@@ -43,24 +40,6 @@ std::size_t count_if_only_rounded(const Certificate& certificate) {
   return rounded;
 }
 
-// True if each cast is one to a dtype that represents all values of the saved one.
-bool are_casts_exact(const TargetState& all) {
-  if (!all.added.empty()) return false;
-  for (const TargetEntry& entry : all.tensors) {
-    if (entry.made == nullptr) continue;
-    const TargetTensor tensor = entry.made->unpacked();
-    if (!tensor.is_cast) continue;
-    const bool is_exact =
-        tensor.before &&
-        std::all_of(tensor.parts.begin(), tensor.parts.end(), [&](const Part& part) {
-          return part.casts.size() == 1 && !part.scaling && can_cast(part.saved, tensor.dtype) &&
-                 can_represent(tensor.dtype, part.saved);
-        });
-    if (!is_exact) return false;
-  }
-  return true;
-}
-
 // Writes everything next to the tiles, and the certificate; returns whether nothing is lost.
 Result<bool> certify_and_write(const CertifiedRun& done, RepairResult& told) {
   const ProvingTarget& proving = done.proving;
@@ -73,7 +52,6 @@ Result<bool> certify_and_write(const CertifiedRun& done, RepairResult& told) {
                               proving.progress));
   told.damage = damage_by_fqn(certificate);
   told.rounded = count_if_only_rounded(certificate);
-  told.casts_are_exact = told.rounded != 0 && are_casts_exact(proving.all);
   return certificate.lossless;
 }
 
@@ -82,7 +60,7 @@ Status prove_target(const ProvingTarget& proving, const TargetRun& run,
   if (proving.progress != nullptr)
     proving.progress->begin(Phase::kVerifying, item_bytes(proving.result), true);
   SHW_TRY(const ProvedTiles proved, prove_tiles(proving));
-  SHW_TRY(told.lossless, run_on_rank0_and_broadcast(proving.written.team, [&] {
+  SHW_TRY(told.lossless, decide_on_rank0(proving.written.team, [&] {
             return certify_and_write({proving, run, neighbours, proved}, told);
           }));
   return {};
@@ -112,7 +90,7 @@ Result<Certificate> certify_in_place(const TargetState& all, const TargetRun& ru
 Result<PreparedRun> prepare_run(const TargetState& all, const TargetRun& wanted,
                                 Progress* progress) {
   if (all.source().directory() == nullptr)
-    return fail(ErrorKind::kUsage, "the checkpoint has no directory");
+    return fail(ErrorKind::kUsage, "the checkpoint is not in a directory");
   SHW_TRY(LoweredTarget lowered, lower_target(all, wanted.form, progress));
   PreparedRun prepared;
   FolderRun& run = prepared.run;
@@ -144,7 +122,7 @@ Result<RepairResult> make_target(Store& store, const TargetState& all, const Tar
   SHW_TRY(PreparedRun prepared, prepare_run(all, wanted, progress));
   FolderRun& run = prepared.run;
   const ResultPlaces places(run.outputs, run.laid_out);
-  const TouchCheck touch{run.watched, run.inputs, all.inputs.front(), wanted.memory};
+  const InputChangeCheck touch{run.watched, run.inputs, all.inputs.front(), wanted.memory};
   RepairResult result{wanted.form.out, wanted.form.out + "/" + kCertificateFile};
   auto prove = [&](const WrittenFolder& written) -> Status {
     ChecksumMismatches mismatches;

@@ -9,7 +9,7 @@ namespace shw {
 namespace {
 
 // Finds a file whose ctime changed; make_folder notices other sizes and mtimes.
-const WatchedFile* touched_file(const TouchCheck& check) {
+const WatchedFile* find_file_with_new_ctime(const InputChangeCheck& check) {
   auto is_touched = [&](const WatchedFile& file) {
     const Entry now = check.inputs[file.input]->directory()->stat(file.entry.path);
     return file.entry.changed_ns != 0 && now.changed_ns != file.entry.changed_ns;
@@ -20,20 +20,20 @@ const WatchedFile* touched_file(const TouchCheck& check) {
 
 }  // namespace
 
-Status recheck_changed_inputs(const TouchCheck& check, const WrittenFolder& written,
+Status recheck_changed_inputs(const InputChangeCheck& check, const WrittenFolder& written,
                               Progress* progress) {
-  const WatchedFile* touched = touched_file(check);
-  SHW_TRY(bool any, run_on_rank0_and_broadcast(
-                        written.team, [&]() -> Result<bool> { return touched != nullptr; }));
+  const WatchedFile* touched = find_file_with_new_ctime(check);
+  SHW_TRY(bool any,
+          decide_on_rank0(written.team, [&]() -> Result<bool> { return touched != nullptr; }));
   if (!any) return {};
   SHW_TRY(VerifyReport report,
           verify_repair(written.result, progress, check.source, written.team, check.memory));
   if (report.outcome == VerifyReport::Outcome::kProved) return {};
   const std::string file = touched == nullptr ? std::string() : touched->entry.path;
   return fail(ErrorKind::kIo,
-              "changed while it was being read, behind its size and time: " +
+              "changed while it was being read, without a change of size or time: " +
                   (report.reasons.empty() ? std::string() : report.reasons.front()),
-              {file}, "wait until nothing writes to the checkpoint, then do this again");
+              {file}, "wait until no process writes to the checkpoint, then run this again");
 }
 
 }  // namespace shw

@@ -33,8 +33,13 @@ struct RoundTripResult {
   std::size_t equal = 0;  // number of tensors with equal elements, by 128-bit fingerprints
   std::vector<std::string> differ = {};   // FQNs: other shape, dtype or elements
   std::vector<std::string> padding = {};  // FQNs: only padding rows differ, which were cut off
-  std::vector<std::string> without = {};  // FQNs that the result lacks
-  std::size_t left_out = 0;               // number of tensors that the options left out
+  std::vector<std::string> without = {};  // FQNs that the result lacks, though it should have them
+  std::size_t left_out = 0;               // number of tensors that the conversion left out
+  // A line per kind and reason, with its count, where a map left them out: the target program has
+  // no place for them, or an option names them. Empty without a map: options name all.
+  std::vector<std::string> left_out_why = {};
+  // Number of tensors (steps of optimizer states) whose value the result has as a setting.
+  std::size_t as_settings = 0;
 };
 
 // The upload of a result.
@@ -49,11 +54,10 @@ struct RepairResult {
   std::string output;       // path of the directory
   std::string certificate;  // path of the file
   bool lossless = true;
-  std::size_t rounded = 0;       // number of cast tensors, if nothing else is lost
-  bool casts_are_exact = false;  // true: their dtypes represent every value that was saved
-  std::size_t files_kept = 0;    // number of files that an earlier run had finished
-  DeviceUse device = {};         // device that computed elements
-  TeamTraffic traffic = {};      // traffic between ranks
+  std::size_t rounded = 0;     // number of cast tensors, if nothing else is lost
+  std::size_t files_kept = 0;  // number of files that an earlier run had finished
+  DeviceUse device = {};       // device that computed elements
+  TeamTraffic traffic = {};    // traffic between ranks
   // TensorCertificate::out_of_range by FQN, for tensors that have any.
   std::map<std::string, std::int64_t> out_of_range = {};
   std::vector<std::string> of_other_ranks = {};  // Certificate::of_other_ranks

@@ -42,14 +42,13 @@ std::vector<std::string> step_texts(const Plan& plan) {
 }
 
 Status check_tiles_have_place(const Plan& plan, const Format& format) {
-  if (!format.traits.one_piece) return {};
+  if (!format.traits.has_one_piece_per_tensor) return {};
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const Patterns* tensors = cut_by(plan.steps[i]);
     if (tensors == nullptr) continue;
     return fail(
         ErrorKind::kUsage,
-        fmt::format("step {} ({}): {} would be cut into tiles, and {} holds every tensor in "
-                    "one piece",
+        fmt::format("step {} ({}): {} would be split into chunks, but {} stores every tensor whole",
                     plan.operations.size() + i + 1, name(plan.steps[i]), short_list_text(*tensors),
                     format.title),
         {}, "write it as DCP, as the verb reshard does: \"target\": {\"format\": \"dcp\"}");

@@ -14,7 +14,7 @@
 namespace shw {
 
 struct TargetRun {
-  WantedForm form;                         // `out` is the output folder
+  ResultFormat form;                       // `out` is the output folder
   std::vector<std::string> steps;          // as text, for the certificate
   std::vector<Operation> operations = {};  // Certificate::operations
   std::string plan = {};                   // Certificate::plan

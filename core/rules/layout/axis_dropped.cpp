@@ -76,8 +76,8 @@ Finding describe_dropped(const Checkpoint& c, const AxisGroup& group) {
   finding.link = is_expert(*example.entry) ? "ISEEKYAN/Megatron-LM #61" : "TransformerEngine #2713";
   for (const DroppedAxis* dropped : group) finding.subjects.emplace_back(c.fqn(dropped->tensor));
   finding.cause = fmt::format(
-      "The saver left the {} out: ranks that differ in {} alone wrote the same boxes, one of each "
-      "was kept, and {} is {} where the model expects {}.",
+      "The save left out the {}: ranks that differ only in {} wrote the same boxes, one copy of "
+      "each was kept, and {} is {} where the model expects {}.",
       axes_text(example), example.others.empty() ? "it" : "them", finding.subjects.front(),
       to_text(c.shape(example.tensor)), to_text(example.entry->shape));
   finding.evidence = {{"axis", axis.name},
@@ -141,8 +141,8 @@ void add_placed_axes(const Checkpoint& c, PlacedGroup group, const Restored& res
     if (!group.given_up.empty())
       finding.evidence.emplace_back("whole_moments_reset", capped(group.given_up));
     text += fmt::format(
-        "Put each survivor where its writer is on the mesh and mask the rest: {} elements kept, {} "
-        "lost.",
+        "Put each saved chunk where its rank is on the mesh and mask the rest: {} elements kept, "
+        "{} lost.",
         loss.kept, loss.lost);
   }
   finding.remedy = Remedy{"retile", parts.empty(), text};
@@ -218,7 +218,7 @@ void report_dropped_by_derived_layouts(const Facts& facts, std::vector<Finding>&
   }
 }
 
-void find_axes_left_out(const Facts& facts, std::vector<Finding>& findings) {
+void find_dropped_axes(const Facts& facts, std::vector<Finding>& findings) {
   report_dropped_by_derived_layouts(facts, findings);
   add_by_spec(facts, facts.other_orders, findings);
 }
@@ -228,20 +228,19 @@ void find_axes_left_out(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kAxisDropped = {
     .id = "axis-dropped",
     .depth = Depth::kMetadata,
-    .title = "An axis of the mesh was left out at save",
+    .title = "The save left out a mesh axis, so one rank's copy of each box was kept",
     .teaches =
-        "The saver described a tensor by a mesh that lacks one of its axes (expert or tensor "
-        "parallel). Ranks that differ on that axis alone publish equal boxes, one of each is kept, "
-        "and the tensor is shorter by the size of the axis. Who wrote each chunk says where it "
-        "belongs: the repair puts survivors there and masks the rest, or restores everything where "
-        "per-rank optimizer files hold the masters. Without a spec four things tell it: a router "
-        "that chooses among more experts than were saved, a second matrix that is cut into as many "
-        "parts as the first one is too short by, a tensor-parallel axis that a person names "
-        "(--mesh) and no tensor knows, and optimizer states that are short of their parameters. "
-        "Whether stacked experts that FSDP cuts along the same rows are side by side or take turns "
-        "is the loader's choice: only a spec decides that.",
-    .lesson =
-        {.drawing = R"(
+        "The save described a tensor by a mesh without one of its axes (expert or tensor "
+        "parallel). Ranks that differ only on that axis record equal boxes, one copy of each is "
+        "kept, and the tensor is too short by the size of the axis. The rank that wrote each chunk "
+        "shows where it belongs: the repair puts chunks there and masks the rest, or restores "
+        "everything if per-rank optimizer files hold the masters. Without a spec, four signs show "
+        "it: a router that selects among more experts than were saved; a second matrix that is "
+        "sharded into as many parts as the first is too short by; a tensor-parallel axis named "
+        "with --mesh that no tensor uses; optimizer states shorter than their parameters. If FSDP "
+        "shards stacked experts along the same rows, their order depends on the loader: only a "
+        "spec decides that.",
+    .lesson = {.drawing = R"(
   two experts of 2 rows, one on each of 2 expert-parallel ranks
 
   expected [4]     │ A0 │ A1 │ B0 │ B1 │
@@ -250,13 +249,13 @@ const Rule kAxisDropped = {
   saved    [2]     │ A0 │ A1 │            both ranks wrote offset 0;
                    │ B0 │ B1 │  dropped   one box of two is kept
 )",
-         .remedy =
-             "`shardwright repair`, with --spec or --mesh, puts the survivors in place and masks "
-             "the rest. With optimizer_rank_R.pt next to the checkpoint everything comes back.",
-         .link = "https://github.com/ISEEKYAN/Megatron-LM/pull/61"},
+               .remedy = "`shardwright repair`, with --spec or --mesh, puts the saved chunks in "
+                         "place and masks the rest. With optimizer_rank_R.pt files next to the "
+                         "checkpoint it restores everything.",
+               .link = "https://github.com/ISEEKYAN/Megatron-LM/pull/61"},
     .cause_of = ExplainedSymptoms::kTiles,
-    .doubts_shapes = true,
-    .run = find_axes_left_out,
+    .makes_shapes_doubtful = true,
+    .run = find_dropped_axes,
 };
 
 }  // namespace shw

@@ -57,8 +57,8 @@ void find_flat_parameters(const Facts& facts, std::vector<Finding>& findings) {
   if (finding.subjects.empty()) return;
   const bool is_one = finding.subjects.size() == 1;
   finding.cause = fmt::format(
-      "{} {} what FSDP keeps of a whole module in one row ({}): one rank's part of it. Which "
-      "parameters are in it is in no file, and what the other ranks held is not here.",
+      "{} {} one rank's part of an FSDP flat parameter ({}), which joins all parameters of a "
+      "module. No file says which parameters it holds, and the other ranks' parts are missing.",
       plural(finding.subjects.size(), "tensor"), is_one ? "is" : "are", short_list_text(shapes));
   finding.evidence = {{"shapes", capped(shapes)}, {"count", count_of(finding.subjects.size())}};
   findings.push_back(std::move(finding));
@@ -117,8 +117,8 @@ void find_flat_matrices(const Facts& facts, std::vector<Finding>& findings) {
   if (finding.subjects.empty()) return;
   const bool is_one = finding.subjects.size() == 1;
   finding.cause = fmt::format(
-      "{} {} to be {} by {} and {} ({}): {}. No model of these names loads that, and what the "
-      "other ranks held is not here.",
+      "{} {} to be {} by {} and {} ({}): {}. No model with these names loads that, and the other "
+      "ranks' parts are missing.",
       plural(finding.subjects.size(), "tensor"), is_one ? "is" : "are",
       is_one ? "a matrix" : "matrices", is_one ? "its name" : "their names",
       empty == finding.subjects.size() ? (is_one ? "has no element" : "have no element")
@@ -138,7 +138,7 @@ void find_flat_matrices(const Facts& facts, std::vector<Finding>& findings) {
 
 void find_flat_shards(const Facts& facts, std::vector<Finding>& findings) {
   // In formats with recorded chunks, flat parameters are chunks of known tensors.
-  if (facts.spec != nullptr || !facts.checkpoint.format().traits.one_piece) return;
+  if (facts.spec != nullptr || !facts.checkpoint.format().traits.has_one_piece_per_tensor) return;
   find_flat_matrices(facts, findings);
   find_flat_parameters(facts, findings);
 }
@@ -148,15 +148,15 @@ void find_flat_shards(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kFlatShard = {
     .id = "flat-shard",
     .depth = Depth::kMetadata,
-    .title = "One rank's flat part stands for a matrix",
+    .title = "One rank's flat shard was saved instead of a matrix",
     .teaches =
-        "FSDP and DeepSpeed ZeRO-3 flatten parameters and give each rank a part. A state dict that "
-        "was taken without gathering them has what one rank held: a row of numbers, or nothing, "
-        "under the name of a matrix. Saved by save_pretrained it looks like a model, and loads "
-        "stop at 'size mismatch ... copying a param with shape torch.Size([0])'. Nothing in it is "
-        "damaged, but the parts of the other ranks are in no file. The names decide it here, a "
-        "matrix's own or _flat_param; a "
-        "spec or another checkpoint (--against) says of how many ranks the part is one.",
+        "FSDP and DeepSpeed ZeRO-3 flatten parameters and give each rank a shard. A state dict "
+        "taken without gathering holds one rank's shard: a flat vector, or nothing, under the name "
+        "of a matrix. Saved by save_pretrained it looks like a model, and loads fail with 'size "
+        "mismatch ... copying a param with shape torch.Size([0])'. Nothing in it is damaged, but "
+        "the other ranks' shards are in no file. Here the tensor's name shows it (a matrix's name, "
+        "or _flat_param); a spec or another checkpoint (--against) shows how many ranks there "
+        "were.",
     .lesson = {.drawing = R"(
   embed_tokens.weight [64, 16] and norm.weight [16], flat, on 4 ranks
 
@@ -164,13 +164,13 @@ const Rule kFlatShard = {
   saved          │   260   │              as embed_tokens.weight
 )",
                .remedy = "Save again from the run: with FSDP a full state dict, with ZeRO-3 "
-                         "stage3_gather_16bit_weights_on_model_save, or turn the sharded "
+                         "stage3_gather_16bit_weights_on_model_save, or convert the sharded "
                          "checkpoint next to it (DCP, zero_to_fp32.py) into a model.",
                .link = "https://github.com/huggingface/transformers/issues/34080"},
     .words = {.text = "will not load"},
-    .outcome = RunOutcome::kStops,
+    .outcome = RunOutcome::kLoadFails,
     .cause_of = ExplainedSymptoms::kTiles,
-    .doubts_shapes = true,
+    .makes_shapes_doubtful = true,
     .run = find_flat_shards,
 };
 

@@ -134,8 +134,8 @@ void find_fused_per_rank(const Facts& facts, std::vector<Finding>& findings) {
     if (!blocks) continue;
     if (finding.subjects.empty()) {
       finding.cause = fmt::format(
-          "{} of {} are rank by rank ({} times {}): another tensor-parallel size loads it without "
-          "a message and gets wrong rows.",
+          "{} of {} are stacked rank by rank ({} times {}): a load with a different "
+          "tensor-parallel size gets wrong rows without an error.",
           is_fused_gate(entry->role) ? "Gate and up" : "The parts", c.fqn(tensor), ranks,
           is_fused_gate(entry->role) ? "gate, up" : plural(parts.size(), "part"));
       finding.evidence = {{"mesh", to_text(*entry->mesh)},
@@ -159,26 +159,27 @@ void find_fused_per_rank(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kFusedPerRank = {
     .id = "fused-per-rank",
     .depth = Depth::kMetadata,
-    .title = "Gate and up are stacked rank by rank",
+    .title = "Gate and up rows are interleaved rank by rank",
     .teaches =
-        "A fused gate and up projection that each tensor-parallel rank holds for itself is saved "
-        "as gate 0, up 0, gate 1, up 1, ...: its meaning depends on the number of ranks. Another "
-        "tensor-parallel size loads it without a message and gets wrong rows. The repair puts all "
-        "gate rows before all up rows; nothing is lost. Of a fused matrix of other parts the role "
-        "in the spec says so: \"stacked:4096,1024,1024\" is how many rows queries, keys and values "
-        "have, one part after the other.",
-    .lesson = {.drawing = R"(
+        "If each tensor-parallel rank fuses its own gate and up projection, the saved order is "
+        "gate 0, up 0, gate 1, up 1, ...: it depends on the number of ranks. A load with a "
+        "different tensor-parallel size gets wrong rows without an error. The repair puts all gate "
+        "rows before all up rows; nothing is lost. For other fused matrices give the role in the "
+        "spec: \"stacked:4096,1024,1024\" is the number of rows of queries, keys and values, in "
+        "this order.",
+    .lesson =
+        {.drawing = R"(
   gate and up of 2 rows each, over tp 2
 
   expected     │ gate 0 │ gate 1 │ up 0   │ up 1   │
   saved        │ gate 0 │ up 0   │ gate 1 │ up 1   │
   written by         tp 0        │       tp 1
 )",
-               .remedy =
-                   "`shardwright repair --spec ...` puts all gate rows before all up rows: "
-                   "lossless. Loading with the tensor-parallel size that saved is right as it is.",
-               .link = "https://github.com/NVIDIA/TransformerEngine/pull/2713"},
-    .parts_ranks = true,
+         .remedy =
+             "`shardwright repair --spec ...` puts all gate rows before all up rows: lossless. "
+             "Loading with the tensor-parallel size of the save works without a repair.",
+         .link = "https://github.com/NVIDIA/TransformerEngine/pull/2713"},
+    .splits_rows_of_rank = true,
     .run = find_fused_per_rank,
 };
 

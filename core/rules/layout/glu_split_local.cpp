@@ -19,7 +19,7 @@
 namespace shw {
 namespace {
 
-PartlyLost relocate_w_half(const Checkpoint& c, const SplitPair& pair) {
+PartlyLost place_w_half_in_whole(const Checkpoint& c, const SplitPair& pair) {
   PartlyLost part{pair.w.state, copy_of(c.shape(pair.w.parameter)), {}, {}};
   std::int64_t item = part.expected[0] / pair.chunks;
   auto place = [&](TensorId state, std::int64_t shift) {
@@ -42,9 +42,9 @@ Finding describe_split(const Checkpoint& c, const std::vector<SplitPair>& pairs,
   const SplitPair& first = pairs.front();
   for (const PartlyLost& part : parts) finding.subjects.emplace_back(c.fqn(part.tensor));
   finding.cause = fmt::format(
-      "The saver split the optimizer state of gated weights into its halves by the length of one "
-      "rank's shard, so both halves hold rows of the first half only, and only 1 of {} rows is "
-      "there.",
+      "The save split the optimizer state of gated weights at half of one rank's shard instead of "
+      "half of the whole, so both halves hold only rows of the first half, and only 1 of {} rows "
+      "is there.",
       first.ratio);
   finding.evidence = {
       {"saved_shape", copy_of(c.shape(first.w.state))},
@@ -78,7 +78,7 @@ void find_local_glu_splits(const Facts& facts, std::vector<Finding>& findings) {
   std::vector<PartlyLost> parts;
   std::map<TensorId, std::vector<std::size_t>> moments;  // by parameter of the first half
   for (const SplitPair& pair : pairs) {
-    PartlyLost w = relocate_w_half(c, pair);
+    PartlyLost w = place_w_half_in_whole(c, pair);
     PartlyLost v{pair.v.state, copy_of(c.shape(pair.v.parameter)), {}, {}};
     if (pair.role == StateRole::kMaster) {
       w.refill_from = c.fqn(pair.w.parameter);
@@ -101,14 +101,13 @@ void find_local_glu_splits(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kGluSplitLocal = {
     .id = "glu-split-local",
     .depth = Depth::kMetadata,
-    .title = "Optimizer state of a gated weight was split in the wrong coordinates",
+    .title = "Optimizer state of a gated weight was split at the wrong row",
     .teaches =
-        "A gated weight (SwiGLU) is saved as two halves, W and V. The saver cut the optimizer "
-        "state at half of what one rank holds instead of half of the whole weight: both saved "
-        "halves then hold rows of W, only those of the first rank that owns any, and V's rows are "
-        "gone. The model's own weights are not touched. The repair puts the rows of both halves "
-        "where they belong in W and masks the rest; only another checkpoint can bring the others "
-        "back.",
+        "A gated weight (SwiGLU) is saved as two halves, W and V. The save split the optimizer "
+        "state at half of one rank's shard instead of half of the whole weight: both saved halves "
+        "then hold rows of W, only those of the first rank that owns any, and V's rows are lost. "
+        "The model's weights are not affected. The repair puts the rows of both halves where they "
+        "belong in W and masks the rest; only another checkpoint has the lost rows.",
     .lesson = {.drawing = R"(
   the weight, 8 rows   │ W0 │ W1 │ W2 │ W3 │ V0 │ V1 │ V2 │ V3 │
   owned by             └───── rank 0 ──────┴───── rank 1 ──────┘
@@ -124,7 +123,7 @@ const Rule kGluSplitLocal = {
                    "the plan says how many elements are lost. Only another checkpoint has them.",
                .link = "https://github.com/NVIDIA/Megatron-LM/pull/4423"},
     .cause_of = ExplainedSymptoms::kTiles,
-    .doubts_shapes = true,
+    .makes_shapes_doubtful = true,
     .run = find_local_glu_splits,
 };
 

@@ -24,8 +24,9 @@ namespace shw {
 namespace {
 
 // `given_up`: complete moments that are reset because others are lost.
-std::vector<PartlyLost> place_states(const Facts& facts, const std::vector<LocalState>& locals,
-                                     std::vector<std::string>& given_up) {
+std::vector<PartlyLost> place_chunks_of_local_states(const Facts& facts,
+                                                     const std::vector<LocalState>& locals,
+                                                     std::vector<std::string>& given_up) {
   const Checkpoint& c = facts.checkpoint;
   std::vector<PartlyLost> parts;
   parts.reserve(locals.size());
@@ -37,7 +38,7 @@ std::vector<PartlyLost> place_states(const Facts& facts, const std::vector<Local
       part.retained_chunks.push_back(
           whole_retained_chunk(local.chunk, c.sizes(local.chunk), local.home->offsets));
     if (local.state.role == StateRole::kMaster && local.state.parameter &&
-        local.state.parameter_is_sure)
+        local.state.is_parameter_certain)
       part.refill_from = c.fqn(*local.state.parameter);
     if (local.state.role == StateRole::kMoment) moments.push_back(parts.size());
     parts.push_back(std::move(part));
@@ -64,10 +65,10 @@ Finding describe_local(const Checkpoint& c, const std::vector<LocalState>& local
   const LocalState& example = non_empty_example(c, locals);
   finding.cause = count_text(static_cast<std::int64_t>(locals.size()), "optimizer state was",
                              "optimizer states were") +
-                  " saved as plain tensors: the shard of one rank stands for the whole (" +
+                  " saved as plain tensors: one rank's shard was saved as the whole tensor (" +
                   std::string(c.fqn(example.state.state)) + " is " +
                   to_text(c.shape(example.state.state)) + ", its parameter " +
-                  to_text(example.expected) + "), those of all other ranks are gone.";
+                  to_text(example.expected) + "), and the shards of all other ranks are lost.";
   finding.evidence = {{"example", std::string(c.fqn(example.state.state))},
                       {"saved_shape", copy_of(c.shape(example.state.state))},
                       {"shape_of_the_parameter", example.expected},
@@ -93,7 +94,7 @@ ValueConfirmation compare_values(const Facts& facts, const std::vector<LocalStat
   ValueBudget budget = value_budget(facts);
   for (const LocalState& local : locals) {
     if (local.state.role != StateRole::kMaster || !local.state.parameter ||
-        !local.state.parameter_is_sure || !local.home || is_empty(*local.home))
+        !local.state.is_parameter_certain || !local.home || is_empty(*local.home))
       continue;
     if (out.agree.size() + out.contradict.size() >= kMost) break;
     TensorId model = *local.state.parameter;
@@ -124,23 +125,22 @@ void report_placed_states(const Facts& facts, const std::vector<LocalState>& loc
     finding.evidence.emplace_back("values_say_otherwise", capped(values.contradict));
     finding.evidence.emplace_back(
         "undecided",
-        std::string(
-            "where masters are by their values is not where their writers' chunks are, so the "
-            "names of the files are not a guide: files that were renamed, or another rank order"));
+        std::string("the masters' values match rows of other ranks than the file names say, so "
+                    "file names cannot be used: files were renamed, or the rank order differs"));
     findings.push_back(std::move(finding));
     return;
   }
   if (!values.agree.empty()) finding.evidence.emplace_back("values_agree", capped(values.agree));
   std::vector<std::string> given_up;
-  std::vector<PartlyLost> parts = place_states(facts, locals, given_up);
+  std::vector<PartlyLost> parts = place_chunks_of_local_states(facts, locals, given_up);
   LostCount loss = loss_of(parts);
   finding.evidence.emplace_back("placed_by", locals.front().source);
   finding.evidence.emplace_back("total_kept_elements", loss.kept);
   finding.evidence.emplace_back("total_lost_elements", loss.lost);
   if (!given_up.empty()) finding.evidence.emplace_back("whole_moments_reset", capped(given_up));
   std::string text = fmt::format(
-      "Put each survivor where its writer's chunk of the parameter is, keep rows of a moment only "
-      "where all moments know them, mask the rest: {} elements kept, {} lost",
+      "Put each saved shard where its rank's chunk of the parameter is, keep moment rows only if "
+      "all moments have them, mask the rest: {} elements kept, {} lost",
       loss.kept, loss.lost);
   if (loss.refilled != 0) {
     finding.evidence.emplace_back("refilled_from_the_model", loss.refilled);
@@ -206,13 +206,14 @@ void report_half_empty_pairs(const Facts& facts, std::vector<Finding>& findings)
   const auto& [empty, full] = pairs.front();
   finding.cause = fmt::format(
       "{} has elements and {} of the same parameter has none: optimizer states were saved as plain "
-      "tensors, and the shards of different ranks, of which one has no row, stand for the whole. "
-      "Those of all other ranks are gone.",
+      "tensors, so one rank's shard was saved as the whole tensor, here from different ranks, one "
+      "of which holds no row. The shards of all other ranks are lost.",
       c.fqn(full), c.fqn(empty));
   finding.evidence = {
       {"pairs", count_of(pairs.size())},
       {"shapes", std::vector<std::string>{shape_line(c, empty), shape_line(c, full)}},
-      {"undecided", std::string("nothing tells which parameters these states are of: --spec")}};
+      {"undecided",
+       std::string("it is not known which parameters these states belong to: give --spec")}};
   findings.push_back(std::move(finding));
 }
 
@@ -237,17 +238,16 @@ void find_local_saved_as_global(const Facts& facts, std::vector<Finding>& findin
 const Rule kLocalSavedAsGlobal = {
     .id = "local-saved-as-global",
     .depth = Depth::kMetadata,
-    .title = "One rank's shard of an optimizer state stands for the whole",
+    .title = "One rank's shard was saved as the whole tensor",
     .teaches =
-        "Optimizer states that are plain tensors instead of DTensors are offered by every rank as "
-        "the whole tensor; deduplication keeps one of them, whose depends on load balancing. A "
-        "state then has the shape of one chunk of its parameter (or is empty, where the surviving "
-        "rank owns none). The repair puts each survivor where the chunk of its writer is, keeps "
-        "moments only where all of them are known, refills masters from the model, and masks the "
-        "rest. Weights fare the same: DTensors that one rank saved without gathering them, the "
-        "state dict of one tensor-parallel rank that was published as a model, and an optimizer.pt "
-        "of one rank next to whole weights. Their other rows are in no file: save again with all "
-        "ranks taking part.",
+        "If optimizer states are plain tensors instead of DTensors, every rank saves its shard as "
+        "the whole tensor, and deduplication keeps one of them; load balancing decides which. The "
+        "state then has the shape of one chunk of its parameter (or is empty, if that rank owns no "
+        "row). The repair puts each saved shard where its rank's chunk is, keeps moments only "
+        "where all of them are known, refills masters from the model, and masks the rest. The same "
+        "happens to weights: DTensors that one rank saved without gathering, the state dict of one "
+        "tensor-parallel rank published as a model, or one rank's optimizer.pt next to full "
+        "weights. Their other rows are in no file: save again with all ranks.",
     .lesson =
         {.drawing = R"(
   parameter [8]           │ 0 1 │ 2 3 │ 4 5 │ 6 7 │
@@ -259,11 +259,11 @@ const Rule kLocalSavedAsGlobal = {
   master_param, saved                       │ 6 7 │   [2] of rank 3
 )",
          .remedy =
-             "`shardwright repair` puts each survivor where its writer's rows are, keeps moments "
-             "only where both are known, and refills masters from the model. The rest is masked.",
+             "`shardwright repair` puts each saved shard at its rank's rows, keeps moments only "
+             "where both are known, and refills masters from the model. The rest is masked.",
          .link = "https://github.com/NVIDIA/TransformerEngine/pull/2795"},
     .cause_of = ExplainedSymptoms::kTiles,
-    .doubts_shapes = true,
+    .makes_shapes_doubtful = true,
     .run = find_local_saved_as_global,
 };
 

@@ -40,7 +40,7 @@ std::optional<Finding> mesh_too_small_finding(const CheckInput& input) {
   if (input.ranks <= input.mesh->size()) return std::nullopt;
   return mesh_finding(*input.mesh, input.ranks,
                       sizes_text(input, input.ranks) +
-                          ": it is not the mesh that saved this checkpoint, so it was not used.");
+                          ": this mesh did not save the checkpoint, so it was not used.");
 }
 
 // Subject and verb of a sentence: "w is", "w and 3 more are".
@@ -52,11 +52,11 @@ std::string subject_text(const Checkpoint& c, const std::vector<TensorId>& tenso
 
 // The consequence if the spec's rank order is not the saver's.
 const char* consequence_text(bool is_used) {
-  return is_used ? "the mesh of the spec has its axes in another order than the one that saved, so "
-                   "ranks were counted as these tensors are. A spec that lists the axes in that "
-                   "order, or --mesh, says the same."
-                 : "the mesh of the spec has its axes in another order than the one that saved, "
-                   "so nothing was placed by it. --mesh names the one that saved.";
+  return is_used
+             ? "the spec lists the mesh axes in a different order from the save, so the order that "
+               "these tensors show was used. Correct the order in the spec, or name it (--mesh)."
+             : "the spec lists the mesh axes in a different order from the save, so its mesh was "
+               "not used. Name the mesh of the save (--mesh).";
 }
 
 std::string rank_order_text(const Checkpoint& c, const RankOrderMismatch& found,
@@ -81,10 +81,9 @@ Finding rank_order_finding(const CheckInput& input, const RankOrderMismatch& fou
 Finding given_mesh_finding(const CheckInput& input, const RankOrderMismatch& found) {
   return rank_order_finding(
       input, found, found.instead,
-      found.is_disputed
-          ? "other tensors are the other way round, so neither of the two orders was used."
-          : "the mesh that was named (--mesh) is not the one that saved this checkpoint, so it was "
-            "not used.");
+      found.is_contradicted_by_others
+          ? "other tensors show the opposite order, so neither of the two was used."
+          : "the given mesh (--mesh) did not save this checkpoint, so it was not used.");
 }
 
 // A spec may describe the loading mesh.
@@ -98,11 +97,10 @@ Finding spec_mesh_finding(const CheckInput& input, const RankOrderMismatch& foun
 Finding two_orders_finding(const CheckInput& input, const Mesh& of_spec) {
   Finding finding = mesh_finding(
       *input.mesh, input.ranks,
-      fmt::format(
-          "The mesh that was named ({}) and that of the spec ({}) have the same axes in two "
-          "orders, and no tensor tells which of them saved: neither was used to say which "
-          "rank held what. Give both in the order of the run that saved.",
-          to_text(*input.mesh), to_text(of_spec)));
+      fmt::format("The given mesh ({}) and the spec's mesh ({}) have the same axes in "
+                  "different orders, and no tensor shows which is right: neither was used to "
+                  "decide which rank held what. Give both in the axis order of the run that saved.",
+                  to_text(*input.mesh), to_text(of_spec)));
   finding.severity = Severity::kInfo;
   finding.evidence.emplace_back("mesh_of_the_spec", to_text(of_spec));
   return finding;
@@ -117,12 +115,12 @@ void check_mesh_with_spec(CheckInput& input, std::vector<Finding>& findings) {
     if (found.believed != given) continue;
     findings.push_back(given_mesh_finding(input, found));
     is_out = true;
-    if (found.is_disputed) input.misordered.push_back(found.of_spec);
+    if (found.is_contradicted_by_others) input.meshes_in_other_rank_order.push_back(found.of_spec);
   }
   for (const Mesh& of_spec : orders.undecided) {
     if (!is_out) findings.push_back(two_orders_finding(input, of_spec));
     is_out = true;
-    input.misordered.push_back(of_spec);
+    input.meshes_in_other_rank_order.push_back(of_spec);
   }
   if (is_out) input.mesh = nullptr;
 }
@@ -134,7 +132,7 @@ void check_spec_orders(CheckInput& input, bool is_named, std::vector<Finding>& f
   for (const RankOrderMismatch& found : contradicted) {
     if (input.mesh != nullptr && found.believed == *input.mesh) continue;
     findings.push_back(spec_mesh_finding(input, found, is_proved));
-    if (!is_proved) input.misordered.push_back(found.of_spec);
+    if (!is_proved) input.meshes_in_other_rank_order.push_back(found.of_spec);
   }
   if (is_proved) input.proved_mesh = std::make_shared<const Mesh>(*contradicted.front().proved);
 }
@@ -168,7 +166,7 @@ std::string named_mesh(const CheckInput& input) {
 }
 
 std::string fit_text(const MeshFit& fit) {
-  return " predicts the tiles of " + human_count(static_cast<std::uint64_t>(fit.explained)) +
+  return " predicts the chunks of " + human_count(static_cast<std::uint64_t>(fit.explained)) +
          " of " + plural(static_cast<std::uint64_t>(fit.looked_at), "tensor") +
          " that several ranks cut: ";
 }
@@ -234,7 +232,7 @@ void find_mesh_contradictions(const Facts& facts, std::vector<Finding>& findings
   };
   if (ranks == 0)
     return report_doubt(
-        "The mesh was not used: nothing in this checkpoint says which rank wrote what.");
+        "The mesh was not used: this checkpoint does not record which rank wrote what.");
   // A found cause explains deviating chunks.
   bool caused = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
     return finding.severity > Severity::kInfo;
@@ -246,12 +244,13 @@ void find_mesh_contradictions(const Facts& facts, std::vector<Finding>& findings
   if (is_doubted && !caused) {
     // Even the right mesh does not explain orders without placements.
     report_doubt(named_mesh(facts) + fit_text(fit) +
-                 "another mesh saved this, or in an order that no placement says.");
+                 "the checkpoint was saved on another mesh, or with a rank order that no placement "
+                 "describes.");
     findings.back().evidence.emplace_back("not_explained", fit.against);
     if (fit.instead) findings.back().evidence.emplace_back("predicts_all", to_text(*fit.instead));
   } else if (is_large && !are_lowest_of_replicas(facts)) {
     report_doubt(sizes_text(facts, ranks) +
-                 ": the other ranks wrote nothing, or it is another mesh.");
+                 ": the other ranks wrote nothing, or the mesh is wrong.");
   }
 }
 
@@ -273,16 +272,15 @@ void resolve_mesh(CheckInput& input, std::vector<Finding>& findings) {
 const Rule kMeshContradicted = {
     .id = "mesh-contradicted",
     .depth = Depth::kMetadata,
-    .title = "The mesh that was named did not save this",
+    .title = "The given mesh does not match the checkpoint",
     .teaches =
-        "Which rank holds which part follows from the device mesh, and where no file says it, a "
-        "person can (--mesh dp=4,tp=2). This mesh has fewer ranks than wrote the checkpoint, or it "
-        "predicts other tiles than those that are there, or tensors are as the spec says only "
-        "where its axes count the ranks in another order. A mesh that the spec contradicts for one "
-        "tensor is not used for any: a repair by it would put other ranks' rows in place. The "
-        "tensors that it names say which order fits; the desktop's mesh panel and the writers of "
-        "the tiles show which meshes would. Where it is the spec's axes that are in another order, "
-        "and all tensors that tell agree on one, ranks are counted by that.",
+        "The device mesh determines which rank holds which shard; if no file records it, give it "
+        "with --mesh dp=4,tp=2. This mesh has fewer ranks than wrote the checkpoint, or it "
+        "predicts different chunks from those saved, or the spec's placements match only with its "
+        "axes in a different order. A mesh that the spec contradicts for one tensor is not used "
+        "for any: a repair with it would restore the wrong ranks' rows. The tensors named here "
+        "show which order fits; the desktop's mesh panel shows which meshes would fit. If the "
+        "spec's axis order is wrong and all tensors agree on another one, that one is used.",
     .lesson = {.drawing = R"(
   --mesh dp=4              │ 0 │ 1 │ 2 │ 3 │
   files                    │ 0 │ 1 │ 2 │ 3 │ 4 │ 5 │ ... │ 63 │
@@ -291,8 +289,8 @@ const Rule kMeshContradicted = {
   by --mesh tp=2,dp=2        ranks 0 and 1    ranks 2 and 3
   written by                 rank 2           rank 1           so dp=2,tp=2
 )",
-               .remedy = "Nothing has to be done to the checkpoint. Name the mesh of the run that "
-                         "saved it, or leave --mesh out."},
+               .remedy = "The checkpoint needs no change. Give the mesh of the run that saved it, "
+                         "or omit --mesh."},
     .outcome = RunOutcome::kNone,
     .run = find_mesh_contradictions,
 };

@@ -18,7 +18,7 @@ constexpr std::int64_t kPaddedTo = 16;
 constexpr std::int64_t kMostPadding = 512;  // rows per rank
 constexpr std::int64_t kMostParts = 1024;
 
-bool is_of_key(const SizeContradiction& one, std::string_view key) {
+bool is_contradiction_about_key(const SizeContradiction& one, std::string_view key) {
   return std::find(one.keys.begin(), one.keys.end(), key) != one.keys.end();
 }
 
@@ -73,26 +73,28 @@ class PartsFound {
 
 // All contradictions must be parts of the same number of ranks. Norm vectors are whole on every
 // tensor-parallel rank: if one differs, the config is of another model.
-std::optional<Parts> parts_by_config(const Checkpoint& c,
-                                     const std::vector<SizeContradiction>& sizes) {
+std::optional<Parts> tensor_parts_by_config(const Checkpoint& c,
+                                            const std::vector<SizeContradiction>& sizes) {
   PartsFound found(c);
   for (const SizeContradiction& one : sizes) {
     if (one.only_more_rows) return std::nullopt;
     for (const auto& [tensor, axis] : one.tensors) {
       if (c.shape(tensor).size() < 2 ||
-          !found.add(tensor, axis, one.said, is_of_key(one, "vocab_size"), one.words))
+          !found.add(tensor, axis, one.said, is_contradiction_about_key(one, "vocab_size"),
+                     one.words))
         return std::nullopt;
     }
   }
   // A tensor-parallel rank has parts of heads, feed-forward network and vocabulary; a single
   // deviating size other than a vocabulary suggests another model.
-  if (sizes.size() == 1 && !is_of_key(sizes.front(), "vocab_size")) return std::nullopt;
+  if (sizes.size() == 1 && !is_contradiction_about_key(sizes.front(), "vocab_size"))
+    return std::nullopt;
   return std::move(found).release_findings();
 }
 
-// Like parts_by_config(), from a spec or reference: each deviating tensor has one dimension that is
-// a part.
-std::optional<Parts> parts_by_spec(const Facts& facts) {
+// Like tensor_parts_by_config(), from a spec or reference: each deviating tensor has one dimension
+// that is a part.
+std::optional<Parts> tensor_parts_by_spec(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   PartsFound found(c);
   std::size_t matrices = 0;
@@ -120,19 +122,18 @@ std::optional<Parts> parts_by_spec(const Facts& facts) {
 }  // namespace
 
 void find_parts_by_config(const Facts& facts, std::vector<Finding>& findings) {
-  if (!facts.checkpoint.format().traits.one_piece) return;
+  if (!facts.checkpoint.format().traits.has_one_piece_per_tensor) return;
   std::optional<Parts> parts;
   if (facts.spec != nullptr)
-    parts = parts_by_spec(facts);
+    parts = tensor_parts_by_spec(facts);
   else if (facts.config_fit)
-    parts = parts_by_config(facts.checkpoint, facts.config_fit->sizes);
+    parts = tensor_parts_by_config(facts.checkpoint, facts.config_fit->sizes);
   if (!parts) return;
   Finding finding{.rule = std::string(kLocalSavedAsGlobal.id)};
   const std::size_t count = parts->subjects.size();
   finding.cause = fmt::format(
-      "{} {} the part of one rank of {}: {}. One rank's state dict was published "
-      "as "
-      "the whole, and what the other ranks had is not here.",
+      "{} {} the part of one rank of {}: {}. One rank's state dict was published as the full "
+      "model; the other ranks' parts are missing.",
       count == 1 ? parts->subjects.front() : plural(count, "tensor"), count == 1 ? "is" : "are",
       parts->ranks, short_list_text(parts->lines, 2));
   finding.evidence = {

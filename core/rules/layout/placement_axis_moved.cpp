@@ -25,7 +25,7 @@ struct TensorWithMovedAxis {
   const SpecEntry* entry = nullptr;  // null: inferred from siblings
   bool by_hidden = false;            // for inferred ones
   bool tie = false;                  // a plain transpose has these shapes too
-  bool in_request = false;           // the checkpoint is right, the spec is wrong
+  bool is_request_wrong = false;     // the checkpoint is right, the spec is wrong
 };
 
 struct Evidence {
@@ -41,7 +41,8 @@ struct Evidence {
 };
 
 // Number of parts of the shrunk axis in the spec; nullopt without a layout.
-std::optional<std::int64_t> parts_of_shrunk(const SpecEntry& entry, const AxisRelation& relation) {
+std::optional<std::int64_t> spec_parts_of_shrunk_axis(const SpecEntry& entry,
+                                                      const AxisRelation& relation) {
   if (!entry.mesh || entry.placements.size() != entry.mesh->axes.size()) return std::nullopt;
   std::int64_t parts = 1;
   for (std::size_t i = 0; i < entry.placements.size(); ++i) {
@@ -52,14 +53,14 @@ std::optional<std::int64_t> parts_of_shrunk(const SpecEntry& entry, const AxisRe
 }
 
 // True if the parts equal the factor, as the save should have recorded.
-bool spec_agrees(const SpecEntry& entry, const AxisRelation& relation) {
-  return parts_of_shrunk(entry, relation) == relation.factor;
+bool matches_factor_of_spec(const SpecEntry& entry, const AxisRelation& relation) {
+  return spec_parts_of_shrunk_axis(entry, relation) == relation.factor;
 }
 
 // True if the spec does not shard the concatenation axis: then it requests another shape, not
 // another placement. A mesh of another size belongs to the loader.
 bool contradicts_spec(const Facts& facts, const SpecEntry& entry, const AxisRelation& relation) {
-  auto parts = parts_of_shrunk(entry, relation);
+  auto parts = spec_parts_of_shrunk_axis(entry, relation);
   if (!parts) return false;
   if (entry.mesh->size() == facts.ranks) return *parts % relation.factor != 0;
   return *parts < 2 && entry.mesh->size() > facts.ranks;
@@ -72,7 +73,7 @@ bool fits(const Checkpoint& checkpoint, const TensorWithMovedAxis& moved, bool b
   if (!is_consolidated(checkpoint, moved.tensor))
     return tiles_allow_relabel(checkpoint, moved.tensor, moved.expected, moved.relation);
   return by_family || moved.expected.size() == 3 ||
-         (moved.entry != nullptr && spec_agrees(*moved.entry, moved.relation));
+         (moved.entry != nullptr && matches_factor_of_spec(*moved.entry, moved.relation));
 }
 
 // Finds moved axes exactly, with a spec. The siblings decide whether checkpoint or spec is wrong.
@@ -87,15 +88,16 @@ std::vector<TensorWithMovedAxis> by_spec(const Facts& facts, const Evidence& evi
     if (!relation) continue;
     State saved = evidence.verdict_in(evidence.saved, checkpoint.fqn(tensor)).state;
     State wanted = evidence.verdict_in(evidence.expected, checkpoint.fqn(tensor)).state;
-    bool two_models = saved == State::kHealthy && wanted == State::kHealthy;
+    bool two_models = saved == State::kHasExpectedSizes && wanted == State::kHasExpectedSizes;
     if (two_models) continue;
     TensorWithMovedAxis moved{tensor, *relation, entry->shape, entry, false, false, false};
-    moved.in_request = saved == State::kHealthy || wanted == State::kMoved;
-    moved.tie = !moved.in_request && fits_plain_transpose(entry->shape, *relation) &&
-                saved != State::kMoved && !spec_agrees(*entry, *relation);
-    if (saved == State::kUnknown && !moved.in_request && contradicts_spec(facts, *entry, *relation))
+    moved.is_request_wrong = saved == State::kHasExpectedSizes || wanted == State::kMoved;
+    moved.tie = !moved.is_request_wrong && fits_plain_transpose(entry->shape, *relation) &&
+                saved != State::kMoved && !matches_factor_of_spec(*entry, *relation);
+    if (saved == State::kUnknown && !moved.is_request_wrong &&
+        contradicts_spec(facts, *entry, *relation))
       continue;
-    if (moved.in_request || fits(checkpoint, moved, saved == State::kMoved))
+    if (moved.is_request_wrong || fits(checkpoint, moved, saved == State::kMoved))
       found.push_back(std::move(moved));
   }
   return found;
@@ -138,8 +140,8 @@ std::string part(std::int64_t factor) {
   }
 }
 
-std::vector<Placement> with_dim(std::vector<Placement> placements, std::size_t from,
-                                std::size_t to) {
+std::vector<Placement> with_shard_dim_replaced(std::vector<Placement> placements, std::size_t from,
+                                               std::size_t to) {
   for (Placement& placement : placements) {
     bool shards = placement.kind == Placement::Kind::kShard ||
                   placement.kind == Placement::Kind::kStridedShard;
@@ -174,13 +176,14 @@ std::string biggest_tile(const Checkpoint& checkpoint, TensorId tensor) {
 void read_placements(MoveGroup& group) {
   for (const TensorWithMovedAxis& moved : group.tensors) {
     if (moved.entry == nullptr || !moved.entry->mesh || moved.entry->placements.empty()) continue;
-    std::size_t from = moved.in_request ? moved.relation.grown : moved.relation.shrunk;
-    std::size_t to = moved.in_request ? moved.relation.shrunk : moved.relation.grown;
+    std::size_t from = moved.is_request_wrong ? moved.relation.grown : moved.relation.shrunk;
+    std::size_t to = moved.is_request_wrong ? moved.relation.shrunk : moved.relation.grown;
     std::string in_spec = to_text(moved.entry->placements);
-    std::string other = to_text(with_dim(moved.entry->placements, from, to));
-    group.recorded = moved.in_request ? in_spec : other;
-    group.correct =
-        moved.in_request ? to_text(with_dim(moved.entry->placements, to, from)) : in_spec;
+    std::string other = to_text(with_shard_dim_replaced(moved.entry->placements, from, to));
+    group.recorded = moved.is_request_wrong ? in_spec : other;
+    group.correct = moved.is_request_wrong
+                        ? to_text(with_shard_dim_replaced(moved.entry->placements, to, from))
+                        : in_spec;
     group.mesh = to_text(*moved.entry->mesh);
     return;
   }
@@ -220,8 +223,8 @@ std::string cause_in_request(const MoveGroup& group) {
   const AxisRelation& relation = group.tensors.front().relation;
   // The mistake is in the spec, so roles are reversed: its too long dim looks short on disk.
   return fmt::format(
-      "The checkpoint is good; the request is not: the loader asks for dim {} {} as long and dim "
-      "{} {} as long, because it transposes its shards but keeps the placements from before{}.",
+      "The checkpoint is right; the loader is wrong: it expects dim {} {} as long and dim {} {} as "
+      "long, because it transposes its shards but keeps the placements from before{}.",
       relation.shrunk, times(relation.factor), relation.grown, part(relation.factor),
       quoted(group.recorded));
 }
@@ -232,35 +235,36 @@ Remedy remedy_of(const Checkpoint& checkpoint, const MoveGroup& group) {
       [&](const TensorWithMovedAxis& moved) { return is_consolidated(checkpoint, moved.tensor); });
   if (consolidated) {
     return {"retile", true,
-            "Nothing is lost: the files are rewritten, with the bytes of " +
-                plural(group.tensors.size(), "tensor") + " in their true order."};
+            "Lossless: rewrite the files, with the bytes of " +
+                plural(group.tensors.size(), "tensor") + " in the right order."};
   }
   return {"relabel", true,
-          "Nothing is lost: relabel " +
-              plural(static_cast<std::uint64_t>(group.tile_count), "tile") + ", no byte moves."};
+          "Lossless: correct the offsets of " +
+              plural(static_cast<std::uint64_t>(group.tile_count), "chunk") + ", no byte moves."};
 }
 
 void report_moved(const Checkpoint& checkpoint, MoveGroup group, const Evidence& evidence,
                   std::vector<Finding>& findings) {
   record_shapes(checkpoint, group);
   const TensorWithMovedAxis& first = group.tensors.front();
-  bool in_request = first.in_request;
+  bool is_request_wrong = first.is_request_wrong;
   Finding finding{.rule = "placement-axis-moved",
-                  .severity = in_request ? Severity::kWarning : Severity::kError};
+                  .severity = is_request_wrong ? Severity::kWarning : Severity::kError};
   finding.link = "NeMo AutoModel #1691";
   for (const TensorWithMovedAxis& moved : group.tensors)
     finding.subjects.emplace_back(checkpoint.fqn(moved.tensor));
-  finding.cause = in_request ? cause_in_request(group) : cause_on_disk(group, evidence);
-  auto grown = static_cast<std::int64_t>(in_request ? first.relation.shrunk : first.relation.grown);
+  finding.cause = is_request_wrong ? cause_in_request(group) : cause_on_disk(group, evidence);
+  auto grown =
+      static_cast<std::int64_t>(is_request_wrong ? first.relation.shrunk : first.relation.grown);
   auto shrunk =
-      static_cast<std::int64_t>(in_request ? first.relation.grown : first.relation.shrunk);
+      static_cast<std::int64_t>(is_request_wrong ? first.relation.grown : first.relation.shrunk);
   finding.evidence = {{"saved", copy_of(checkpoint.shape(first.tensor))},
                       {"expected", first.expected},
                       {"factor", first.relation.factor},
                       {"axes", Extents{grown, shrunk}},
                       {"grown", grown},
                       {"shrunk", shrunk},
-                      {"where", std::string(in_request ? "request" : "checkpoint")},
+                      {"where", std::string(is_request_wrong ? "request" : "checkpoint")},
                       {"tile", group.tiles.front()},
                       {"tile_count", group.tile_count},
                       {"confidence", group.confidence},
@@ -278,7 +282,7 @@ void report_moved(const Checkpoint& checkpoint, MoveGroup group, const Evidence&
       finding.evidence.emplace_back("hidden_size_from", evidence.hidden->said_by);
     }
   }
-  if (!in_request) {
+  if (!is_request_wrong) {
     finding.remedy = remedy_of(checkpoint, group);
     for (TensorWithMovedAxis& moved : group.tensors)
       finding.diagnoses.push_back(AxisMoved{moved.tensor, moved.relation.grown,
@@ -304,7 +308,7 @@ void find_moved_placements(const Facts& facts, std::vector<Finding>& findings) {
   // shape-mismatch reports them.
   using Key = std::tuple<bool, std::size_t, std::size_t, std::int64_t>;
   auto key_of = [](const TensorWithMovedAxis& moved) {
-    return Key{moved.in_request, moved.relation.grown, moved.relation.shrunk,
+    return Key{moved.is_request_wrong, moved.relation.grown, moved.relation.shrunk,
                moved.relation.factor};
   };
   std::map<Key, MoveGroup> groups;
@@ -324,17 +328,17 @@ void find_moved_placements(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kPlacementAxisMoved = {
     .id = "placement-axis-moved",
     .depth = Depth::kMetadata,
-    .title = "Placement recorded for the wrong axis",
+    .title = "A tensor was transposed, but its placements were not",
     .teaches =
         "A sharded tensor was transposed on its way to disk, as when fused expert weights are "
-        "written under their Hugging Face names, and its placements were not: they still name the "
-        "old axis. torch computes the global shape from the local one and the placements, so the "
-        "old axis comes out too long by the number of shards and the other too short by as much; "
-        "every tile holds the right bytes under the wrong offsets. The number of elements is "
-        "right, the tiles cover everything, so nothing complains until a loader that knows the "
-        "true shape refuses it. The repair gives the tiles their true offsets; no tensor byte "
-        "moves. Where the tensors next to it show that the checkpoint is right and the request is "
-        "wrong, there is nothing to repair on disk: the loader needs the fix.",
+        "written under their Hugging Face names, but its placements still name the old axis. torch "
+        "computes the global shape from the local shape and the placements, so the old axis "
+        "becomes too long by the number of shards and the other too short by the same factor; "
+        "every chunk holds the right bytes at the wrong offsets. The number of elements is right "
+        "and the chunks cover everything, so the error appears only when a loader with the true "
+        "shape refuses it. The repair corrects the offsets; no tensor byte moves. If the "
+        "neighbouring tensors show that the checkpoint is right and the loader wrong, nothing "
+        "needs repair on disk: fix the loader.",
     .lesson = {.drawing = R"(
   saved as [6, 2]          expected [3, 4]
   ┌────────┐               ┌────────┬────────┐
@@ -347,12 +351,12 @@ const Rule kPlacementAxisMoved = {
   │  8  11 │               the same two tiles; only their offsets change
   └────────┘
 )",
-               .remedy = "`shardwright repair` relabels the tiles, losing nothing. Where the "
+               .remedy = "`shardwright repair` corrects the chunk offsets: lossless. If the "
                          "checkpoint is right and the loader wrong, update the loader.",
                .link = "https://github.com/NVIDIA-NeMo/Automodel/pull/1691"},
     .words = {.text = "will not load"},
-    .outcome = RunOutcome::kStops,
-    .doubts_shapes = true,
+    .outcome = RunOutcome::kLoadFails,
+    .makes_shapes_doubtful = true,
     .run = find_moved_placements,
 };
 

@@ -45,14 +45,16 @@ struct Mislabelled {
   const SpecEntry* entry = nullptr;
   OffsetModel model = OffsetModel::kByIndex;
   std::vector<Box> boxes;
-  bool items_agree = false;  // every item has the sizes that its rank held in training, by the spec
+  bool have_items_spec_sizes =
+      false;  // every item has the sizes that its rank held in training, by the spec
   bool items_read = false;
 };
 
-enum class RepairKind : std::uint8_t { kWhole, kCollided, kUndecided };
+enum class RepairKind : std::uint8_t { kWhole, kCollidingOffsets, kUndecided };
 
-// True if two ranks recorded one offset and deduplication kept one chunk: this must be so for every
-// rank with missing rows, and kept chunks must not overlap.
+// True if the damage is explained by ranks that recorded equal offsets, of which deduplication kept
+// one chunk. Every rank with missing rows must have such a partner, and the kept chunks must not
+// overlap.
 bool have_colliding_offsets(const Checkpoint& c, const Mislabelled& item) {
   const SpecEntry& entry = *item.entry;
   if (entry.mesh->size() > kRanks) return false;
@@ -89,8 +91,8 @@ std::optional<Mislabelled> find_mislabelled_boxes(const Facts& facts, TensorId t
     if (!box || !truth || *box != box_of(c, chunk)) return std::nullopt;
     bool read = index_of(chunk) < facts.headers.size() && facts.headers[index_of(chunk)];
     out.items_read = out.items_read && read;
-    out.items_agree =
-        out.items_agree && read && facts.headers[index_of(chunk)]->sizes == truth->sizes;
+    out.have_items_spec_sizes =
+        out.have_items_spec_sizes && read && facts.headers[index_of(chunk)]->sizes == truth->sizes;
     differs = differs || *box != *truth;
     out.boxes.push_back(std::move(*truth));
   }
@@ -105,9 +107,9 @@ bool has_volume_of(const std::vector<Box>& boxes, ExtentsView shape) {
 }
 
 RepairKind repair_kind_of(const Checkpoint& c, const Mislabelled& item) {
-  if (!item.items_agree) return RepairKind::kUndecided;
+  if (!item.have_items_spec_sizes) return RepairKind::kUndecided;
   if (has_volume_of(item.boxes, item.entry->shape)) return RepairKind::kWhole;
-  return have_colliding_offsets(c, item) ? RepairKind::kCollided : RepairKind::kUndecided;
+  return have_colliding_offsets(c, item) ? RepairKind::kCollidingOffsets : RepairKind::kUndecided;
 }
 
 // Chunks that overlap or leave gaps, so that some must be wrong.
@@ -130,7 +132,7 @@ std::optional<Mislabelled> find_mislabelled(const Facts& facts, TensorId tensor,
     auto found = find_mislabelled_boxes(facts, tensor, entry, model);
     if (!found) continue;
     // A complete tiling with matching items is a valid layout.
-    if (!found->items_agree && !has_overlap_or_gap(facts.checkpoint, tensor)) continue;
+    if (!found->have_items_spec_sizes && !has_overlap_or_gap(facts.checkpoint, tensor)) continue;
     return found;
   }
   return std::nullopt;
@@ -175,13 +177,13 @@ void place_retained_chunks(const Checkpoint& c, const std::vector<const Mislabel
   std::vector<PartlyLost> parts;
   for (const Mislabelled* item : group) parts.push_back(retained_chunks_of(c, *item));
   LostCount loss = loss_of(parts);
-  finding.cause += " Where two of them came out equal, only one shard was kept.";
+  finding.cause += " If two offsets were equal, only one shard was kept.";
   finding.evidence.emplace_back("total_kept_elements", loss.kept);
   finding.evidence.emplace_back("total_lost_elements", loss.lost);
   finding.remedy =
       Remedy{"retile", false,
-             fmt::format("Record each chunk at the rows that its item holds and mask those of "
-                         "the ranks whose offset another one took: {} elements kept, {} lost.",
+             fmt::format("Record each chunk at the rows that its item holds and mask the rows of "
+                         "ranks whose offset collided: {} elements kept, {} lost.",
                          loss.kept, loss.lost)};
   for (PartlyLost& part : parts) finding.diagnoses.emplace_back(std::move(part));
 }
@@ -189,7 +191,8 @@ void place_retained_chunks(const Checkpoint& c, const std::vector<const Mislabel
 void add_damage(const Facts& facts, const std::vector<Mislabelled>& all,
                 std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  for (RepairKind mending : {RepairKind::kWhole, RepairKind::kCollided, RepairKind::kUndecided}) {
+  for (RepairKind mending :
+       {RepairKind::kWhole, RepairKind::kCollidingOffsets, RepairKind::kUndecided}) {
     std::vector<const Mislabelled*> group;
     for (const Mislabelled& item : all) {
       if (repair_kind_of(c, item) == mending) group.push_back(&item);
@@ -202,13 +205,13 @@ void add_damage(const Facts& facts, const std::vector<Mislabelled>& all,
       finding.remedy = Remedy{"relabel", true,
                               "Record each chunk at the rows that its item holds: no byte moves, "
                               "nothing is lost."};
-    } else if (mending == RepairKind::kCollided) {
+    } else if (mending == RepairKind::kCollidingOffsets) {
       place_retained_chunks(c, group, finding);
     } else {
       finding.evidence.emplace_back(
           "undecided",
           std::string(group.front()->items_read
-                          ? "the items do not hold what the layout implies"
+                          ? "the items' shapes do not match the layout"
                           : "the headers of the items must be read (--depth headers)"));
     }
     findings.push_back(std::move(finding));
@@ -236,8 +239,8 @@ void find_uneven_strides(const Facts& facts, std::vector<Finding>& findings) {
     }
     if (hazard.subjects.empty()) {
       hazard.cause = std::string(c.fqn(tensor)) + " " + to_text(ExtentsView(entry->shape)) +
-                     " is not divided evenly by its cuts, and one of them is strided: some "
-                     "versions of torch save or load it at wrong offsets.";
+                     " is sharded unevenly, and one of the shardings is strided: some versions of "
+                     "torch save or load it at wrong offsets.";
       hazard.evidence = {{"mesh", to_text(*entry->mesh)},
                          {"placements", to_text(entry->placements)},
                          {"exact_in", std::string("torch 2.8 and 2.9; check other versions")}};
@@ -255,12 +258,11 @@ const Rule kUnevenStrided = {
     .depth = Depth::kMetadata,
     .title = "Uneven strided shards",
     .teaches =
-        "Where a strided cut does not divide evenly, three generations of torch compute three "
-        "different offsets, and only one of them names the rows that training holds. Recorded "
-        "boxes then overlap, leave gaps, or disagree with the items. Where the items hold "
-        "training's rows the boxes are relabelled; where two ranks recorded one offset the shard "
-        "that was dropped is lost and masked; where nothing is wrong yet the hazard is only "
-        "reported.",
+        "If a strided shard does not divide evenly, three generations of torch compute three "
+        "different offsets, and only one matches the rows that each rank holds in training. "
+        "Recorded boxes then overlap, leave gaps, or disagree with the items. If the items hold "
+        "the right rows, the repair corrects the boxes; if two ranks recorded the same offset, the "
+        "dropped shard is lost and masked; if nothing is wrong yet, only the risk is reported.",
     .lesson = {.drawing = R"(
   10 rows over tp 2, then dp 2
 
@@ -271,9 +273,10 @@ const Rule kUnevenStrided = {
                                         │       │
   rows 4 and 5 are claimed twice, rows 8 and 9 by nobody
 )",
-               .remedy = "`shardwright repair` gives the tiles the offsets and sizes that their "
-                         "bytes have, and masks rows whose offset another rank took. Where it only "
-                         "warns, nothing is wrong yet: save with a torch that has pytorch #150490.",
+               .remedy =
+                   "`shardwright repair` corrects the chunks' offsets and sizes to match their "
+                   "bytes, and masks rows whose offset collided. If this is only a warning, "
+                   "nothing is wrong yet: save with a torch that has pytorch #150490.",
                .link = "https://github.com/pytorch/pytorch/pull/150490"},
     .cause_of = ExplainedSymptoms::kTiles,
     .run = find_uneven_strides,

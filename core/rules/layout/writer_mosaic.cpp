@@ -50,14 +50,13 @@ void report_mosaic_of_axis(const CheckInput& input, std::vector<Finding>& findin
   bool inside = !mixed.empty();
   if (inside) {
     finding.subjects = std::move(mixed);
-    finding.cause =
-        "Chunks of one tensor were written by ranks of several " + axis +
-        " coordinates: what is there is put together from different parts of the model.";
+    finding.cause = "Chunks of one tensor were written by ranks of several " + axis +
+                    " coordinates: the saved tensor is a mixture of different parts of the model.";
   } else {
     for (const DroppedAxis& dropped : dropped_axes(input))
       finding.subjects.emplace_back(c.fqn(dropped.tensor));
     finding.cause = "Different tensors survived from different " + axis +
-                    " coordinates: together they are not a rank's model.";
+                    " coordinates: together they are not the model of any rank.";
   }
   finding.evidence = {{"axis", axis}, {"coordinates_that_survived", lines}};
   findings.push_back(std::move(finding));
@@ -152,14 +151,13 @@ bool is_possible(const Facts& facts, const WriterGroups& found, IsAxis is_axis) 
   });
 }
 
-std::string decisive_evidence_text(const Facts& facts, const WriterGroups& found,
-                                   const char* axis) {
+std::string what_decides_copies_or_parts(const Facts& facts, const WriterGroups& found,
+                                         const char* axis) {
   if (facts.mesh != nullptr)
-    return "what these ranks held, and in which order it belongs together, only a spec (--spec) "
-           "decides";
+    return "which rows these ranks held, and in which order, can only be decided with --spec";
   return fmt::format(
-      "whether these ranks hold copies or parts: the mesh (--mesh dp={},{}={}, if so it was) or a "
-      "spec (--spec) decides",
+      "whether these ranks hold copies or different shards: give the mesh (--mesh dp={},{}={}, if "
+      "that is right) or a spec (--spec)",
       found.boxes, axis, found.replicas);
 }
 
@@ -173,8 +171,8 @@ void report_writer_groups(const Facts& facts, const std::vector<TensorId>& tenso
   }
   finding.cause = fmt::format(
       "{} are in {} boxes, and {} neighbouring ranks offered each box. If those were {} ranks, "
-      "every box is the part of one of them, and the parts of the others are missing. What is "
-      "there is then put together from several ranks.",
+      "every box was kept from one of them, and the others' data is missing. The saved tensor is "
+      "then a mixture of several ranks.",
       which, found.boxes, found.replicas, axis);
   finding.evidence = {{"boxes", found.boxes},
                       {"ranks_that_offered_each", found.replicas},
@@ -200,7 +198,7 @@ void report_mosaic_matrices(const Facts& facts, std::vector<Finding>& findings) 
   if (found && is_possible(facts, *found, is_tensor_axis) &&
       !has_tensor_with_more_parts(facts, found->boxes))
     report_writer_groups(facts, tensors, *found, "The matrices that tensor parallelism cuts",
-                         "tensor-parallel", decisive_evidence_text(facts, *found, "tp"),
+                         "tensor-parallel", what_decides_copies_or_parts(facts, *found, "tp"),
                          facts.mesh != nullptr ? Severity::kWarning : Severity::kInfo, findings);
 }
 
@@ -212,7 +210,7 @@ void add_experts(const Facts& facts, std::vector<Finding>& findings) {
       report_writer_groups(facts, layer.tensors, *found,
                            fmt::format("The experts ({} keys, the router chooses among {})",
                                        layer.keys, layer.routed),
-                           "expert-parallel", decisive_evidence_text(facts, *found, "ep"),
+                           "expert-parallel", what_decides_copies_or_parts(facts, *found, "ep"),
                            Severity::kWarning, findings);
   }
 }
@@ -235,31 +233,31 @@ const Rule kWriterMosaic = {
     .depth = Depth::kMetadata,
     .title = "Chunks of one tensor come from different slices of the model",
     .teaches =
-        "Where an axis was dropped, load balancing decides chunk by chunk which rank's bytes are "
-        "kept. A tensor whose chunks come from several coordinates of that axis is not a rank's "
-        "tensor: a mixture of experts, or of tensor-parallel slices. The finding next to it (axis- "
-        "dropped) says where each chunk belongs. Where it is alone nobody said which axis a matrix "
-        "is cut along, and the writers only hint: neighbouring ranks offered the same boxes of all "
-        "matrices that tensor parallelism cuts. The mesh (--mesh) or a spec decides whether they "
-        "held copies or parts.",
-    .lesson = {.drawing = R"(
+        "If the save left out a mesh axis, load balancing decides per chunk which rank's bytes are "
+        "kept. A tensor whose chunks come from several coordinates of that axis is a mixture of "
+        "experts, or of tensor-parallel shards, that no rank ever had. The finding next to it "
+        "(axis-dropped) says where each chunk belongs. Without that finding this is only a hint: "
+        "neighbouring ranks offered the same boxes of all matrices that tensor parallelism shards. "
+        "The mesh (--mesh) or a spec decides whether they held copies or different shards.",
+    .lesson =
+        {.drawing = R"(
   rows held by tp 0     │ 0 1 │ 2 3 │
   rows held by tp 1     │ 4 5 │ 6 7 │
 
   saved                 │ 4 5 │ 2 3 │   a tensor that no rank ever had
   written by              tp 1  tp 0
 )",
-               .remedy = "Read the finding next to it (axis-dropped): its repair takes the mixture "
-                         "apart, each tile to the place of its writer. Where there is none, "
-                         "`shardwright check --mesh dp=..,tp=..` decides.",
-               .link = "https://github.com/NVIDIA/TransformerEngine/pull/2713"},
-    .hint = {.what = "whether parts of other ranks are gone",
+         .remedy =
+             "If axis-dropped is also reported, its repair puts each chunk back at its rank's "
+             "position. Otherwise run `shardwright check --mesh dp=..,tp=..` to find out.",
+         .link = "https://github.com/NVIDIA/TransformerEngine/pull/2713"},
+    .hint = {.what = "whether other ranks' shards are lost",
              .needs = "--mesh or --spec",
-             .open_with_spec = true,
-             .open_at_data = true},
+             .remains_open_with_spec = true,
+             .remains_open_at_data = true},
     .symptom_in = SymptomIn::kTiles,
     .repaired_by = RepairedBy::kTiles,
-    .doubts_shapes = true,
+    .makes_shapes_doubtful = true,
     .run = find_writer_mosaics,
 };
 

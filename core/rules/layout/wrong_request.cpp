@@ -34,7 +34,7 @@ void report_wrong_requests(const Facts& facts, RequestKind kind, std::string_vie
   finding.link = link;
   for (const OptimizerState& state : each_state(facts)) {
     bool half = state.key.ends_with("_w") || state.key.ends_with("_v");
-    if (half != (kind == RequestKind::kHalves) || !state.parameter || !state.parameter_is_sure)
+    if (half != (kind == RequestKind::kHalves) || !state.parameter || !state.is_parameter_certain)
       continue;
     if (state.role == StateRole::kOther) continue;
     ExtentsView saved = c.shape(state.state);
@@ -45,10 +45,10 @@ void report_wrong_requests(const Facts& facts, RequestKind kind, std::string_vie
                   same(saved, parameter->shape) && has_exact_tiling(facts, state.state);
     if (asked == nullptr || !proved || !requests_a_part(asked->shape, saved)) continue;
     if (finding.subjects.empty()) {
-      finding.cause = "The checkpoint is good; the request is not: the loader asks for " +
+      finding.cause = "The checkpoint is right; the loader is wrong: it expects " +
                       to_text(ExtentsView(asked->shape)) + " of " +
                       std::string(c.fqn(state.state)) + ", which is " + to_text(saved) +
-                      " like its parameter: it takes what one rank holds for the whole.";
+                      " like its parameter: it takes one rank's shard for the whole.";
       finding.evidence = {{"saved", copy_of(saved)},
                           {"requested", asked->shape},
                           {"shape_of_the_parameter", copy_of(c.shape(*state.parameter))},

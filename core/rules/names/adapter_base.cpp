@@ -27,7 +27,7 @@ using ByModule = std::unordered_map<std::string, TensorId>;
 // All module prefixes of the base. target_parameters name "mlp.experts", which transformers joins
 // in memory, while the file stores "mlp.experts.3.up_proj.weight".
 using Containers = std::unordered_set<std::string>;
-Containers containers_of(const Checkpoint& base, const Progress* progress) {
+Containers module_prefixes_of(const Checkpoint& base, const Progress* progress) {
   Containers containers;
   for (TensorId tensor : cancellable_range(base.tensors(), progress)) {
     const std::string name = unwrapped_name(base.fqn(tensor));
@@ -53,7 +53,7 @@ bool has_plain_elements(Dtype dtype) {
          dtype == Dtype::kFloat64;
 }
 
-// A module that PEFT wraps several times has "base_layer" behind its name.
+// Removes ".base_layer" endings, which PEFT adds to a module each time it wraps it.
 std::string_view without_own_layers(std::string_view module) {
   constexpr std::string_view kInner = ".base_layer";
   while (module.ends_with(kInner)) module.remove_suffix(kInner.size());
@@ -90,7 +90,8 @@ Finding base_finding(std::string cause, std::vector<std::string> subjects,
   return finding;
 }
 
-// Embeddings and heads that the adapter brings along, of a base that has another size.
+// Reports whole tensors in the adapter's file (embeddings, heads) whose shape differs from the
+// base's.
 std::vector<Finding> whole_tensors_of_other_shape(const Checkpoint& adapter,
                                                   const Checkpoint& base) {
   std::vector<std::string> names, details;
@@ -106,19 +107,19 @@ std::vector<Finding> whole_tensors_of_other_shape(const Checkpoint& adapter,
                                   to_text(base.shape(*there))));
   }
   if (names.empty()) return {};
-  Finding finding = base_finding(
-      fmt::format("{} that the adapter holds whole {} another shape than the base has ({}). PEFT "
-                  "refuses the file. Where tokens were added, resize_token_embeddings() comes "
-                  "before the adapter is loaded.",
-                  plural(names.size(), "tensor"), names.size() == 1 ? "has" : "have",
-                  details.front()),
-      names, details);
+  Finding finding =
+      base_finding(fmt::format("{} that the adapter stores in full {} a different shape from the "
+                               "base ({}). PEFT refuses the file. If tokens were added, call "
+                               "resize_token_embeddings() before loading the adapter.",
+                               plural(names.size(), "tensor"), names.size() == 1 ? "has" : "have",
+                               details.front()),
+                   names, details);
   finding.severity = Severity::kWarning;
   return {std::move(finding)};
 }
 
 // The names of the base's class, where its config.json says it.
-std::optional<Finding> prefix_of_base(const Checkpoint& adapter, const Checkpoint& base) {
+std::optional<Finding> base_prefix_finding(const Checkpoint& adapter, const Checkpoint& base) {
   if (base.directory() == nullptr) return std::nullopt;
   const auto config = read_model_config(*base.directory());
   if (!config || !*config || (*config)->architectures.size() != 1 || (*config)->has_own_code)
@@ -144,10 +145,10 @@ std::optional<Finding> prefix_of_base(const Checkpoint& adapter, const Checkpoin
   const std::string right = std::string(kPeftRoot) + prefix->expected +
                             names.front().substr(kPeftRoot.size() + prefix->found.size());
   return base_finding(
-      fmt::format("{} of {} are not those of the base's modules: {} would be {} for a {}. PEFT "
-                  "finds no module for them and leaves them out with a warning: the base model "
-                  "answers as without the adapter. Rename them: `shardwright convert ADAPTER "
-                  "--rename 'base_model\\.model\\.{}(.*)={}{}$1' --to safetensors --out NEW`.",
+      fmt::format("{} of {} do not match the base's module names: {} would be {} for a {}. PEFT "
+                  "finds no module for them and skips them with a warning: the base model runs as "
+                  "if there were no adapter. Rename them: `shardwright convert ADAPTER --rename "
+                  "'base_model\\.model\\.{}(.*)={}{}$1' --to safetensors --out NEW`.",
                   human_count(names.size()), plural(adapter.tensor_count(), "name"), names.front(),
                   right, prefix->of, escaped, kPeftRoot, prefix->expected),
       names, names);
@@ -166,9 +167,9 @@ bool is_adapter_of_base(const Checkpoint& checkpoint, const Checkpoint& referenc
 
 std::vector<Finding> adapter_against_base(const Checkpoint& adapter, const Checkpoint& base,
                                           const Progress* progress) {
-  if (auto finding = prefix_of_base(adapter, base)) return {std::move(*finding)};
+  if (auto finding = base_prefix_finding(adapter, base)) return {std::move(*finding)};
   const ByModule modules = weights_by_module(base, progress);
-  const Containers containers = containers_of(base, progress);
+  const Containers containers = module_prefixes_of(base, progress);
   std::vector<std::string> lacking, sizes, details;
   std::size_t looked_at = 0;
   for (TensorId tensor : cancellable_range(adapter.tensors(), progress)) {
@@ -195,15 +196,15 @@ std::vector<Finding> adapter_against_base(const Checkpoint& adapter, const Check
   if (!lacking.empty())
     findings.push_back(base_finding(
         fmt::format("{} of {} of the adapter {} to modules that the base does not have ({}). The "
-                    "adapter is of another model, or of a model whose modules have other names; "
-                    "PEFT leaves these tensors out.",
+                    "adapter was trained on another model, or on one whose modules have different "
+                    "names; PEFT skips these tensors.",
                     human_count(lacking.size()), plural(looked_at, "tensor"),
                     lacking.size() == 1 ? "belongs" : "belong", short_list_text(lacking)),
         lacking, lacking));
   if (!sizes.empty())
     findings.push_back(base_finding(
         fmt::format("{} of {} of the adapter {} not fit the base's weights: {}. The adapter was "
-                    "trained on a model of another size, or a part of it was saved.",
+                    "trained on a model of a different size, or only part of it was saved.",
                     human_count(sizes.size()), plural(looked_at, "tensor"),
                     sizes.size() == 1 ? "does" : "do", details.front()),
         sizes, details));

@@ -31,13 +31,30 @@ bool has_sibling_module_in(const ModulesOfStack& stack, std::string_view module,
   });
 }
 
+// True for ".resnets.0.": the numbered stages of convolutional models are not alike, while all
+// experts of a layer are.
+bool is_in_numbered_block(std::string_view part) {
+  std::string_view before;
+  for (std::size_t at = 0; at < part.size();) {
+    const std::size_t dot = std::min(part.find('.', at), part.size());
+    const std::string_view word = part.substr(at, dot - at);
+    const bool is_number =
+        !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
+    if (is_number && before != "experts") return true;
+    before = word;
+    at = dot + 1;
+  }
+  return false;
+}
+
 // The one layer, or the few of many, that has another module of the same part and lacks this one.
 // The two modules have to be together in some other layer: dense layers before those of experts
 // have modules of their own. Some models share keys and values between layers.
-LayerSet layers_with_sisters_alone(const ModulesOfStack& stack, std::string_view module,
-                                   const LayerSet& layers) {
+LayerSet layers_lacking_this_sibling(const ModulesOfStack& stack, std::string_view module,
+                                     const LayerSet& layers) {
   constexpr std::size_t kFewestParts = 8, kMostSisters = 256;
   const std::string_view part = module.substr(0, module.rfind('.') + 1);
+  if (is_in_numbered_block(part)) return {};
   if (part.size() < 2 || module.ends_with(".k_proj") || module.ends_with(".v_proj")) return {};
   LayerSet alone;
   std::size_t sisters = 0;
@@ -58,7 +75,7 @@ LayerSet layers_with_sisters_alone(const ModulesOfStack& stack, std::string_view
 // layer once.
 LayerSet layers_without(const ModulesOfStack& stack, const std::string& module,
                         const LayerSet& layers, std::int64_t last) {
-  LayerSet absent = layers_with_sisters_alone(stack, module, layers);
+  LayerSet absent = layers_lacking_this_sibling(stack, module, layers);
   const auto count = static_cast<std::int64_t>(layers.size());
   const std::int64_t between = *layers.rbegin() - *layers.begin() + 1 - count;
   if (count >= 2 && between > 0 && (between == 1 || between <= (count - 1) / 8)) {

@@ -50,18 +50,18 @@ bool is_wrapped_twice(const Adapter& adapter, std::string_view fqn) {
 std::string prefix_words(const AdapterPrefix& prefix) {
   if (prefix.found.empty() && prefix.expected.empty())
     return fmt::format(
-        "lack the part that {} holds its layers in, such as `model.` or "
-        "`transformer.`",
+        "lack the prefix under which {} has its layers, such as `model.` or `transformer.`",
         prefix.of);
   if (prefix.found.empty())
     return fmt::format("lack `{}`, in which {} has its layers", prefix.expected, prefix.of);
   if (prefix.expected.empty())
-    return fmt::format("have `{}` in front, which {} does not have", prefix.found, prefix.of);
-  return fmt::format("have `{}` in front, where {} has `{}`", prefix.found, prefix.of,
+    return fmt::format("have the prefix `{}`, which {} does not have", prefix.found, prefix.of);
+  return fmt::format("have the prefix `{}`, where {} has `{}`", prefix.found, prefix.of,
                      prefix.expected);
 }
 
-// PEFT leaves all of them out: none is renamed where the right part is not known.
+// Reports adapter names with a wrong prefix, which PEFT's loader ignores. They are renamed only if
+// the right prefix is known.
 void report_prefix(const Facts& facts, const AdapterPrefix& prefix,
                    std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
@@ -78,8 +78,8 @@ void report_prefix(const Facts& facts, const AdapterPrefix& prefix,
     names.emplace_back(tensor, std::move(name));
   }
   const std::string cause = fmt::format(
-      "{} of {} {} (for example {}). PEFT finds no module for them and leaves them out with a "
-      "warning: the base model answers as without the adapter.",
+      "{} of {} {} (for example {}). PEFT finds no module for them and skips them with a warning: "
+      "the base model runs as if there were no adapter.",
       human_count(names.size()), plural(c.tensor_count(), "name"), prefix_words(prefix),
       subjects.front());
   Finding finding = adapter_finding(cause, std::move(subjects), std::move(details));
@@ -88,8 +88,8 @@ void report_prefix(const Facts& facts, const AdapterPrefix& prefix,
 }
 
 // PEFT prefixes all names with "base_model.model." and removes the adapter's name.
-void report_names_in_file(const Facts& facts, const Adapter& adapter,
-                          std::vector<Finding>& findings) {
+void report_names_not_peft_style(const Facts& facts, const Adapter& adapter,
+                                 std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   std::vector<std::pair<TensorId, std::string>> names;
   std::vector<std::string> subjects, details;
@@ -110,9 +110,9 @@ void report_names_in_file(const Facts& facts, const Adapter& adapter,
   }
   if (names.empty()) return;
   const std::string cause = fmt::format(
-      "{} of {} {} not as PEFT's loader asks (for example {}). The loader takes names that begin "
-      "with `base_model.model.` once and do not have the adapter's own name in them. All others "
-      "are left out, and their modules keep their first values.",
+      "{} of {} {} not in the form that PEFT's loader expects (for example {}). It loads names "
+      "that begin with `base_model.model.` exactly once and do not contain the adapter's name. All "
+      "others are skipped, and their modules keep their initial values.",
       human_count(names.size()), plural(c.tensor_count(), "name"), names.size() == 1 ? "is" : "are",
       subjects.front());
   Finding finding = adapter_finding(cause, std::move(subjects), std::move(details));
@@ -138,15 +138,15 @@ void report_ranks(const Facts& facts, const Adapter& adapter, std::vector<Findin
   }
   if (subjects.empty()) return;
   const std::string cause = fmt::format(
-      "{} of the adapter {} another rank than adapter_config.json says ({}). PEFT makes the "
-      "modules "
-      "by the config and then refuses the shapes.",
+      "{} of the adapter {} a LoRA rank that differs from adapter_config.json ({}). PEFT builds "
+      "the modules from the config and then refuses the shapes.",
       plural(subjects.size(), "tensor"), subjects.size() == 1 ? "has" : "have", details.front());
   findings.push_back(adapter_finding(cause, std::move(subjects), details));
 }
 
 // Single matrices are reported as incomplete pairs (half_adapters.h).
-void report_halves(const Facts& facts, const Adapter& adapter, std::vector<Finding>& findings) {
+void report_modules_with_one_matrix(const Facts& facts, const Adapter& adapter,
+                                    std::vector<Finding>& findings) {
   if (adapter.config.peft_type != "LORA") return;
   std::vector<std::string> halves;
   for (const auto& [module, one] : adapter.modules) {
@@ -157,15 +157,16 @@ void report_halves(const Facts& facts, const Adapter& adapter, std::vector<Findi
   const std::size_t whole = adapter.modules.size() - halves.size();
   if (halves.size() <= whole) return;
   findings.push_back(adapter_finding(
-      fmt::format("{} of {} of the adapter have one LoRA matrix of two ({}). PEFT starts the other "
-                  "from scratch, so that what was learned is lost without an error.",
-                  human_count(halves.size()), plural(adapter.modules.size(), "module"),
-                  short_list_text(halves)),
+      fmt::format(
+          "{} of {} of the adapter have only one of the two LoRA matrices ({}). PEFT initializes "
+          "the missing one from scratch, so the training is lost without an error.",
+          human_count(halves.size()), plural(adapter.modules.size(), "module"),
+          short_list_text(halves)),
       halves, halves));
 }
 
 // A model with one of query, key and value projections has all three.
-bool is_surely_in_model(const Adapter& adapter, const std::string& target) {
+bool is_missing_attention_target(const Adapter& adapter, const std::string& target) {
   if (adapter.config.excludes_modules) return false;
   constexpr auto kAttention = std::to_array<std::string_view>({"q_proj", "k_proj", "v_proj"});
   if (std::find(kAttention.begin(), kAttention.end(), target) == kAttention.end()) return false;
@@ -184,7 +185,7 @@ bool is_table_or_head(std::string_view module) {
                      [&](std::string_view one) { return ends_in_module(module, one); });
 }
 
-// Trained tokens of a table are those of its head as well.
+// True if PEFT trains embedding and output layer together, as for TRAINABLE_TOKENS.
 bool ties_modules(const AdapterConfig& config) {
   return config.ties_weights || config.peft_type == "TRAINABLE_TOKENS";
 }
@@ -196,7 +197,7 @@ void report_targets(const Facts& facts, const Adapter& adapter, std::vector<Find
         std::any_of(adapter.modules.begin(), adapter.modules.end(),
                     [&](const auto& module) { return ends_in_module(module.first, target); });
     if (is_met || target == "all-linear") continue;
-    (is_surely_in_model(adapter, target) ? sure : without).push_back(target);
+    (is_missing_attention_target(adapter, target) ? sure : without).push_back(target);
   }
   if (!adapter.config.targets.empty() && !adapter.config.has_other_rows) {
     for (const auto& [module, one] : adapter.modules) {
@@ -213,14 +214,14 @@ void report_targets(const Facts& facts, const Adapter& adapter, std::vector<Find
   if (none) sure.insert(sure.end(), without.begin(), without.end());
   if (!sure.empty())
     findings.push_back(adapter_finding(
-        fmt::format("adapter_config.json's target_modules lists {}, of which the adapter holds no "
-                    "tensor. PEFT makes these modules and leaves them as if never trained.",
+        fmt::format("adapter_config.json's target_modules lists {}, for which the adapter holds no "
+                    "tensor. PEFT creates these modules untrained.",
                     short_list_text(sure)),
         {kAdapterConfigFile}, sure));
   else if (!without.empty()) {
     findings.push_back(adapter_finding(
-        fmt::format("adapter_config.json's target_modules lists {}, of which the adapter holds no "
-                    "tensor: right where the base model has no such module.",
+        fmt::format("adapter_config.json's target_modules lists {}, for which the adapter holds no "
+                    "tensor. This is fine if the base model has no such module.",
                     short_list_text(without)),
         {kAdapterConfigFile}, without));
     findings.back().severity = Severity::kInfo;
@@ -228,14 +229,14 @@ void report_targets(const Facts& facts, const Adapter& adapter, std::vector<Find
   if (strangers.empty()) return;
   const std::string words = fmt::format(
       "{} of the adapter {} to no module that adapter_config.json's target_modules lists ({}). "
-      "PEFT does not make these modules, and their tensors are left out.",
+      "PEFT does not create these modules, so their tensors are skipped.",
       plural(strangers.size(), "module"), strangers.size() == 1 ? "belongs" : "belong",
       short_list_text(adapter.config.targets, 8));
   findings.push_back(adapter_finding(words, strangers, strangers));
 }
 
 void report_layers(const Adapter& adapter, std::vector<Finding>& findings) {
-  if (adapter.config.of_some_layers || adapter.config.has_other_rows ||
+  if (adapter.config.is_limited_to_layers || adapter.config.has_other_rows ||
       adapter.config.excludes_modules || adapter.config.targets.empty())
     return;
   std::vector<std::string_view> modules;
@@ -243,8 +244,8 @@ void report_layers(const Adapter& adapter, std::vector<Finding>& findings) {
   const std::vector<std::string> absent = modules_missing_in_layers(modules);
   if (absent.empty()) return;
   findings.push_back(adapter_finding(
-      fmt::format("The adapter holds no tensor of {} ({}), and other layers have {}. PEFT makes "
-                  "{} in every layer, and leaves {} as if never trained.",
+      fmt::format("The adapter holds no tensor of {} ({}), though other layers have {}. PEFT "
+                  "creates {} in every layer and leaves {} untrained.",
                   plural(absent.size(), "module"), short_list_text(absent),
                   absent.size() == 1 ? "it" : "them", absent.size() == 1 ? "it" : "them",
                   absent.size() == 1 ? "this one" : "these"),
@@ -269,18 +270,17 @@ void report_listed_layers(const Facts& facts, const Adapter& adapter,
   }
   if (!strangers.empty())
     findings.push_back(adapter_finding(
-        fmt::format("{} of the adapter {} of layers that adapter_config.json's layers_to_transform "
-                    "does not list ({}). PEFT does not make these modules, and their tensors are "
-                    "left out.",
-                    plural(strangers.size(), "module"), strangers.size() == 1 ? "is" : "are",
-                    short_list_text(strangers)),
+        fmt::format(
+            "{} of the adapter {} of layers that adapter_config.json's layers_to_transform does "
+            "not list ({}). PEFT does not create these modules, so their tensors are skipped.",
+            plural(strangers.size(), "module"), strangers.size() == 1 ? "is" : "are",
+            short_list_text(strangers)),
         strangers, strangers));
   if (!absent.empty() && !there.empty())
     findings.push_back(adapter_finding(
-        fmt::format(
-            "adapter_config.json's layers_to_transform lists {} {}, of which the adapter "
-            "holds no tensor. PEFT makes their modules and leaves them as if never trained.",
-            absent.size() == 1 ? "layer" : "layers", short_list_text(absent, 8)),
+        fmt::format("adapter_config.json's layers_to_transform lists {} {}, for which the adapter "
+                    "holds no tensor. PEFT creates their modules untrained.",
+                    absent.size() == 1 ? "layer" : "layers", short_list_text(absent, 8)),
         {kAdapterConfigFile}, absent));
 }
 
@@ -289,8 +289,8 @@ void report_no_config(const Facts& facts, std::vector<Finding>& findings) {
   const auto file = opened_adapter_file(facts.checkpoint);
   if (!file) return;
   findings.push_back(adapter_finding(
-      fmt::format("{} is an adapter of PEFT, and the folder has no adapter_config.json: its "
-                  "rank, scale and base model are not known, and PEFT and vLLM refuse it.",
+      fmt::format("{} is a PEFT adapter, but the folder has no adapter_config.json: its rank, "
+                  "scale and base model are unknown, and PEFT and vLLM refuse it.",
                   *file),
       {*file}, {}));
 }
@@ -318,8 +318,8 @@ void report_saved_modules(const Facts& facts, const Adapter& adapter,
     std::erase_if(missing, is_head);
   if (missing.empty()) return;
   findings.push_back(adapter_finding(
-      fmt::format("adapter_config.json's modules_to_save lists {}, and no tensor of {} is there: "
-                  "what was trained of {} is lost, and PEFT keeps the base model's.",
+      fmt::format("adapter_config.json's modules_to_save lists {}, but no tensor of {} is there: "
+                  "the training of {} is lost, and PEFT keeps the base model's values.",
                   short_list_text(missing), missing.size() == 1 ? "it" : "them",
                   missing.size() == 1 ? "it" : "them"),
       {kAdapterConfigFile}, missing));
@@ -335,15 +335,15 @@ void report_magnitudes(const Facts& facts, const Adapter& adapter, std::vector<F
   if (with.empty() && !adapter.config.use_dora) return;
   if (lacks && !without.empty())
     findings.push_back(adapter_finding(
-        fmt::format("{} of {} lack DoRA's magnitude vector (lora_magnitude_vector): PEFT starts it "
-                    "from scratch from the base weights.",
+        fmt::format("{} of {} lack DoRA's magnitude vector (lora_magnitude_vector): PEFT "
+                    "initializes it from the base weights.",
                     human_count(without.size()), plural(adapter.modules.size(), "module")),
         without, without));
   if (!with.empty() && !adapter.config.use_dora)
     findings.push_back(adapter_finding(
-        fmt::format("{} have DoRA's magnitude vector (lora_magnitude_vector), and "
-                    "adapter_config.json does not say use_dora: PEFT leaves the vectors out, and "
-                    "the adapter does something else than it learned.",
+        fmt::format("{} have DoRA's magnitude vector (lora_magnitude_vector), but "
+                    "adapter_config.json does not set use_dora: PEFT skips the vectors, and the "
+                    "adapter does not compute what it was trained for.",
                     plural(with.size(), "module")),
         with, with));
 }
@@ -356,8 +356,8 @@ void report_other_adapter_type(const Adapter& adapter, std::vector<Finding>& fin
   const std::string& said = adapter.config.peft_type;
   if (std::find(kTypes.begin(), kTypes.end(), said) == kTypes.end()) return;
   findings.push_back(adapter_finding(
-      fmt::format("adapter_config.json says peft_type {}, and {} {} LoRA's matrices. PEFT makes "
-                  "modules of the other kind and leaves every tensor out.",
+      fmt::format("adapter_config.json says peft_type {}, but {} {} LoRA's matrices. PEFT creates "
+                  "modules of the declared type and skips every tensor.",
                   said, plural(adapter.modules.size(), "module"),
                   adapter.modules.size() == 1 ? "has" : "have"),
       {kAdapterConfigFile}, {}));
@@ -385,7 +385,7 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
   auto config = read_adapter_config(*c.directory());
   if (!config) {
     findings.push_back(adapter_finding(
-        fmt::format("adapter_config.json {}: no loader makes the adapter's modules without it.",
+        fmt::format("adapter_config.json {}: no loader can build the adapter's modules without it.",
                     config.error().message),
         {kAdapterConfigFile}, {}));
     return;
@@ -412,13 +412,13 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
   if (const auto prefix = prefix_from_config(modules_in_adapter(c), adapter.config))
     report_prefix(facts, *prefix, findings);
   else
-    report_names_in_file(facts, adapter, findings);
+    report_names_not_peft_style(facts, adapter, findings);
   report_saved_modules(facts, adapter, findings);
   report_base_weights(facts, adapter.config, findings);
   report_unread_matrices(facts, adapter.config, findings);
   if (adapter.modules.empty()) return;
   report_other_adapter_type(adapter, findings);
-  report_halves(facts, adapter, findings);
+  report_modules_with_one_matrix(facts, adapter, findings);
   report_ranks(facts, adapter, findings);
   report_targets(facts, adapter, findings);
   report_magnitudes(facts, adapter, findings);
@@ -431,25 +431,25 @@ void find_adapter_names(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kAdapterContradicts = {
     .id = "adapter-contradicts",
     .depth = Depth::kMetadata,
-    .title = "An adapter and its adapter_config.json contradict each other",
+    .title = "An adapter does not match its adapter_config.json",
     .teaches =
-        "PEFT makes an adapter's modules by adapter_config.json: which modules (target_modules), "
-        "of which rank (r, rank_pattern), with which whole modules besides (modules_to_save). Then "
-        "it loads the tensors by their names. A tensor that fits no module is left out with a line "
-        "in the log, and a module that gets no tensor stays as if it was never trained. Whole "
-        "weights of layers that no list names are written over the base's own. Names have to begin "
-        "with `base_model.model.` once and must not have the adapter's own name (`default`) in "
-        "them. The repair sets names right; a rank or a list is mended in the config, by who knows "
-        "what was trained.",
+        "PEFT builds an adapter's modules from adapter_config.json: which modules "
+        "(target_modules), with which rank (r, rank_pattern), and which modules are saved in full "
+        "(modules_to_save). Then it loads the tensors by name. A tensor without a module is "
+        "skipped with a line in the log, and a module without a tensor stays untrained. Full "
+        "weights of layers that no list names overwrite the base's weights. Names must begin with "
+        "`base_model.model.` exactly once and must not contain the adapter's name (`default`). The "
+        "repair corrects names; correct a wrong rank or list in the config yourself, from the "
+        "training settings.",
     .lesson = {.drawing = R"(
   adapter_config.json        adapter_model.safetensors
   r: 8                       q_proj.lora_A.weight  [8, 4096]
                              v_proj.lora_A.weight  [4, 4096]    another rank
   target_modules: q, k, v    no tensor of k_proj                untrained
 )",
-               .remedy = "Save the adapter again with `model.save_pretrained()`. Where names alone "
-                         "are wrong, `shardwright repair CHECKPOINT` renames the tensors."},
-    .words = {.text = "not loaded as it was trained"},
+               .remedy = "Save the adapter again with `model.save_pretrained()`. If only names are "
+                         "wrong, `shardwright repair CHECKPOINT` renames the tensors."},
+    .words = {.text = "does not load as it was trained"},
     .run = find_adapter_names,
 };
 

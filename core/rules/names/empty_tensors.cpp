@@ -64,13 +64,13 @@ void report_no_tensor(const Facts& facts, std::vector<Finding>& findings) {
   if (is_explained_by_opening(c)) return;
   const std::size_t entries = c.objects().size();
   std::string cause = "The checkpoint holds no tensor";
-  cause += entries == 0 ? ": nothing is in it that a model could load."
-                        : fmt::format(": {} that {} not, so that no weight can be loaded from it.",
+  cause += entries == 0 ? ", so there is nothing for a model to load."
+                        : fmt::format(": {} that {} not, so no weight can be loaded from it.",
                                       entries == 1 ? "1 entry" : human_count(entries) + " entries",
                                       entries == 1 ? "is" : "are");
   cause +=
-      " It is the state of something else (a scheduler, arguments, a generator), a module that "
-      "was pickled whole, or a save that wrote nothing.";
+      " It may be the state of a scheduler or random generator, training arguments, a fully "
+      "pickled module, or a save that wrote nothing.";
   Finding finding = empty_tensors_finding(std::move(cause));
   finding.subjects = files_read(c);
   finding.evidence = {{"tensors", std::int64_t{0}}, {"entries", count_of(entries)}};
@@ -95,7 +95,7 @@ bool are_named_as_optimizer(const std::vector<std::string>& files) {
 // A torch.save file with optimizer or generator states, whose weights are elsewhere.
 void report_no_weight(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  if (!c.format().traits.one_piece) return;
+  if (!c.format().traits.has_one_piece_per_tensor) return;
   std::size_t states = 0, others = 0, generators = 0;
   for (TensorId tensor : each_tensor(facts)) {
     const bool is_state = parse_state_fqn(c.fqn(tensor)).has_value();
@@ -105,13 +105,12 @@ void report_no_weight(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (others != 0 || (states == 0 && generators == 0)) return;
   Finding finding = empty_tensors_finding(
-      states != 0
-          ? fmt::format("All {} are states of an optimizer: the checkpoint holds no weight of the "
-                        "model, and no model can be loaded from it.",
-                        plural(states, "tensor"))
-          : fmt::format("None of {} is a weight: they are counters or the states of random "
-                        "generators, and no model can be loaded from them.",
-                        plural(c.tensor_count(), "tensor")));
+      states != 0 ? fmt::format("All {} are optimizer states: the checkpoint holds no model "
+                                "weight, so no model can be loaded from it.",
+                                plural(states, "tensor"))
+                  : fmt::format("None of {} is a weight: they are counters or the states of random "
+                                "generators, so no model can be loaded from them.",
+                                plural(c.tensor_count(), "tensor")));
   finding.subjects = files_read(c);
   if (states != 0 && are_named_as_optimizer(finding.subjects)) finding.severity = Severity::kInfo;
   finding.evidence = {{"tensors", count_of(c.tensor_count())}, {"states", count_of(states)}};
@@ -139,7 +138,7 @@ bool is_expected_empty(const Facts& facts, std::string_view fqn) {
 std::vector<std::string> empty_weights(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   struct Family {
-    bool has_full = false;
+    bool has_non_empty_member = false;
     std::size_t placeholders = 0;
   };
   std::unordered_map<std::string, Family> families;
@@ -147,7 +146,7 @@ std::vector<std::string> empty_weights(const Facts& facts) {
   for (TensorId tensor : each_tensor(facts)) {
     all_placeholders = all_placeholders && is_placeholder(c, tensor);
     Family& family = families[without_numbers(c.fqn(tensor))];
-    family.has_full = family.has_full || !is_empty_tensor(c, tensor);
+    family.has_non_empty_member = family.has_non_empty_member || !is_empty_tensor(c, tensor);
     family.placeholders += is_placeholder(c, tensor) ? 1 : 0;
   }
   std::vector<std::string> empty;
@@ -158,7 +157,7 @@ std::vector<std::string> empty_weights(const Facts& facts) {
     // A single one may be an unusual list.
     const Family& family = families[without_numbers(fqn)];
     const bool has_siblings =
-        is_placeholder(c, tensor) && family.has_full && family.placeholders > 1;
+        is_placeholder(c, tensor) && family.has_non_empty_member && family.placeholders > 1;
     if (is_named_as_weight(fqn) || has_siblings || all_placeholders) empty.emplace_back(fqn);
   }
   return empty;
@@ -180,8 +179,8 @@ void find_empty_tensors(const Facts& facts, std::vector<Finding>& findings) {
                   to_text(c.shape(*c.find(empty.front()))), short_list_text(empty));
   cause +=
       " Their elements were on other ranks (ZeRO-3, FSDP) and were not gathered before the save.";
-  cause += all ? " Nothing that was trained is in the file."
-               : " A loader stops at the shape, or leaves these weights at random values.";
+  cause += all ? " The file holds no trained values."
+               : " A load fails at the shape, or leaves these weights at random values.";
   Finding finding = empty_tensors_finding(std::move(cause));
   finding.severity = all ? Severity::kError : Severity::kWarning;
   finding.evidence = {{"empty", count_of(empty.size())}, {"tensors", count_of(c.tensor_count())}};
@@ -194,19 +193,19 @@ void find_empty_tensors(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kEmptyTensors = {
     .id = "empty-tensors",
     .depth = Depth::kMetadata,
-    .title = "No tensor, no weight, or weights without an element",
+    .title = "The checkpoint holds no weights, or weights without elements",
     .teaches =
-        "Under ZeRO-3 and FSDP a rank's copy of the model has placeholders of shape [0] where its "
-        "parameters are sharded. A save that does not gather them first writes the placeholders. "
-        "A file without any tensor is the state of something else: a scheduler, arguments, a "
-        "generator, or a module that was pickled as a whole. Nothing can be brought back from such "
-        "a file; the weights have to come from another one, or from the run.",
+        "Under ZeRO-3 and FSDP a rank's model has placeholders of shape [0] for sharded "
+        "parameters. A save that does not gather them first writes the placeholders. A file "
+        "without any tensor holds something else: a scheduler's state, arguments, a random "
+        "generator, or a fully pickled module. Nothing can be recovered from such a file; the "
+        "weights must come from another file or from the run.",
     .lesson = {.drawing = R"(
   q_proj.lora_A.weight     [0]        gathered: [8, 4096]
   q_proj.lora_B.weight     [0]        gathered: [4096, 8]
 )",
-               .remedy = "Gather before the save: `stage3_gather_16bit_weights_on_model_save` for "
-                         "ZeRO-3, FULL_STATE_DICT or the state dict API of torch for FSDP.",
+               .remedy = "Save again and gather first: `stage3_gather_16bit_weights_on_model_save` "
+                         "for ZeRO-3, FULL_STATE_DICT or torch's state dict API for FSDP.",
                .link = "https://github.com/huggingface/safetensors/issues/498"},
     .words = {.text = "without an element"},
     .outcome = RunOutcome::kLosesElements,

@@ -43,7 +43,8 @@ void find_expert_suffixes(const Facts& facts, std::vector<Finding>& findings) {
   Finding finding{.rule = "expert-suffix"};
   // The saving program may load its own names; files with whole tensors are meant for
   // others.
-  finding.severity = c.format().traits.one_piece ? Severity::kWarning : Severity::kInfo;
+  finding.severity =
+      c.format().traits.has_one_piece_per_tensor ? Severity::kWarning : Severity::kInfo;
   std::vector<std::string> likely;
   std::vector<std::pair<TensorId, std::string>> names;
   for (TensorId tensor : each_tensor(facts)) {
@@ -55,8 +56,8 @@ void find_expert_suffixes(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (finding.subjects.empty()) return;
   finding.cause = fmt::format(
-      "{} {} the number of {} expert at the end: no model of Hugging Face reads it there ({}, "
-      "likely).",
+      "{} {} the number of {} expert at the end: no Hugging Face model reads it there (the likely "
+      "name is {}).",
       plural(finding.subjects.size(), "name"), finding.subjects.size() == 1 ? "has" : "have",
       finding.subjects.size() == 1 ? "its" : "their", likely.front());
   finding.evidence = {{"likely", capped(likely)}, {"count", count_of(finding.subjects.size())}};
@@ -69,21 +70,21 @@ void find_expert_suffixes(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kExpertSuffix = {
     .id = "expert-suffix",
     .depth = Depth::kMetadata,
-    .title = "The number of an expert is at the end of its name",
+    .title = "Expert numbers are at the wrong place in tensor names",
     .teaches =
         "Megatron's grouped experts are the tensors weight0, weight1, ... of one layer; in a "
-        "Hugging Face model each expert is a module of its own, experts.0, experts.1. A converter "
-        "that renames the layer and leaves the numbers makes names that neither side knows: the "
-        "load leaves them out as unexpected, and fills the experts that it misses at random. The "
-        "values are there, under another name.",
+        "Hugging Face model each expert is a separate module, experts.0, experts.1. A converter "
+        "that renames the layer but keeps the numbers at the end makes names that neither side "
+        "reads: a load skips them as unexpected and initializes the experts at random. The values "
+        "are there, under the wrong names.",
     .lesson = {.drawing = R"(
   saved      mlp.experts.gate_proj.weight100
   read       mlp.experts.100.gate_proj.weight
 )",
                .remedy = "`shardwright repair CHECKPOINT` renames the tensors. Or convert again "
-                         "with a converter that knows grouped experts.",
+                         "with a converter that supports grouped experts.",
                .link = "https://github.com/verl-project/verl/issues/2319"},
-    .words = {.text = "under a name that is not read"},
+    .words = {.text = "under a name that loaders do not read"},
     .run = find_expert_suffixes,
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -11,13 +12,14 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/states/optimizer_states.h"
+#include "core/rules/names/adapter_weights.h"
 #include "core/rules/rules.h"
 
 namespace shw {
 namespace {
 
 // True if the part of the name that ends before `end` names LoRA: "to_q_lora", "qkv_lora1".
-bool is_part_of_lora(std::string_view fqn, std::size_t end) {
+bool has_lora_in_name_part(std::string_view fqn, std::size_t end) {
   const std::string_view before = fqn.substr(0, end);
   return before.substr(before.rfind('.') + 1).find("lora") != std::string_view::npos;
 }
@@ -31,7 +33,7 @@ std::optional<std::string> opposite_direction(std::string_view fqn) {
     for (const auto& [from, to] : {std::pair(down, up), std::pair(up, down)}) {
       const std::size_t at = fqn.rfind(from);
       if (at == std::string_view::npos) continue;
-      if (down == ".down." && !is_part_of_lora(fqn, at)) continue;
+      if (down == ".down." && !has_lora_in_name_part(fqn, at)) continue;
       return std::string(fqn.substr(0, at)) + std::string(to) +
              std::string(fqn.substr(at + from.size()));
     }
@@ -144,8 +146,8 @@ void find_unequal_ranks(const Facts& facts, std::vector<Finding>& findings) {
   const std::size_t unequal = subjects.size() / 2;
   Finding finding{.rule = std::string(kHalfPair.id), .severity = Severity::kError};
   finding.cause = fmt::format(
-      "The two matrices of {} have different ranks, so they cannot be multiplied: {}. They are of "
-      "two adapters, or one was cut.",
+      "The two matrices of {} have different ranks, so they cannot be multiplied: {}. They come "
+      "from two adapters, or one was truncated.",
       plural(unequal, "pair"), example);
   finding.evidence = {{"count", count_of(unequal)}, {"with_both", count_of(agreeing)}};
   finding.subjects = std::move(subjects);
@@ -153,7 +155,7 @@ void find_unequal_ranks(const Facts& facts, std::vector<Finding>& findings) {
 }
 
 // The module of an adapter's first matrix in kohya's form; nullopt for other tensors.
-std::optional<std::string_view> module_of(std::string_view fqn) {
+std::optional<std::string_view> adapter_module_of(std::string_view fqn) {
   for (const std::string_view end :
        {".lora_down.weight", ".lora_A.weight", ".hada_w1_a", ".lokr_w1", ".lokr_w1_a"}) {
     if (fqn.ends_with(end)) return fqn.substr(0, fqn.size() - end.size());
@@ -168,7 +170,7 @@ void find_lost_alphas(const Facts& facts, std::vector<Finding>& findings) {
   std::size_t with = 0;
   std::vector<std::string> subjects, missing;
   for (TensorId tensor : each_tensor(facts)) {
-    const auto module = module_of(c.fqn(tensor));
+    const auto module = adapter_module_of(c.fqn(tensor));
     if (!module) continue;
     std::string alpha = std::string(*module) + ".alpha";
     if (c.find(alpha)) {
@@ -181,9 +183,8 @@ void find_lost_alphas(const Facts& facts, std::vector<Finding>& findings) {
   if (missing.empty() || missing.size() * 4 > with) return;
   Finding finding{.rule = std::string(kHalfPair.id), .severity = Severity::kWarning};
   finding.cause = fmt::format(
-      "{} of the adapter have an alpha, and {} more {} none: {}. Loaders multiply what such a "
-      "module "
-      "learned by 1 in place of alpha / rank, without an error.",
+      "{} of the adapter have an alpha, and {} more {} none: {}. Loaders scale such a module by 1 "
+      "instead of alpha / rank, without an error.",
       plural(with, "module"), human_count(missing.size()), missing.size() == 1 ? "has" : "have",
       short_list_text(missing));
   finding.evidence = {{"missing", capped(missing)}, {"count", count_of(missing.size())}};
@@ -191,12 +192,53 @@ void find_lost_alphas(const Facts& facts, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
+// Reports modules of LoKr with one of the two factors. PEFT's are reported with its config
+// (tuned_parameters.h).
+void find_lost_factors(const Facts& facts, std::vector<Finding>& findings) {
+  if (opened_adapter_file(facts.checkpoint)) return;
+  LokrHalves found = lokr_halves(facts);
+  if (found.missing.empty()) return;
+  Finding finding{.rule = std::string(kHalfPair.id), .severity = Severity::kWarning};
+  finding.cause = fmt::format(
+      "{} of {} in this LoKr adapter {} only one of two factors: {} {} missing. What the adapter "
+      "adds to a weight is the product of both, so it cannot be computed there.",
+      human_count(found.missing.size()), plural(found.modules, "module"),
+      found.missing.size() == 1 ? "has" : "have", short_list_text(found.missing),
+      found.missing.size() == 1 ? "is" : "are");
+  finding.evidence = {{"missing", capped(found.missing)},
+                      {"count", count_of(found.missing.size())}};
+  for (TensorId half : found.halves) finding.subjects.emplace_back(facts.checkpoint.fqn(half));
+  findings.push_back(std::move(finding));
+}
+
 }  // namespace
+
+LokrHalves lokr_halves(const Facts& facts) {
+  constexpr std::string_view kFactor = ".lokr_w";
+  const Checkpoint& c = facts.checkpoint;
+  std::map<std::string_view, std::array<std::optional<TensorId>, 2>> modules;
+  for (TensorId tensor : each_tensor(facts)) {
+    const std::string_view fqn = c.fqn(tensor);
+    const std::size_t at = fqn.rfind(kFactor);
+    if (at == std::string_view::npos) continue;
+    const std::string_view number = fqn.substr(at + kFactor.size());
+    if (number.starts_with('1') || number.starts_with('2'))
+      modules[fqn.substr(0, at)][number.starts_with('1') ? 0 : 1] = tensor;
+  }
+  LokrHalves out{.modules = modules.size()};
+  for (const auto& [module, factors] : modules) {
+    if (factors[0].has_value() == factors[1].has_value()) continue;
+    out.halves.push_back(factors[0] ? *factors[0] : *factors[1]);
+    out.missing.push_back(std::string(module) + (factors[0] ? ".lokr_w2" : ".lokr_w1"));
+  }
+  return out;
+}
 
 void find_half_adapters(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   find_unequal_ranks(facts, findings);
   find_lost_alphas(facts, findings);
+  find_lost_factors(facts, findings);
   std::size_t whole = 0;
   std::vector<std::string> halves, missing;
   for (TensorId tensor : each_tensor(facts)) {
@@ -213,8 +255,8 @@ void find_half_adapters(const Facts& facts, std::vector<Finding>& findings) {
   if (halves.empty() || halves.size() * 2 > whole) return;
   Finding finding{.rule = std::string(kHalfPair.id), .severity = Severity::kWarning};
   finding.cause = fmt::format(
-      "Of {} both halves are here, and of {} one of the two: {} {} missing. Loaders go on "
-      "without it, and what was learned there is gone without an error.",
+      "Of {} both matrices are here, but of {} only one: {} {} missing. Loaders continue without "
+      "it, so that training is lost without an error.",
       plural(whole / 2, "pair"), human_count(halves.size()), short_list_text(missing),
       missing.size() == 1 ? "is" : "are");
   finding.evidence = {{"missing", capped(missing)},

@@ -10,6 +10,7 @@
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
+#include "core/model/unread_files.h"
 #include "core/rules/rules.h"
 
 namespace shw {
@@ -23,7 +24,7 @@ constexpr auto kAutoencoders = std::to_array<HalvesOfAutoencoder>(
     {{"encoder.down_blocks.", "decoder.up_blocks.", "encoder.mid_block.", "decoder.mid_block."},
      {"encoder.down.", "decoder.up.", "encoder.mid.", "decoder.mid."}});
 
-struct PartsThere {
+struct AutoencoderParts {
   bool down = false, up = false, encoder_middle = false, decoder_middle = false;
 };
 
@@ -37,9 +38,10 @@ std::optional<std::string_view> parent_of_part(std::string_view fqn, std::string
 }  // namespace
 
 void find_half_autoencoders(const Facts& facts, std::vector<Finding>& findings) {
+  if (!are_all_files_read(facts.checkpoint)) return;
   std::vector<std::string> missing;
   for (const HalvesOfAutoencoder& names : kAutoencoders) {
-    std::map<std::string_view, PartsThere> parents;
+    std::map<std::string_view, AutoencoderParts> parents;
     for (TensorId tensor : each_tensor(facts)) {
       const std::string_view fqn = facts.checkpoint.fqn(tensor);
       if (auto parent = parent_of_part(fqn, names.down)) parents[*parent].down = true;
@@ -59,8 +61,8 @@ void find_half_autoencoders(const Facts& facts, std::vector<Finding>& findings) 
   if (missing.empty()) return;
   Finding finding{.rule = std::string(kHalfPair.id), .severity = Severity::kWarning};
   finding.cause = fmt::format(
-      "{} {} not there, and the other half of the autoencoder has its middle block. Both halves "
-      "have one in all such models: a loader fails, or fills the block at random.",
+      "{} {} missing, though the other half of the autoencoder has its middle block. Both halves "
+      "have one in all such models: a load fails, or initializes the block at random.",
       short_list_text(missing), missing.size() == 1 ? "is" : "are");
   finding.evidence = {{"missing", capped(missing)}, {"count", count_of(missing.size())}};
   finding.subjects = std::move(missing);

@@ -19,7 +19,7 @@ namespace {
 using Kinds = std::map<std::string, std::set<std::string>, std::less<>>;  // by parameter
 
 // Kinds by optimizer, because another optimizer may keep other states.
-std::map<std::string, Kinds> kinds_of(const Facts& facts) {
+std::map<std::string, Kinds> state_kinds_by_optimizer(const Facts& facts) {
   const Checkpoint& checkpoint = facts.checkpoint;
   std::map<std::string, Kinds> kinds;
   auto add = [&](std::string_view fqn) {
@@ -74,13 +74,14 @@ void add_half_pairs(const Facts& facts, const Kinds& kinds, HalfPairs& out) {
 
 void find_half_moments(const Facts& facts, std::vector<Finding>& findings) {
   HalfPairs found;
-  for (const auto& [optimizer, kinds] : kinds_of(facts)) add_half_pairs(facts, kinds, found);
+  for (const auto& [optimizer, kinds] : state_kinds_by_optimizer(facts))
+    add_half_pairs(facts, kinds, found);
   if (found.keys.empty()) return;
   Finding finding{
       .rule = "half-pair", .severity = Severity::kWarning, .subjects = std::move(found.keys)};
   finding.cause = "The optimizer has both moments for " + plural(found.whole, "parameter") +
-                  " and one of the two for " + short_list_text(finding.subjects) +
-                  ": the other was lost when it was saved, and a load fails or starts it at zero.";
+                  " but only one of the two for " + short_list_text(finding.subjects) +
+                  ": the other was lost in the save. A load fails or starts it at zero.";
   finding.evidence = {{"missing", capped(found.missing)},
                       {"count", count_of(found.missing.size())},
                       {"with_both", count_of(found.whole)}};
@@ -98,15 +99,15 @@ void find_half_pairs(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kHalfPair = {
     .id = "half-pair",
     .depth = Depth::kMetadata,
-    .title = "One of two tensors that need each other is missing",
+    .title = "One tensor of a pair that belongs together is missing",
     .teaches =
-        "Adam keeps two running means a parameter, exp_avg and exp_avg_sq, and needs both: the "
-        "step is one divided by the root of the other. Here nearly every parameter has both and a "
-        "few have one. Optimizers that keep one mean (Lion, SGD with momentum) or keep the second "
-        "in another form (Adafactor, schedule-free, 8-bit) are left alone. What is missing cannot "
-        "be worked out from the rest; the least harm is to start both moments of that parameter at "
-        "zero. A LoRA adapter is the product of two matrices in the same way: with one of them "
-        "lost it does nothing.",
+        "Adam keeps two running means per parameter, exp_avg and exp_avg_sq, and needs both: the "
+        "update is one divided by the root of the other. Here nearly every parameter has both and "
+        "a few have one. Optimizers that keep one mean (Lion, SGD with momentum) or store the "
+        "second differently (Adafactor, schedule-free, 8-bit) are not reported. The missing moment "
+        "cannot be computed from the rest; starting both moments of that parameter at zero does "
+        "the least harm. A LoRA adapter also needs both of its matrices: with one lost it has no "
+        "effect.",
     .lesson =
         {.drawing = R"(
                      exp_avg   exp_avg_sq
@@ -115,7 +116,7 @@ const Rule kHalfPair = {
   layers.2.weight      x           x
 )",
          .remedy =
-             "Start both moments of that parameter at zero, or take them from the step before.",
+             "Start both moments of that parameter at zero, or take them from the previous step.",
          .link = "https://github.com/pytorch/pytorch/issues/143828"},
     .run = find_half_pairs,
 };

@@ -66,8 +66,8 @@ std::vector<std::uint32_t> holes_in(const Family& family) {
   return holes;
 }
 
-bool expected_by(const Spec* spec, std::string_view prefix, std::uint32_t index,
-                 const Suffixes& suffixes) {
+bool is_any_suffix_in_spec(const Spec* spec, std::string_view prefix, std::uint32_t index,
+                           const Suffixes& suffixes) {
   if (spec == nullptr) return true;
   return std::any_of(suffixes.begin(), suffixes.end(), [&](std::string_view suffix) {
     return spec->find(fmt::format("{}{}{}", prefix, index, suffix)) != nullptr;
@@ -84,7 +84,7 @@ void add_holes(const Facts& facts, const FamiliesByName& families, std::vector<F
     if (!is_counted_without_gaps(prefix)) continue;
     for (std::uint32_t hole : holes_in(family)) {
       auto after = family.upper_bound(hole);
-      if (!expected_by(facts.spec, prefix, hole, after->second)) continue;
+      if (!is_any_suffix_in_spec(facts.spec, prefix, hole, after->second)) continue;
       finding.subjects.push_back(fmt::format("{}{}", prefix, hole));
       if (first.empty())
         first = fmt::format("{}* has {} from {} to {}", prefix, plural(family.size(), "member"),
@@ -94,7 +94,7 @@ void add_holes(const Facts& facts, const FamiliesByName& families, std::vector<F
   if (finding.subjects.empty()) return;
   finding.cause = short_list_text(finding.subjects) +
                   (finding.subjects.size() == 1 ? " is" : " are") +
-                  " missing from the middle of a row of equal modules (" + first +
+                  " missing from the middle of a numbered list of equal modules (" + first +
                   "): its tensors were not saved.";
   finding.evidence = {{"missing", capped(finding.subjects)},
                       {"count", count_of(finding.subjects.size())},
@@ -125,7 +125,7 @@ void report_smaller_families(const Facts& facts, const FamiliesByName& families,
   }
   if (how.empty()) return;
   finding.cause = "Some layers have fewer experts than most (" + how.front() +
-                  "): a model may be made so, or the last ones were not saved.";
+                  "): the model may be designed so, or the last experts were not saved.";
   finding.evidence = {{"families", capped(how)}, {"count", count_of(how.size())}};
   findings.push_back(std::move(finding));
 }
@@ -185,7 +185,7 @@ void add_lost_weights(const Checkpoint& c, const std::string_view prefix, const 
 }
 
 // True if something better than the other members tells which names a model has.
-bool has_source_of_names(const Facts& facts) {
+bool has_authority_for_names(const Facts& facts) {
   return facts.spec != nullptr || facts.reference != nullptr ||
          (facts.config_fit && facts.config_fit->unknown_model.empty());
 }
@@ -193,7 +193,7 @@ bool has_source_of_names(const Facts& facts) {
 // Reports single weights that one of many equal members of a row lacks.
 void add_incomplete(const Facts& facts, const FamiliesByName& families,
                     std::vector<Finding>& findings) {
-  if (has_source_of_names(facts)) return;
+  if (has_authority_for_names(facts)) return;
   std::vector<std::string> lost;
   for (const auto& [prefix, family] : each_of(families, facts))
     add_lost_weights(facts.checkpoint, prefix, family, lost);
@@ -203,8 +203,8 @@ void add_incomplete(const Facts& facts, const FamiliesByName& families,
   if (lost.empty()) return;
   Finding finding{.rule = "keyset-hole", .severity = Severity::kWarning};
   finding.cause = fmt::format(
-      "{} {} not there, and nearly all other members of the same row have {}. A loader "
-      "fails, or fills {} at random, unless the model is made so.",
+      "{} {} missing, though nearly all other modules of the same list have {}. Unless the model "
+      "is designed so, a load fails or initializes {} at random.",
       short_list_text(lost), lost.size() == 1 ? "is" : "are", lost.size() == 1 ? "it" : "them",
       lost.size() == 1 ? "it" : "them");
   finding.evidence = {{"missing", capped(lost)}, {"count", count_of(lost.size())}};
@@ -224,29 +224,27 @@ void find_keyset_holes(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kKeysetHole = {
     .id = "keyset-hole",
     .depth = Depth::kMetadata,
-    .title = "A layer, an expert or one of its weights is missing from its row",
+    .title = "A layer, an expert or one of its weights is missing",
     .teaches =
-        "Layers and experts are numbered from 0 without holes. Where one number is missing between "
-        "two equal neighbours, the rank or the pipeline stage that held it did not take part in "
-        "the save, or its names were changed. Modules in a row of different kinds (dense layers "
-        "before expert layers, activations without weights) are left alone, and so is a number "
-        "that the spec does not name either. A weight that one of many equal layers lacks is "
-        "reported "
-        "where no config.json, spec or other checkpoint tells the names. Nothing can be restored "
-        "from the checkpoint itself; "
-        "look for the tensors under another name, or in the files of the rank that held them.",
-    .lesson =
-        {.drawing = R"(
+        "Layers and experts are numbered from 0 without gaps. If a number is missing between two "
+        "equal neighbours, the rank or pipeline stage that held it did not take part in the save, "
+        "or its tensors were renamed. Lists of mixed modules (dense layers before expert layers, "
+        "activations without weights) are not reported, and neither is a number that the spec does "
+        "not name. A weight that only one of many equal layers lacks is reported if no "
+        "config.json, spec or other checkpoint gives the names. Nothing can be restored from this "
+        "checkpoint; look for the tensors under another name, or in the files of the rank that "
+        "held them.",
+    .lesson = {.drawing = R"(
   layers.0   layers.1   layers.2      -       layers.4
      x          x          x       missing       x
 )",
-         .remedy =
-             "Look for its tensors under another name or in the files of the rank that held them."},
+               .remedy = "Look for its tensors under another name, or in the files of the rank "
+                         "that held them."},
     .words = {.text = "not there"},
-    .hint = {.what = "whether modules are missing from a row",
+    .hint = {.what = "whether numbered modules are missing",
              .needs = "--spec or --against",
-             .open_at_data = true},
-    .subjects = SubjectKind::kTensorsNotHere,
+             .remains_open_at_data = true},
+    .subjects = SubjectKind::kAbsentTensors,
     .run = find_keyset_holes,
 };
 

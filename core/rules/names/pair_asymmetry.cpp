@@ -22,7 +22,7 @@ constexpr std::array<PairWords, 6> kPairs = {PairWords{"gate_proj.", "up_proj."}
                                              PairWords{"gate_proj_weight", "up_proj_weight"},
                                              PairWords{"weight_w", "weight_v"}};
 
-std::optional<std::string> partner_of(std::string_view fqn) {
+std::optional<std::string> name_of_pair_partner(std::string_view fqn) {
   for (const PairWords& pair : kPairs) {
     std::size_t at = fqn.rfind(pair.first);
     if (at == std::string_view::npos) continue;
@@ -46,7 +46,7 @@ void find_asymmetric_pairs(const Facts& facts, std::vector<Finding>& findings) {
     std::string_view fqn = c.fqn(tensor);
     // Text of bitsandbytes, whose length varies with the digits in it.
     if (fqn.find(".quant_state.") != std::string_view::npos) continue;
-    auto name = partner_of(fqn);
+    auto name = name_of_pair_partner(fqn);
     auto other = name ? c.find(*name) : std::nullopt;
     if (!other || is_delta_tensor(fqn) || parse_state_fqn(fqn) ||
         same(c.shape(tensor), c.shape(*other)))
@@ -57,9 +57,8 @@ void find_asymmetric_pairs(const Facts& facts, std::vector<Finding>& findings) {
                      to_text(c.shape(*other)));
   }
   if (finding.subjects.empty()) return;
-  finding.cause =
-      "Two tensors that most models make equally large differ in shape: " + shapes.front() +
-      (shapes.size() == 1 ? "." : ", and others.");
+  finding.cause = "Two tensors that have equal shapes in most models differ: " + shapes.front() +
+                  (shapes.size() == 1 ? "." : ", and others.");
   finding.evidence = {{"pairs", capped(shapes)}, {"pair_count", count_of(shapes.size())}};
   findings.push_back(std::move(finding));
 }
@@ -71,20 +70,21 @@ const Rule kPairAsymmetry = {
     .depth = Depth::kMetadata,
     .title = "Two tensors of a pair differ in shape",
     .teaches =
-        "Gate and up of a gated layer have one shape, and so have the keys and values of "
-        "attention. Where one of a pair is a fraction of the other, a part of it was probably lost "
-        "when it was saved. Models are free to differ, so this is only said, and never where a "
-        "cause was found; a spec or another checkpoint (--against) settles it.",
-    .lesson = {.drawing = R"(
+        "Gate and up of a gated layer have the same shape, and so do the keys and values of "
+        "attention. If one of a pair is a fraction of the other, part of it was probably lost in "
+        "the save. Models may differ on purpose, so this is only a hint, and it is not reported "
+        "where a cause was found. A spec or another checkpoint (--against) decides it.",
+    .lesson =
+        {.drawing = R"(
   gate_proj.weight   [64, 16]
   up_proj.weight     [32, 16]     half of it?
 )",
-               .remedy =
-                   "A spec or another checkpoint (--against) says which of the two is right."},
-    .hint = {.what = "whether a part of a pair was lost",
+         .remedy =
+             "Check with --spec or --against another checkpoint to see which of the two is right."},
+    .hint = {.what = "whether part of a pair was lost",
              .needs = "--spec or --against",
-             .open_at_data = true},
-    .doubts_shapes = true,
+             .remains_open_at_data = true},
+    .makes_shapes_doubtful = true,
     .run = find_asymmetric_pairs,
 };
 

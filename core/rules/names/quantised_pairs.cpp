@@ -12,21 +12,13 @@
 #include "core/facts/names/layer_numbers.h"
 #include "core/facts/names/name_families.h"
 #include "core/facts/names/quant_families.h"
-#include "core/model/evidence.h"
+#include "core/model/unread_files.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/names/quant_check.h"
 #include "core/tensor/cast.h"
 
 namespace shw {
 namespace {
-
-// Companions may be in a file that was not read.
-bool is_read_whole(const Checkpoint& c) {
-  for (const FileRow& file : c.files()) {
-    if (file.referenced && file.kind != EntryKind::kFile) return false;
-  }
-  return std::none_of(c.opening_findings().begin(), c.opening_findings().end(), hides_contents);
-}
 
 bool is_needed(const Checkpoint& c, CompanionNeed need, const QuantPair& pair) {
   if (need != CompanionNeed::kOfBytes && need != CompanionNeed::kOfFloats) return true;
@@ -51,33 +43,65 @@ std::string_view config_requirement_text(const QuantCheck& check, const QuantFam
   return {};
 }
 
-void report_missing(QuantCheck& check, const QuantFamily& family, std::size_t k) {
+// Weights that lack a companion, of one or several kinds.
+struct WithoutCompanion {
+  std::vector<std::string> weights = {};
+  std::vector<std::string> lacking = {};  // "`weight.absmax`"
+  std::string_view asked = {};            // what the config says, if it does
+  bool is_scale = false;
+};
+
+std::optional<WithoutCompanion> without_companion(const QuantCheck& check,
+                                                  const QuantFamily& family, std::size_t k) {
   const QuantCompanion& companion = family.scheme->companions[k];
-  if (companion.need == CompanionNeed::kOptional) return;
+  if (companion.need == CompanionNeed::kOptional) return std::nullopt;
   const Checkpoint& c = check.facts.checkpoint;
   const bool as_others = companion.need == CompanionNeed::kAsOthers;
-  std::vector<std::string> without;
+  WithoutCompanion out{.lacking = {any_of_endings(companion)}, .is_scale = companion.is_scale};
   for (const QuantPair& pair : family.pairs) {
     // The class of a torchao weight lists its parts, which report_unfit compares.
     if (as_others && check.of_classes.contains(check.fqn(pair.weight))) continue;
     if (is_needed(c, companion.need, pair) && !pair.beside[k])
-      without.push_back(check.fqn(pair.weight));
+      out.weights.push_back(check.fqn(pair.weight));
   }
-  const std::size_t with = family.pairs.size() - without.size();
-  const std::string_view asked = config_requirement_text(check, family, companion);
-  if (without.empty() || (as_others && asked.empty() && without.size() * 4 > family.pairs.size()))
-    return;
+  const std::size_t all = family.pairs.size(), with = all - out.weights.size();
+  out.asked = config_requirement_text(check, family, companion);
+  if (out.weights.empty() || (as_others && out.asked.empty() && out.weights.size() * 4 > all))
+    return std::nullopt;
   // Weights merely stored in few bits have no scale at all.
-  if (k == 0 && !family.is_said && with * 4 < family.pairs.size()) return;
-  std::string cause = fmt::format(
-      "{} of {} {} no {} ({}).", human_count(without.size()),
-      plural(family.pairs.size(), std::string(family.scheme->title) + " weight"),
-      without.size() == 1 ? "has" : "have", any_of_endings(companion), short_list_text(without));
-  if (!asked.empty()) cause += fmt::format(" {} says {}.", check.config->file, asked);
-  cause += companion.is_scale
-               ? " A loader stops there, or multiplies the weight with 1 and computes nonsense."
-               : " A loader cannot unpack these weights without it.";
-  check.report(std::move(cause), without, without);
+  if (k == 0 && !family.is_said && with * 4 < all) return std::nullopt;
+  return out;
+}
+
+// Companions that the same weights lack were lost together, and are one finding.
+void report_missing(QuantCheck& check, const QuantFamily& family) {
+  std::vector<WithoutCompanion> found;
+  for (std::size_t k = 0; k < family.scheme->companions.size(); ++k) {
+    auto one = without_companion(check, family, k);
+    if (!one) continue;
+    const auto same = std::find_if(found.begin(), found.end(), [&](const WithoutCompanion& other) {
+      return other.weights == one->weights && other.asked == one->asked;
+    });
+    if (same == found.end()) {
+      found.push_back(std::move(*one));
+      continue;
+    }
+    same->lacking.push_back(std::move(one->lacking.front()));
+    same->is_scale = same->is_scale && one->is_scale;
+  }
+  for (const WithoutCompanion& one : found) {
+    std::string cause =
+        fmt::format("{} of {} {} no {} ({}).", human_count(one.weights.size()),
+                    plural(family.pairs.size(), std::string(family.scheme->title) + " weight"),
+                    one.weights.size() == 1 ? "has" : "have", fmt::join(one.lacking, ", no "),
+                    short_list_text(one.weights));
+    if (!one.asked.empty()) cause += fmt::format(" {} says {}.", check.config->file, one.asked);
+    cause += one.is_scale
+                 ? " A load fails here, or uses a scale of 1 and the model outputs garbage."
+                 : " A loader cannot unpack these weights without " +
+                       std::string(one.lacking.size() == 1 ? "it." : "them.");
+    check.report(std::move(cause), one.weights, one.weights);
+  }
 }
 
 // The ending required by the config's method; empty if not given. Without blocks vLLM reads
@@ -88,6 +112,8 @@ std::string_view declared_ending(const QuantCheck& check) {
 }
 
 void report_endings(QuantCheck& check, const QuantFamily& family, std::size_t k) {
+  // HQQ stores the scales of some modules otherwise by its settings.
+  if (family.scheme->form == QuantForm::kHqq) return;
   std::map<std::string_view, std::vector<std::size_t>> by_ending;
   for (std::size_t i = 0; i < family.pairs.size(); ++i)
     if (family.pairs[i].beside[k]) by_ending[family.pairs[i].ending[k]].push_back(i);
@@ -118,7 +144,7 @@ void report_endings(QuantCheck& check, const QuantFamily& family, std::size_t k)
   cause += usual == said ? fmt::format(" config.json's quant_method {} asks for `{}`.",
                                        check.config->method, bare_ending(said))
                          : std::string(" A loader asks for one of them.");
-  cause += " The others are left out as unexpected, and their weights go without a scale.";
+  cause += " The others are skipped as unexpected, and their weights are used without a scale.";
   check.report(std::move(cause), subjects, subjects);
 }
 
@@ -143,9 +169,8 @@ void report_shapes(QuantCheck& check, const QuantFamily& family, std::size_t k) 
   if (check.config && check.config->group && !check.config->block)
     said = fmt::format(" {} says group_size {}.", check.config->file, *check.config->group);
   check.report(
-      fmt::format("{} {} not the shape that the weight and its {} make: {}.{} Scales of "
-                  "other blocks or groups are applied to the wrong elements, or the load "
-                  "stops.",
+      fmt::format("{} {} not the shape that the weight and its {} imply: {}.{} Scales are applied "
+                  "to the wrong elements, or the load fails.",
                   plural(subjects.size(), "tensor"), subjects.size() == 1 ? "has" : "have",
                   check.config && check.config->block ? "blocks" : "groups", details.front(), said),
       subjects, details);
@@ -161,12 +186,11 @@ void report_mismatched_bits(QuantCheck& check, const QuantFamily& family) {
   if (said == stored) return;
   std::vector<std::string> subjects;
   for (const QuantPair& pair : family.pairs) subjects.push_back(check.fqn(pair.weight));
-  check.report(
-      fmt::format("{} {} stored in {} bits by bitsandbytes, and {} says {} (load_in_{}bit). "
-                  "The loader looks for tensors that are not here.",
-                  plural(subjects.size(), "weight"), subjects.size() == 1 ? "is" : "are", stored,
-                  check.config->file, said, said),
-      subjects, subjects);
+  check.report(fmt::format("{} {} stored in {} bits by bitsandbytes, and {} says {} "
+                           "(load_in_{}bit). The loader looks for tensors that do not exist.",
+                           plural(subjects.size(), "weight"), subjects.size() == 1 ? "is" : "are",
+                           stored, check.config->file, said, said),
+               subjects, subjects);
 }
 
 // Weight elements per scale element along an axis, if three of four weights
@@ -214,7 +238,7 @@ void report_unlike_siblings(QuantCheck& check, const QuantFamily& family, std::s
   }
   if (subjects.empty()) return;
   check.report(
-      fmt::format("{} of {} ({}) {} of another size than the others make it: {}.",
+      fmt::format("{} of {} ({}) {} of a size that does not match the others: {}.",
                   human_count(subjects.size()), plural(family.pairs.size(), "scale"),
                   any_of_endings(companion), subjects.size() == 1 ? "is" : "are", details.front()),
       subjects, details);
@@ -237,7 +261,7 @@ void report_dtypes(QuantCheck& check, const QuantFamily& family, std::size_t k) 
   if (others.empty()) return;
   check.report(
       fmt::format("{} of the scales {} {}, the other {} {}: they were cast after quantising, and "
-                  "lost digits or range that the weights need.",
+                  "lost precision or range that the weights need.",
                   human_count(others.size()), others.size() == 1 ? "is" : "are",
                   fmt::join(dtypes, " or "), human_count(all - others.size()), name(*usual)),
       others, others);
@@ -250,14 +274,14 @@ void report_orphans(QuantCheck& check, const QuantFamily& family) {
     if (orphan.unquantised) floats.push_back(orphan.weight);
   }
   if (!gone.empty())
-    check.report(fmt::format("{} of quantised weights {} without the weight: {}. Each says how to "
-                             "read a weight that is not there under the name that belongs to it.",
+    check.report(fmt::format("{} of quantised weights {} without the weight: {}. Each describes a "
+                             "weight that is missing or has a different name.",
                              plural(gone.size(), "companion"), gone.size() == 1 ? "is" : "are",
                              short_list_text(gone)),
                  gone, gone);
   if (!left.empty())
     check.report(fmt::format("{} {} not quantised any more and still {} the scale next to {}: {}. "
-                             "A loader that finds the scale multiplies with it once more.",
+                             "A loader that finds the scale applies it a second time.",
                              plural(floats.size(), "weight"), floats.size() == 1 ? "is" : "are",
                              floats.size() == 1 ? "has" : "have",
                              floats.size() == 1 ? "it" : "them", short_list_text(floats)),
@@ -275,9 +299,8 @@ void report_unconverted(QuantCheck& check, const QuantFamily& family) {
   }
   if (weights.empty()) return;
   check.report(
-      fmt::format("{} {} quantised, and {} lists {} as not quantised ({}). A "
-                  "loader makes a plain module there and reads the packed numbers as "
-                  "weights, or stops.",
+      fmt::format("{} {} quantised, and {} lists {} as not quantised ({}). A loader creates a "
+                  "plain module there and reads the packed numbers as weights, or fails.",
                   plural(weights.size(), "weight"), weights.size() == 1 ? "is" : "are",
                   check.config->file, weights.size() == 1 ? "it" : "them", details.front()),
       weights, details);
@@ -326,9 +349,9 @@ void report_unquantised_siblings(QuantCheck& check, const QuantFamily& family) {
       plain.emplace_back(fqn);
   }
   if (plain.empty()) return;
-  check.report(fmt::format("{} {} not quantised ({}), while the same of other layers {}, and "
-                           "{} does not list {} as left out. A loader makes a quantised "
-                           "module there, finds no scale, and stops or computes nonsense.",
+  check.report(fmt::format("{} {} not quantised ({}), while the same weights of other layers {}, "
+                           "and {} does not list {} as excluded. A loader creates a quantised "
+                           "module there, finds no scale, and fails or outputs garbage.",
                            plural(plain.size(), "weight"), plain.size() == 1 ? "is" : "are",
                            short_list_text(plain), plain.size() == 1 ? "is" : "are",
                            check.config->file, plain.size() == 1 ? "it" : "them"),
@@ -340,7 +363,7 @@ void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
   QuantCheck check{facts, {}, findings};
   if (c.directory() != nullptr) check.config = read_quant_config(*c.directory());
   if (check.config) check.ignored = IgnoredModules(check.config->unconverted);
-  const bool is_whole = is_read_whole(c);
+  const bool is_whole = are_all_files_read(c);
   const std::vector<QuantFamily> families = quant_families(facts, check.config);
   // Classes are in the items, which are not opened at this depth.
   if (facts.depth != Depth::kMetadata) check.classes = classes_of_families(c, families);
@@ -348,8 +371,8 @@ void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
     check.of_classes.insert(one.parts.begin(), one.parts.end());
   for (const QuantFamily& family : families) {
     const std::size_t before = findings.size();
+    if (is_whole) report_missing(check, family);
     for (std::size_t k = 0; k < family.scheme->companions.size(); ++k) {
-      if (is_whole) report_missing(check, family, k);
       report_endings(check, family, k);
       report_shapes(check, family, k);
       report_unlike_siblings(check, family, k);
@@ -374,21 +397,21 @@ void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kQuantisedPairs = {
     .id = "quantised-pairs",
     .depth = Depth::kMetadata,
-    .title = "A quantised weight without what belongs to it",
+    .title = "A quantised weight lacks its scales, or does not match them",
     .teaches =
-        "A quantised weight is some packed numbers and the tensors that say how to read them: a "
-        "scale for each block, row or group, zero points, an order of groups. Every scheme has its "
-        "own names (FP8, GPTQ, AWQ, bitsandbytes, compressed-tensors, MXFP4, NVFP4, MLX), and a "
-        "loader looks for exactly those. A tool that requantises a part, renames modules or drops "
-        "what it does not know leaves weights without their scale, scales under another name, or "
-        "scales next to weights that are floats again. The shapes follow from the weight and the "
-        "block or group size in config.json; with --data the scales' values are read too.",
+        "A quantised weight consists of packed numbers and the tensors needed to decode them: "
+        "scales per block, row or group, zero points, a group order. Every scheme (FP8, GPTQ, AWQ, "
+        "bitsandbytes, compressed-tensors, MXFP4, NVFP4, MLX) uses its own names, and a loader "
+        "looks for exactly those. A tool that requantises a part, renames modules or drops unknown "
+        "tensors leaves weights without scales, scales under wrong names, or scales next to "
+        "weights that are floats again. Expected shapes follow from the weight and the block or "
+        "group size in config.json; with --data the scales' values are read too.",
     .lesson = {.drawing = R"(
   q_proj.weight     F8 [64, 64]     q_proj.weight_scale        not asked for
   up_proj.weight    F8 [160, 64]    up_proj.weight_scale_inv   [5, 2] blocks
 )",
-               .remedy = "Quantise again with one tool for all weights. Where names alone differ, "
-                         "`shardwright repair CHECKPOINT --against ORIGINAL` gives them back.",
+               .remedy = "Quantise again with one tool for all weights. If only names differ, "
+                         "`shardwright repair CHECKPOINT --against ORIGINAL` restores them.",
                .link = "https://github.com/vllm-project/vllm/issues/54556"},
     .words = {.text = "quantised without a companion"},
     .run = find_quantised_pairs,

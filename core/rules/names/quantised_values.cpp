@@ -83,8 +83,8 @@ void report_values(QuantCheck& check, const QuantFamily& family, std::size_t k) 
     details.push_back(fmt::format("{}: {} of {}", subjects.back(), broken, counts->count));
   }
   if (subjects.empty()) return;
-  check.report(fmt::format("{} of {} ({}) {} 0, NaN or infinity ({}). Every element that is "
-                           "multiplied with such a number is lost.",
+  check.report(fmt::format("{} of {} ({}) {} 0, NaN or infinity ({}). Every element that such a "
+                           "scale multiplies is unusable.",
                            human_count(subjects.size()), plural(family.pairs.size(), "scale"),
                            any_of_endings(family.scheme->companions[k]),
                            subjects.size() == 1 ? "holds" : "hold", details.front()),
@@ -113,12 +113,11 @@ void report_group_order(QuantCheck& check, const QuantFamily& family, std::size_
                                   plural(static_cast<std::uint64_t>(rows), "row")));
   }
   if (subjects.empty()) return;
-  check.report(
-      fmt::format("{} {} groups that have no scale: {}. The kernel reads beyond the scales, "
-                  "and gives nonsense or stops.",
-                  plural(subjects.size(), "g_idx tensor"), subjects.size() == 1 ? "names" : "name",
-                  details.front()),
-      subjects, details);
+  check.report(fmt::format("{} {} groups that have no scale: {}. The kernel reads past the end of "
+                           "the scales, and outputs garbage or fails.",
+                           plural(subjects.size(), "g_idx tensor"),
+                           subjects.size() == 1 ? "names" : "name", details.front()),
+               subjects, details);
 }
 
 namespace {
@@ -137,7 +136,8 @@ void report_unfit(QuantCheck& check, const QuantFamily& family, std::size_t from
   const QuantForm form = family.scheme->form;
   const Depth depth = check.facts.depth;
   // Whether these fit is in the values of a small tensor next to each.
-  const bool reads_state = form == QuantForm::kNf || form == QuantForm::kPacked;
+  const bool reads_state =
+      form == QuantForm::kNf || form == QuantForm::kPacked || form == QuantForm::kHqq;
   if (reads_state && depth == Depth::kMetadata) return;
   const bool reads_values =
       depth == Depth::kData || (depth != Depth::kMetadata &&
@@ -173,8 +173,8 @@ void report_unfit(QuantCheck& check, const QuantFamily& family, std::size_t from
     details.push_back(fmt::format("{} {}", subjects.back(), fits.error().message));
   }
   if (subjects.empty()) return;
-  check.report(fmt::format("{} {} not fit what belongs to {}: {}. A loader stops there, or "
-                           "computes with other numbers.",
+  check.report(fmt::format("{} {} not match the tensors that belong to {}: {}. A load fails here, "
+                           "or computes with wrong numbers.",
                            plural(subjects.size(), std::string(family.scheme->title) + " weight"),
                            subjects.size() == 1 ? "does" : "do",
                            subjects.size() == 1 ? "it" : "them", details.front()),
@@ -203,13 +203,13 @@ void report_lost_parts(QuantCheck& check, const std::vector<QuantFamily>& famili
         fmt::format("{} of {}, a {}", subjects.back(), printable(fqn), printable(one.type)));
   }
   if (subjects.empty()) return;
-  check.report(fmt::format("{} of quantised weights {} not there, or not of the form that {} "
-                           "class has: {}. The file lists what its classes are made of, and a "
-                           "loader stops at {}.",
-                           plural(subjects.size(), "tensor"), subjects.size() == 1 ? "is" : "are",
-                           subjects.size() == 1 ? "its" : "their", short_list_text(details),
-                           subjects.size() == 1 ? "it" : "them"),
-               subjects, details);
+  check.report(
+      fmt::format("{} of quantised weights {} missing, or not of the form that {} class has: {}. "
+                  "The file lists the tensors of each class, and a loader fails at {}.",
+                  plural(subjects.size(), "tensor"), subjects.size() == 1 ? "is" : "are",
+                  subjects.size() == 1 ? "its" : "their", short_list_text(details),
+                  subjects.size() == 1 ? "it" : "them"),
+      subjects, details);
 }
 
 // Reports router biases in 16 bits: routers add them to scores before selecting experts, so experts
@@ -227,8 +227,8 @@ void report_router_bias(QuantCheck& check) {
   }
   if (narrow.empty() || whole == 0) return;
   check.report(
-      fmt::format("{} of routers {} {}, and {} in float32 ({}). In fewer bits experts with "
-                  "close scores change places.",
+      fmt::format("{} of routers {} {}, and {} in float32 ({}). In lower precision, experts with "
+                  "close scores can be swapped.",
                   plural(narrow.size(), "bias"), narrow.size() == 1 ? "is" : "are",
                   name(c.dtype(*c.find(narrow.front()))),
                   human_count(whole) + (whole == 1 ? " is" : " are"), short_list_text(narrow)),
@@ -259,8 +259,8 @@ void report_cache_scales(QuantCheck& check) {
   }
   if (alone.empty() || alone.size() * 4 > attentions.size()) return;
   check.report(
-      fmt::format("{} of {} {} the scale of keys or of values alone ({}). A server takes 1 "
-                  "for the other, and the cache of that layer holds other numbers.",
+      fmt::format("{} of {} {} only the scale of keys or only that of values ({}). A server uses 1 "
+                  "for the other, so the cache of that layer holds wrong values.",
                   human_count(alone.size()), plural(attentions.size(), "attention"),
                   alone.size() == 1 ? "has" : "have", short_list_text(alone)),
       alone, alone);
@@ -281,11 +281,12 @@ void report_quantiser_state(QuantCheck& check, const QuantFamily& family) {
     }
   }
   if (left.empty()) return;
-  check.report(fmt::format("{} {} the quantiser's own ({}), next to weights that it has packed. "
-                           "The export left {} in: vLLM and SGLang know no such name, and stop.",
-                           plural(left.size(), "tensor"), left.size() == 1 ? "is" : "are",
-                           short_list_text(left), left.size() == 1 ? "it" : "them"),
-               left, left);
+  check.report(
+      fmt::format("{} {} internal to the quantiser ({}), next to weights that it has packed. The "
+                  "export did not remove {}: vLLM and SGLang do not know such names, and fail.",
+                  plural(left.size(), "tensor"), left.size() == 1 ? "is" : "are",
+                  short_list_text(left), left.size() == 1 ? "it" : "them"),
+      left, left);
 }
 
 }  // namespace shw

@@ -84,8 +84,8 @@ std::string bare_parameter(std::string_view fqn) {
 // design.
 bool have_same_loader(const Facts& facts, const std::vector<OtherName>& names) {
   if (facts.reference == nullptr) return true;
-  const bool is_export = facts.checkpoint.format().traits.one_piece;
-  if (facts.reference->format().traits.one_piece != is_export) return false;
+  const bool is_export = facts.checkpoint.format().traits.has_one_piece_per_tensor;
+  if (facts.reference->format().traits.has_one_piece_per_tensor != is_export) return false;
   // Trainers wrap models with "model." and "module." and accept both.
   return is_export || !std::all_of(names.begin(), names.end(), [&](const OtherName& one) {
            const std::string_view fqn = facts.checkpoint.fqn(one.tensor);
@@ -162,22 +162,22 @@ void report_difference(const Facts& facts, const NameDifference& difference,
   finding.cause = difference_words(difference, names.size(), all,
                                    facts.reference != nullptr ? "the reference" : "the spec");
   finding.cause += one_loader ? fmt::format(
-                                    " A loader that asks for {} does not find it, and "
-                                    "leaves the tensor at random values or stops.",
+                                    " A loader that looks for {} does not find it, and leaves the "
+                                    "tensor at random values or fails.",
                                     names.front().expected)
-                              : " Trainers and exports name tensors differently; each loads its "
-                                "own.";
+                              : " Trainers and exports use different names; each loads its own.";
   if (proved != 0)
-    finding.cause += fmt::format(" {} of them {} the reference's bytes under its name.",
-                                 human_count(proved), proved == 1 ? "has" : "have");
+    finding.cause +=
+        fmt::format(" {} of them {} the same bytes as the reference has under its name.",
+                    human_count(proved), proved == 1 ? "has" : "have");
   finding.evidence = {{"names", count_of(names.size())},
                       {"of", count_of(all)},
                       {"renamed", capped(pairs)},
                       {"same_bytes", count_of(proved)}};
   if (has_adapter_matrices(facts))
     finding.cause +=
-        " An adapter's matrices are next to these weights: merge_and_unload() puts what it learned "
-        "into them, a rename would not.";
+        " Adapter matrices are next to these weights: merge_and_unload() merges them, a rename "
+        "does not.";
   else if (one_loader && is_certain_rename(c, difference, names))
     plan_new_names(facts, std::move(new_names), finding);
   findings.push_back(std::move(finding));
@@ -251,14 +251,14 @@ void find_renamed_tensors(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kRenamedTensors = {
     .id = "renamed-tensors",
     .depth = Depth::kMetadata,
-    .title = "Tensors are under other names than the model has",
+    .title = "Tensor names do not match the model's",
     .teaches =
         "Loaders find tensors by their names. Here many names differ from the spec's or the "
-        "reference's in one and the same way: a wrapper's part is in them (`_orig_mod.`, "
-        "`module.`), a prefix is missing, or one word replaces another. Most loaders leave such "
-        "tensors out and start the model at random values, with a line in the log. The repair "
-        "gives the tensors the expected names; no element changes. A word in place of another is "
-        "renamed only where the reference holds the same bytes under the expected name.",
+        "reference's in the same way: they contain a wrapper prefix (`_orig_mod.`, `module.`), a "
+        "prefix is missing, or one word replaces another. Most loaders skip such tensors and leave "
+        "the model at random values, with only a line in the log. The repair gives the tensors the "
+        "expected names; no element changes. A replaced word is renamed only if the reference "
+        "holds the same bytes under the expected name.",
     .lesson = {.drawing = R"(
   saved                                      expected
   _orig_mod.model.layers.0.mlp.up.weight     model.layers.0.mlp.up.weight
@@ -267,7 +267,7 @@ const Rule kRenamedTensors = {
                .remedy = "`shardwright repair CHECKPOINT --against REFERENCE` renames the tensors. "
                          "Unwrap the model before the next save.",
                .link = "https://github.com/karpathy/nanoGPT/issues/325"},
-    .words = {.text = "under another name than the model's"},
+    .words = {.text = "under names that the model does not use"},
     .run = find_renamed_tensors,
 };
 

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <map>
 #include <set>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/names/wrapper_marks.h"
 #include "core/rules/names/adapter_weights.h"
+#include "core/rules/names/half_adapters.h"
 #include "core/rules/names/name_rules.h"
 
 namespace shw {
@@ -206,8 +206,8 @@ void report_lost_shared(const Facts& facts, const AdapterConfig& config,
   Words cause;
   if (config.peft_type == "VBLORA" && !has_tensor_ending_in(facts, ".vblora_vector_bank"))
     cause =
-        "The adapter has no vblora_vector_bank, from which VBLoRA makes the matrices of all "
-        "modules. PEFT starts it with random vectors: nothing of what was learned is left.";
+        "The adapter has no vblora_vector_bank, from which VBLoRA builds the matrices of all "
+        "modules. PEFT initializes it with random vectors, so all training is lost.";
   // Without save_projection neither is saved, because PEFT draws both again from a seed.
   const bool has_a = has_tensor_ending_in(facts, ".vera_A"),
              has_b = has_tensor_ending_in(facts, ".vera_B");
@@ -223,35 +223,19 @@ void report_lost_shared(const Facts& facts, const AdapterConfig& config,
       adapter_contradiction(std::string(cause), {*opened_adapter_file(facts.checkpoint)}));
 }
 
-// LoKr saves each of its two factors whole, or as the product of two matrices.
 void report_lost_factors(const Facts& facts, const AdapterConfig& config,
                          std::vector<Finding>& findings) {
   if (config.peft_type != "LOKR") return;
-  std::map<std::string_view, std::array<bool, 2>> modules;
-  for (TensorId tensor : each_tensor(facts)) {
-    const Words fqn = facts.checkpoint.fqn(tensor);
-    for (const std::size_t factor : {std::size_t{0}, std::size_t{1}}) {
-      const std::size_t at = fqn.rfind(factor == 0 ? ".lokr_w1" : ".lokr_w2");
-      if (at != Words::npos) modules[fqn.substr(0, at)][factor] = true;
-    }
-  }
-  std::vector<std::string> missing;
-  // Where no module has both, the file is of another form.
-  if (std::none_of(modules.begin(), modules.end(),
-                   [](const auto& one) { return one.second[0] && one.second[1]; }))
-    return;
-  for (const auto& [module, has] : modules) {
-    if (has[0] != has[1])
-      missing.push_back(fmt::format("{}.{}", module, has[0] ? "lokr_w2" : "lokr_w1"));
-  }
-  if (missing.empty()) return;
+  const LokrHalves found = lokr_halves(facts);
+  if (found.missing.empty()) return;
   findings.push_back(adapter_contradiction(
-      fmt::format("{} of {} of the adapter have one factor of two ({} {} not there). PEFT starts "
-                  "the other from scratch, and what was learned there is lost with no more than a "
-                  "warning.",
-                  human_count(missing.size()), plural(modules.size(), "module"),
-                  short_list_text(missing), missing.size() == 1 ? "is" : "are"),
-      missing));
+      fmt::format(
+          "{} of {} of the adapter {} only one of two factors ({} {} missing). PEFT initializes "
+          "the other from scratch, so that training is lost with only a warning.",
+          human_count(found.missing.size()), plural(found.modules, "module"),
+          found.missing.size() == 1 ? "has" : "have", short_list_text(found.missing),
+          found.missing.size() == 1 ? "is" : "are"),
+      found.missing));
 }
 
 }  // namespace
@@ -291,8 +275,8 @@ void report_lost_parameters(const Facts& facts, const AdapterConfig& config,
     }
     if (missing.empty() || (one.is_half && missing.size() * 2 <= modules)) continue;
     findings.push_back(adapter_contradiction(
-        fmt::format("{} of {} of the adapter {} no {} ({}). PEFT starts {} from scratch, and what "
-                    "was learned there is lost with no more than a warning.",
+        fmt::format("{} of {} of the adapter {} no {} ({}). PEFT starts {} from scratch, so that "
+                    "training is lost with only a warning.",
                     human_count(missing.size()), plural(modules, "module"),
                     missing.size() == 1 ? "has" : "have",
                     one.ending.substr(one.ending.starts_with('.') ? 1 : 0),
@@ -316,8 +300,8 @@ void report_mismatched_sizes(const Facts& facts, const AdapterConfig& config,
   }
   if (subjects.empty()) return;
   findings.push_back(adapter_contradiction(
-      fmt::format("{} of the adapter {} another size than adapter_config.json says ({}). PEFT "
-                  "makes the modules by the config and then refuses the shapes.",
+      fmt::format("{} of the adapter {} a size that differs from adapter_config.json ({}). PEFT "
+                  "builds the modules from the config and then refuses the shapes.",
                   plural(subjects.size(), "tensor"), subjects.size() == 1 ? "has" : "have",
                   example),
       subjects));

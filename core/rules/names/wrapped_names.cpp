@@ -98,12 +98,12 @@ void report_wrapped(const Facts& facts, const std::string& words, NewTensorNames
   finding.cause =
       fmt::format("{} of {} {}.", human_count(names.size()), plural(all, "name"), words);
   if (!for_others)
-    finding.cause += " The trainer that wrote them may load them so; other loaders do not.";
+    finding.cause += " The trainer that wrote them may accept these names; other loaders do not.";
   else if (!loaders.empty())
     finding.cause += " " + loaders;
   else
     finding.cause +=
-        fmt::format(" A loader that asks for {} does not find it and starts with random values.",
+        fmt::format(" A loader that looks for {} does not find it and starts with random values.",
                     names.front().second);
   finding.evidence = {
       {"names", count_of(names.size())}, {"of", count_of(all)}, {"likely", capped(pairs)}};
@@ -113,7 +113,7 @@ void report_wrapped(const Facts& facts, const std::string& words, NewTensorNames
 
 // "model." if one dict of a file holds everything: {"model": state_dict}.
 std::string common_container(const Checkpoint& c, const std::vector<TensorId>& tensors) {
-  if (!c.format().traits.one_piece) return "";
+  if (!c.format().traits.has_one_piece_per_tensor) return "";
   for (const char* container : {"model.", "state_dict.", "model_state_dict.", "module."}) {
     const bool all = std::all_of(tensors.begin(), tensors.end(), [&](TensorId tensor) {
       return c.fqn(tensor).starts_with(container + std::string("module."));
@@ -124,8 +124,8 @@ std::string common_container(const Checkpoint& c, const std::vector<TensorId>& t
 }
 
 // Reports names with wrapper marks; PEFT's are reported with its adapters.
-bool report_marks(const Facts& facts, const std::vector<TensorId>& tensors,
-                  std::vector<Finding>& findings) {
+bool report_wrapper_marks(const Facts& facts, const std::vector<TensorId>& tensors,
+                          std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   const std::string container = common_container(c, tensors);
   const bool with_front = !container.empty() || has_module_wrapper_prefix(c, tensors);
@@ -174,10 +174,9 @@ bool report_adapter_among_weights(const Facts& facts, const std::vector<TensorId
   if (!has_base || (names && names->others.empty())) return false;
   Finding finding{.rule = std::string(kWrappedNames.id), .severity = Severity::kWarning};
   finding.cause = fmt::format(
-      "{} of an adapter ({}) {} among the weights of the model. A loader of the model passes them "
-      "over, so that what the adapter learned is not applied. Merge it before saving "
-      "(merge_and_unload() of PEFT, mlx_lm.fuse), or save the adapter by itself "
-      "(`shardwright merge BASE ADAPTER` joins them).",
+      "{} of an adapter ({}) {} among the weights of the model. A loader of the model skips them, "
+      "so the adapter is not applied. Merge it before saving (merge_and_unload() of PEFT, "
+      "mlx_lm.fuse), or save the adapter separately (`shardwright merge BASE ADAPTER` joins them).",
       plural(adapters.size(), "tensor"), short_list_text(adapters),
       adapters.size() == 1 ? "is" : "are");
   finding.evidence = {{"adapter_tensors", count_of(adapters.size())}};
@@ -274,8 +273,8 @@ bool report_unmerged(const Facts& facts, const std::vector<TensorId>& tensors,
   finding.diagnoses.clear();
   finding.remedy.reset();
   finding.cause +=
-      " Call merge_and_unload() on the model and save it again, so that what the "
-      "adapter learned is in the weights.";
+      " Call merge_and_unload() on the model and save it again, so that the adapter is merged into "
+      "the weights.";
   finding.evidence.emplace_back("adapter_tensors", count_of(adapters));
   return true;
 }
@@ -283,7 +282,7 @@ bool report_unmerged(const Facts& facts, const std::vector<TensorId>& tensors,
 // True if the class in config.json saves all these names, whatever other classes of its model save.
 bool are_of_the_class(const Facts& facts) {
   const auto names = names_of_config(facts.checkpoint, facts.progress);
-  return names && names->others.empty() && names->are_as_saved;
+  return names && names->others.empty() && names->are_spelled_as_saved;
 }
 
 bool report_config_prefix(const Facts& facts, const std::vector<TensorId>& tensors,
@@ -291,7 +290,8 @@ bool report_config_prefix(const Facts& facts, const std::vector<TensorId>& tenso
   auto prefix = wrong_config_prefix(facts.checkpoint, facts.progress);
   if (!prefix || prefix->names.empty()) return false;
   // This is the key of the state dict, in a format that keeps nested ones.
-  if (!facts.checkpoint.format().traits.one_piece && prefix->found == "model." + prefix->expected)
+  if (!facts.checkpoint.format().traits.has_one_piece_per_tensor &&
+      prefix->found == "model." + prefix->expected)
     return false;
   const std::unordered_set<TensorId> undecided(tensors.begin(), tensors.end());
   std::erase_if(prefix->names, [&](const auto& one) { return !undecided.contains(one.first); });
@@ -302,7 +302,7 @@ bool report_config_prefix(const Facts& facts, const std::vector<TensorId>& tenso
   const bool is_lost = prefix->found.empty();
   if (is_lost)
     words +=
-        fmt::format("they lack `{}`, and the head next to them says that this is the whole model",
+        fmt::format("they lack `{}`, and the head next to them shows that this is the full model",
                     prefix->expected);
   else
     words += prefix->expected.empty() ? fmt::format("`{}` is put before them", prefix->found)
@@ -311,8 +311,8 @@ bool report_config_prefix(const Facts& facts, const std::vector<TensorId>& tenso
   std::string loaders;
   if (is_lost)
     loaders = fmt::format(
-        "transformers adds the prefix by itself. vLLM, SGLang and llama.cpp's converter ask for {} "
-        "and stop.",
+        "transformers adds the prefix by itself. vLLM, SGLang and llama.cpp's converter look for "
+        "{} and fail.",
         prefix->names.front().second);
   report_wrapped(facts, words, std::move(prefix->names), facts.checkpoint.tensor_count(), findings,
                  loaders);
@@ -339,7 +339,7 @@ bool report_lost_part(const Facts& facts, const std::vector<TensorId>& tensors,
 
 // timm's architecture in config.json if a trainer's attribute comes before all names. No model of
 // timm 1.0.31 has one of these prefixes.
-std::string timm_model_behind(const Facts& facts, std::string_view prefix) {
+std::string timm_model_after_prefix(const Facts& facts, std::string_view prefix) {
   constexpr auto kAttributes =
       std::to_array<std::string_view>({"model.", "net.", "network.", "backbone."});
   if (std::find(kAttributes.begin(), kAttributes.end(), prefix) == kAttributes.end()) return "";
@@ -356,7 +356,8 @@ bool report_common_first_part(const Facts& facts, const std::vector<TensorId>& t
   constexpr auto kHeads =
       std::to_array<std::string_view>({"lm_head", "embed_out", "classifier", "score", "cls"});
   const Checkpoint& c = facts.checkpoint;
-  if (!c.format().traits.one_piece || tensors.size() != c.tensor_count() || tensors.empty())
+  if (!c.format().traits.has_one_piece_per_tensor || tensors.size() != c.tensor_count() ||
+      tensors.empty())
     return false;
   const std::string first = std::string(first_part(c.fqn(tensors.front()))) + ".";
   bool has_body = false, has_head = false;
@@ -375,7 +376,7 @@ bool report_common_first_part(const Facts& facts, const std::vector<TensorId>& t
       config && *config &&
       (*config)->find(first.substr(0, first.size() - 1) + "_config") != nullptr)
     return false;
-  const std::string timm = timm_model_behind(facts, first);
+  const std::string timm = timm_model_after_prefix(facts, first);
   const bool is_whole = has_body && has_head && first != "model.";
   if (timm.empty() && (!is_whole || are_of_the_class(facts))) return false;
   const std::string words = fmt::format(
@@ -389,8 +390,8 @@ bool report_common_first_part(const Facts& facts, const std::vector<TensorId>& t
 
 // Reports a part of the model that the file has twice, once behind "model.". Files of a training
 // framework may hold two names of one module, so a config.json has to be next to the weights.
-bool report_doubled_names(const Facts& facts, const std::vector<TensorId>& tensors,
-                          std::vector<Finding>& findings) {
+bool report_parts_saved_twice(const Facts& facts, const std::vector<TensorId>& tensors,
+                              std::vector<Finding>& findings) {
   constexpr std::string_view kPrefix = "model.";
   constexpr std::size_t kFewest = 8;
   const Checkpoint& c = facts.checkpoint;
@@ -413,10 +414,9 @@ bool report_doubled_names(const Facts& facts, const std::vector<TensorId>& tenso
   if (doubled.size() < kFewest || doubled.size() * 2 < static_cast<std::size_t>(all)) return false;
   Finding finding{.rule = std::string(kWrappedNames.id), .severity = Severity::kWarning};
   finding.cause = fmt::format(
-      "{} are in the checkpoint twice, as {} and behind `{}`. A loader reads the set whose names "
-      "its "
-      "model has and passes the other over. If they are of two saves, the loader decides which one "
-      "counts.",
+      "{} are in the checkpoint twice, as {} and with the prefix `{}`. A loader reads the set "
+      "whose names its model has and ignores the other. If the two come from different saves, "
+      "which one is used depends on the loader.",
       plural(doubled.size(), "tensor"),
       short_list_text(std::vector<std::string>(parts.begin(), parts.end())), kPrefix);
   finding.evidence = {{"names", count_of(doubled.size())}, {"of", count_of(tensors.size())}};
@@ -429,12 +429,12 @@ void find_wrapped_names(const Facts& facts, std::vector<Finding>& findings) {
   if (!explained_by(findings, kRenamedTensors.id).empty()) return;
   const std::vector<TensorId> tensors = undecided_tensors(facts);
   if (tensors.empty() || has_file(facts, "adapter_config.json")) return;
-  report_unmerged(facts, tensors, findings) || report_marks(facts, tensors, findings) ||
+  report_unmerged(facts, tensors, findings) || report_wrapper_marks(facts, tensors, findings) ||
       report_repeated_parts(facts, tensors, findings) ||
       report_config_prefix(facts, tensors, findings) ||
       report_lost_part(facts, tensors, findings) ||
       report_common_first_part(facts, tensors, findings) ||
-      report_doubled_names(facts, tensors, findings);
+      report_parts_saved_twice(facts, tensors, findings);
 }
 
 }  // namespace
@@ -442,24 +442,24 @@ void find_wrapped_names(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kWrappedNames = {
     .id = "wrapped-names",
     .depth = Depth::kMetadata,
-    .title = "A wrapper's prefix is in the names",
+    .title = "Tensor names contain a wrapper's prefix",
     .teaches =
-        "torch.compile, DDP, FSDP, activation checkpointing and PEFT wrap a model, and each puts a "
-        "part of its own into the names of its tensors. A state dict that is taken from the "
-        "wrapper keeps these parts. Loaders of the plain model then find none of the names: most "
-        "start with random values and print a list of missing keys. The tensors are whole; the "
-        "repair drops the parts. Base weights of a PEFT model that still has its adapter are not "
-        "renamed: the adapter has to be merged first.",
+        "torch.compile, DDP, FSDP, activation checkpointing and PEFT wrap a model, and each adds "
+        "its own prefix to the tensor names. A state dict taken from the wrapper keeps these "
+        "prefixes. Loaders of the plain model then find none of the names: most start with random "
+        "values and print a list of missing keys. The tensors are complete; the repair removes the "
+        "prefixes. Base weights of a PEFT model that still has its adapter are not renamed: merge "
+        "the adapter first.",
     .lesson = {.drawing = R"(
   saved                                   the model's own name
   _orig_mod.lm_head.weight                lm_head.weight
   module.layers.0.mlp.up.weight           layers.0.mlp.up.weight
   base_model.model.q_proj.base_layer.weight   q_proj.weight  and its adapter
 )",
-               .remedy = "`shardwright repair CHECKPOINT` drops the prefix. Save "
-                         "`model._orig_mod.state_dict()`, or unwrap the model before the save.",
+               .remedy = "`shardwright repair CHECKPOINT` removes the prefix. For the next save "
+                         "use `model._orig_mod.state_dict()`, or unwrap the model first.",
                .link = "https://github.com/karpathy/nanoGPT/issues/325"},
-    .words = {.text = "under a wrapper's name"},
+    .words = {.text = "under names with a wrapper's prefix"},
     .run = find_wrapped_names,
 };
 

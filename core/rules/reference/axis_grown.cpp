@@ -76,8 +76,8 @@ void find_grown_axes(const Facts& facts, std::vector<Finding>& findings) {
                   (finding.subjects.size() == 1 ? " is" : " are") +
                   " longer than the model expects, a whole number of times along one dimension (" +
                   how.front() +
-                  "), and every tile is inside one of the parts: copies that every rank held were "
-                  "probably recorded as parts of one.";
+                  "), and no chunk crosses a multiple of the expected size: copies held by every "
+                  "rank were probably recorded as shards.";
   finding.evidence.emplace_back("tensors", capped(how));
   finding.evidence.emplace_back("count", count_of(how.size()));
   finding.link = "pytorch #144109";
@@ -89,14 +89,14 @@ void find_grown_axes(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kAxisGrown = {
     .id = "axis-grown",
     .depth = Depth::kMetadata,
-    .title = "A dimension is a whole number of times too long",
+    .title = "A dimension is too long by a whole factor",
     .teaches =
-        "The usual cause is a tensor that every rank held whole and that was wrapped as if each "
-        "held a part: the recorded size is then multiplied by the number of ranks, and the same "
-        "rows are there several times. torch refuses to load it. Where the parts are equal byte "
-        "for byte (and not merely constant, as fresh norms are), one of them is the tensor; a "
-        "checkpoint of a larger model can look the same, so nothing is cut without another "
-        "checkpoint to compare with.",
+        "Usual cause: every rank held the full tensor, but it was saved as if each held a shard. "
+        "The recorded size is then multiplied by the number of ranks, and the same rows are stored "
+        "several times. torch refuses to load it. If the parts are equal byte for byte (and not "
+        "merely constant, like untrained norms), one of them is the tensor. A checkpoint of a "
+        "larger model can look the same, so nothing is cut without another checkpoint to compare "
+        "with.",
     .lesson = {.drawing = R"(
   expected    saved by two ranks that each held all of it
   ┌───────┐   ┌───────┐
@@ -105,10 +105,10 @@ const Rule kAxisGrown = {
               │ rows  │ rank 1, offset 4: the same once more
               └───────┘
 )",
-               .remedy = "Compare with --against: where the parts are equal, each one is the "
-                         "tensor. Nothing is cut without that.",
+               .remedy = "Compare with --against: if the parts are equal, each one is the tensor. "
+                         "Nothing is cut without a reference.",
                .link = "https://github.com/pytorch/pytorch/issues/144109"},
-    .outcome = RunOutcome::kStops,
+    .outcome = RunOutcome::kLoadFails,
     .run = find_grown_axes,
 };
 

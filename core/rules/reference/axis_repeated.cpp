@@ -93,7 +93,7 @@ Result<std::vector<Repeated>> repeated_tensors(const Facts& facts,
 PartlyLost first_part(const Checkpoint& c, const Repeated& one) {
   Extents expected = copy_of(c.shape(one.tensor));
   expected[0] = one.parts.rows;
-  return truncated_to_shape(c, one.tensor, expected);
+  return crop_tensor_to_shape(c, one.tensor, expected);
 }
 
 void report_repeated(const Facts& facts, const std::vector<Repeated>& repeated, bool is_expected,
@@ -113,11 +113,12 @@ void report_repeated(const Facts& facts, const std::vector<Repeated>& repeated, 
   }
   const std::size_t more = repeated.size() - 1;
   finding.cause = fmt::format(
-      "{}, byte for byte{}. A merge of ranks' files took copies of a replicated tensor for parts "
-      "and put them after one another.",
+      "{}, byte for byte{}. A merge of rank files treated copies of a replicated tensor as shards "
+      "and concatenated them.",
       how.front(), more == 0 ? "" : ", and so " + plural(more, "more tensor"));
-  finding.cause += is_expected ? " A load ends in a size mismatch."
-                               : " --against a sound copy says whether that is its true size.";
+  finding.cause +=
+      is_expected ? " A load fails with a size mismatch."
+                  : " Compare with --against a good copy to see whether this is the true size.";
   finding.evidence = {{"tensors", capped(how)},
                       {"parts", repeated.front().parts.parts},
                       {"count", count_of(how.size())}};
@@ -153,24 +154,24 @@ Status find_repeated_axes(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kAxisRepeated = {
     .id = "axis-repeated",
     .depth = Depth::kHeaders,
-    .title = "A tensor is the same part several times",
+    .title = "A tensor is several copies of itself, concatenated",
     .teaches =
-        "What every rank holds whole (a buffer, a norm, a bias) is a copy on each, and a merge of "
-        "the ranks' files has to take one. Where it concatenates them, [24] becomes [192] with 8 "
-        "ranks, and a tensor without dimensions ends the merge with 'zero-dimensional tensor "
-        "cannot be concatenated'. Copies that are equal byte for byte prove it: with --against, "
-        "or --spec, the repair keeps the first and loses nothing. Without, two tensors that repeat "
-        "themselves as often are a warning; constants, computed tables and heads of keys and "
-        "values say nothing.",
+        "Replicated tensors (buffers, norms, biases) are full copies on each rank, and a merge of "
+        "rank files must take one. If it concatenates them, [24] becomes [192] with 8 ranks, and a "
+        "scalar stops the merge with 'zero-dimensional tensor cannot be concatenated'. Copies that "
+        "are equal byte for byte prove it: with --against, or --spec, the repair keeps the first "
+        "and loses nothing. Without them, two tensors with the same number of copies are a "
+        "warning; constants, computed tables and key-value heads are ignored.",
     .lesson = {.drawing = R"(
   on each of 3 ranks   a b c d
   merged as parts      a b c d a b c d a b c d      [4] became [12]
 )",
-               .remedy = "`shardwright repair --against REFERENCE` keeps the first copy: lossless. "
-                         "Mend the merge: of replicated tensors it has to take one rank's.",
+               .remedy =
+                   "`shardwright repair --against REFERENCE` keeps the first copy: lossless. Fix "
+                   "the merge script too: it must take replicated tensors from one rank only.",
                .link = "https://github.com/verl-project/verl/issues/7612"},
     .words = {.text = "will not load", .as_warning = "repeats itself"},
-    .outcome = RunOutcome::kStops,
+    .outcome = RunOutcome::kLoadFails,
     .run_shared = find_repeated_axes,
 };
 

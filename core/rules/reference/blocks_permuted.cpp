@@ -71,17 +71,15 @@ void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, BlockO
   if (finding.subjects.empty()) {
     finding.rule = "blocks-permuted";
     finding.link = named.link;
-    finding.cause =
-        is_like ? fmt::format(
-                      "Training has changed {} since the reference, and along dim {} each slice is "
-                      "like "
-                      "one there alone, in another order: {}{}. It loads without a message.",
-                      c.fqn(tensor), order.dim, named.says, within)
-                : fmt::format(
-                      "{} has the right shape and every number of the reference, in another order "
-                      "along "
-                      "dim {}: {}{}. It loads without a message.",
-                      c.fqn(tensor), order.dim, named.says, within);
+    finding.cause = is_like ? fmt::format(
+                                  "Training has changed {} since the reference, and along dim {} "
+                                  "each slice correlates with exactly one reference slice, in a "
+                                  "different order: {}{}. It loads without an error.",
+                                  c.fqn(tensor), order.dim, named.says, within)
+                            : fmt::format(
+                                  "{} has the right shape and every value of the reference, in a "
+                                  "different order along dim {}: {}{}. It loads without an error.",
+                                  c.fqn(tensor), order.dim, named.says, within);
     finding.evidence = {{"family", named.family},
                         {"dimension", static_cast<std::int64_t>(order.dim)},
                         {"rows_a_block", order.block},
@@ -101,9 +99,9 @@ void add_permuted(const Checkpoint& c, TensorId tensor, BlockOrder order, BlockO
 // Describes chunks in a known order as blocks: gate and up, heads, or a mesh read along its other
 // axis. nullopt for two exchanged chunks.
 std::optional<BlockOrder> as_named_block_order(const Checkpoint& c, const MovedTiles& moved) {
-  auto order = as_block_order(moved.places, moved.expected);
+  auto order = block_order_from_tile_places(moved.places, moved.expected);
   if (!order || !same(moved.expected, c.shape(moved.tensor))) return std::nullopt;
-  use_largest_blocks(*order);
+  merge_consecutive_blocks(*order);
   BlockPattern pattern =
       recognise_block_pattern(*order, has_two_blocks_per_rank(c, moved.tensor, *order));
   bool mesh =
@@ -156,7 +154,7 @@ Result<Compared> compared_of(TensorId tensor, std::string_view told) {
   Compared out;
   SHW_TRY(std::uint64_t answer, payload.number());
   if (answer > static_cast<std::uint64_t>(Answer::kOther))
-    return fail(ErrorKind::kIo, "a message of another worker says what this version does not know");
+    return fail(ErrorKind::kIo, "another process sent a message that this version does not know");
   out.answer = static_cast<Answer>(answer);
   if (out.answer == Answer::kPermuted) {
     SHW_TRY(out.order, decode_block_order(payload));
@@ -333,15 +331,14 @@ void report_permuted(const Facts& facts, BlockOutcome& outcome, std::vector<Find
       findings.push_back(std::move(finding));
       continue;
     }
-    std::string text = is_like
-                           ? "Put the blocks where the reference has what is like them: nothing "
-                             "is lost."
-                           : "Put the blocks in the order of the reference: nothing is lost. "
-                             "Optimizer states are moved only where the reference has them "
-                             "too.";
+    std::string text =
+        is_like ? "Put each block where the reference has the most similar one: nothing is lost."
+                : "Put the blocks in the order of the reference: nothing is lost. "
+                  "Optimizer states are moved only where the reference has them "
+                  "too.";
     if (is_like && !left.empty()) {
       text += " " + short_list_text(left) + (left.size() == 1 ? " is" : " are") +
-              " left as saved: nothing says in which order the optimizer's states are.";
+              " left as saved: the order of the optimizer's states is not known.";
       finding.evidence.emplace_back("states_left", capped(left));
     }
     finding.remedy = Remedy{"permute-blocks", true, std::move(text)};
@@ -367,9 +364,9 @@ Result<BlockOutcome> compare_all(const Facts& facts, const std::vector<Finding>&
     }
     asked.push_back(tensor);
     const std::uint64_t slices = bytes_to_compare_blocks(c.shape(tensor));
-    costs.push_back({2 * bytes_of_elements(c, tensor), 2 * bytes_of_pieces(c, tensor) + slices +
-                                                           2 * decode_budget_per_side(facts) +
-                                                           slice_match_bytes(c.shape(tensor))});
+    costs.push_back({2 * bytes_of_elements(c, tensor),
+                     2 * memory_to_read_in_pieces(c, tensor) + slices +
+                         2 * decode_budget_per_side(facts) + slice_match_bytes(c.shape(tensor))});
   }
   auto compare = [&](std::size_t i) -> Result<std::string> {
     return words_of(
@@ -396,17 +393,16 @@ Status find_permuted_blocks(const Facts& facts, std::vector<Finding>& findings) 
 const Rule kBlocksPermuted = {
     .id = "blocks-permuted",
     .depth = Depth::kHeaders,
-    .title = "The rows are all there, in another order",
+    .title = "All rows are there, but in the wrong order",
     .teaches =
         "Fused weights hold several matrices in one: gate and up, query, key and value. Trainers, "
-        "exporters and kernels disagree about how they are stacked, and all orders have the same "
-        "shape, so a wrong one loads without a message and answers nonsense. With --against "
-        "another checkpoint the blocks are compared byte by byte; where they are the same ones in "
-        "another order, the order is solved, its cause named if it is a known one, and the repair "
-        "moves the blocks and loses nothing. Blocks that are equal to each other leave it "
-        "undecided. Next to an earlier step of the same training no bytes are equal: there each "
-        "row is compared with all places by correlation, and reported only where it is like one "
-        "alone.",
+        "exporters and kernels stack them differently, and all orders have the same shape, so a "
+        "wrong one loads without an error and the model outputs garbage. With --against another "
+        "checkpoint the blocks are compared byte by byte; if the same blocks are in a different "
+        "order, that order is reported, with its cause if known, and the repair moves the blocks "
+        "and loses nothing. If some blocks are equal, the order stays undecided. Compared with an "
+        "earlier step no bytes are equal: there each row is matched by correlation, and reported "
+        "only if it matches exactly one place.",
     .lesson = {.drawing = R"(
   query, key, value of 2 groups in one weight
 
@@ -416,7 +412,7 @@ const Rule kBlocksPermuted = {
 )",
                .remedy =
                    "`shardwright repair --against REFERENCE` moves the blocks into the reference's "
-                   "order: lossless. Where two blocks are equal the order stays undecided.",
+                   "order: lossless. If two blocks are equal, the order stays undecided.",
                .link = "https://github.com/NVIDIA/Megatron-LM/issues/2769"},
     .run_shared = find_permuted_blocks,
 };

@@ -18,57 +18,57 @@ Finding announced_finding(std::string cause) {
   return finding;
 }
 
-void report_absent_parts(const UnmetAnnouncements& announced, std::vector<Finding>& findings) {
+void report_absent_parts(const UnmetConfigClaims& announced, std::vector<Finding>& findings) {
   const auto& parts = announced.absent_parts;
   if (parts.empty()) return;
   Finding finding = announced_finding(fmt::format(
-      "config.json has {}, and no tensor of {} is there: 0 of the weights are named after it. An "
-      "export of the text model alone keeps the config of the whole, and a loader fills the rest "
-      "at random or stops.",
+      "config.json has {}, but no tensor of {} is there (0 weights have such a name). "
+      "An export of only the text model keeps the full config; a loader initializes the "
+      "missing part at random or fails.",
       short_list_text(parts), parts.size() == 1 ? "that part" : "these parts"));
   finding.evidence = {{"keys", parts}, {"count", count_of(parts.size())}};
   findings.push_back(std::move(finding));
 }
 
-void report_absent_predictors(const UnmetAnnouncements& announced, std::vector<Finding>& findings) {
+void report_absent_predictors(const UnmetConfigClaims& announced, std::vector<Finding>& findings) {
   if (!announced.absent_predictors) return;
   const auto& [key, said] = *announced.absent_predictors;
   Finding finding = announced_finding(fmt::format(
-      "config.json says {} {}, and the checkpoint has 0 layers that predict further tokens (MTP). "
-      "transformers leaves them out when it saves. Text is generated without them, but "
-      "speculative decoding with MTP in vLLM or SGLang stops or drafts at random.",
+      "config.json says {} {}, but the checkpoint has 0 multi-token prediction (MTP) layers. "
+      "transformers leaves them out when it saves. Text generation works without them, but "
+      "speculative decoding with MTP in vLLM or SGLang fails or drafts at random.",
       key, said));
   if (announced.drops_predictors) finding.severity = Severity::kInfo;
   finding.evidence = {{"key", key}, {"said", said}, {"there", std::int64_t{0}}};
   findings.push_back(std::move(finding));
 }
 
-void report_leftover_quantisation(const UnmetAnnouncements& announced,
+void report_leftover_quantisation(const UnmetConfigClaims& announced,
                                   std::vector<Finding>& findings) {
-  if (!announced.left_quantisation) return;
-  const DeclaredQuantisation& said = *announced.left_quantisation;
+  if (!announced.unapplied_quantisation) return;
+  const DeclaredQuantisation& said = *announced.unapplied_quantisation;
   const std::string with_method =
       said.method.empty() ? "" : " with quant_method \"" + said.method + "\"";
-  Finding finding = announced_finding(fmt::format(
-      "{}, and none of the weights is quantised: no packed tensor and no scale is there. They were "
-      "dequantised and the {} was left behind: a loader looks for packed weights and scales, and "
-      "stops or reads these as packed.",
-      said.key.empty() ? said.file + " says that weights are quantised"
-                       : "config.json has " + said.key + with_method,
-      said.key.empty() ? "file" : "entry"));
+  Finding finding = announced_finding(
+      fmt::format("{}, but no weight is quantised: there is no packed tensor and no scale. The "
+                  "weights were dequantised but the {} was not removed: a loader looks for packed "
+                  "weights and scales, and fails or reads these as packed.",
+                  said.key.empty() ? said.file + " says that weights are quantised"
+                                   : "config.json has " + said.key + with_method,
+                  said.key.empty() ? "file" : "entry"));
   finding.evidence = {{"key", said.key.empty() ? said.file : said.key},
                       {"quant_method", said.method}};
   findings.push_back(std::move(finding));
 }
 
-void report_packed_weights(const Checkpoint& c, const UnmetAnnouncements& announced,
+void report_packed_weights(const Checkpoint& c, const UnmetConfigClaims& announced,
                            std::vector<Finding>& findings) {
   if (announced.packed_weights.empty()) return;
   const TensorId first = announced.packed_weights.front();
   const std::size_t count = announced.packed_weights.size();
   Finding finding = announced_finding(fmt::format(
-      "{} {} quantised ({} is {}), and config.json has no quantization_config. A loader takes the "
-      "packed numbers for the weights themselves, without their scales.",
+      "{} {} quantised ({} is {}), but config.json has no quantization_config. A loader uses the "
+      "packed numbers as weights, without their scales.",
       plural(count, "weight"), count == 1 ? "is" : "are", c.fqn(first), name(c.dtype(first))));
   finding.subjects.clear();
   for (TensorId tensor : announced.packed_weights) finding.subjects.emplace_back(c.fqn(tensor));
@@ -78,47 +78,47 @@ void report_packed_weights(const Checkpoint& c, const UnmetAnnouncements& announ
 
 // Reports FP8 weights without scales. A plain cast keeps each number, and any loader can cast it
 // back; with scales it would be another number.
-void report_bare_float8(const Checkpoint& c, const UnmetAnnouncements& announced,
+void report_bare_float8(const Checkpoint& c, const UnmetConfigClaims& announced,
                         std::vector<Finding>& findings) {
   if (announced.bare_float8.empty()) return;
   const TensorId first = announced.bare_float8.front();
   const std::size_t count = announced.bare_float8.size();
   Finding finding = announced_finding(fmt::format(
-      "{} {} {} and 0 scales are there ({}). That is a plain cast, as diffusers stores weights, or "
-      "the scales were lost: then values reach far beyond 1.",
+      "{} {} {} and 0 scales are there ({}). Either it is a plain cast, as diffusers stores "
+      "weights, or the scales were lost (then values are far above 1).",
       plural(count, "weight"), count == 1 ? "is" : "are", name(c.dtype(first)), c.fqn(first)));
   finding.severity = Severity::kInfo;
   finding.evidence = {{"key", std::string("quantization_config")}, {"count", count_of(count)}};
   findings.push_back(std::move(finding));
 }
 
-void report_ineffective_tying(const Checkpoint& c, const UnmetAnnouncements& announced,
+void report_ineffective_tying(const Checkpoint& c, const UnmetConfigClaims& announced,
                               std::vector<Finding>& findings) {
-  if (!announced.tied_in_vain) return;
-  const auto [head, embedding] = *announced.tied_in_vain;
+  if (!announced.tied_despite_row_counts) return;
+  const auto [head, embedding] = *announced.tied_despite_row_counts;
   Finding finding = announced_finding(fmt::format(
       "config.json says tie_word_embeddings true, and {} {} cannot be {} {}. A loader that ties "
-      "them drops the head, or stops at the shape: set tie_word_embeddings to false.",
+      "them drops the head, or fails at the shape: set tie_word_embeddings to false.",
       c.fqn(head), to_text(c.shape(head)), c.fqn(embedding), to_text(c.shape(embedding))));
   finding.evidence = {{"key", std::string("tie_word_embeddings")}, {"said", true}};
   findings.push_back(std::move(finding));
 }
 
-void report_layer_types(const UnmetAnnouncements& announced, std::vector<Finding>& findings) {
+void report_layer_types(const UnmetConfigClaims& announced, std::vector<Finding>& findings) {
   if (!announced.layer_types) return;
   const auto& [before, entries, layers] = *announced.layer_types;
-  Finding finding = announced_finding(fmt::format(
-      "config.json's {}layer_types has {}, and num_hidden_layers is {}. transformers 5 refuses a "
-      "config whose list does not have an entry for each layer. Entries of layers that predict "
-      "further tokens (MTP) do not belong there.",
-      before, plural(static_cast<std::uint64_t>(entries), "entry"), layers));
+  Finding finding = announced_finding(
+      fmt::format("config.json's {}layer_types has {}, and num_hidden_layers is {}. transformers 5 "
+                  "refuses a config whose list does not have one entry per layer. Entries of "
+                  "multi-token prediction (MTP) layers do not belong there.",
+                  before, plural(static_cast<std::uint64_t>(entries), "entry"), layers));
   finding.evidence = {{"key", before + "layer_types"}, {"said", layers}, {"there", entries}};
   findings.push_back(std::move(finding));
 }
 
 void find_announced_and_absent(const Facts& facts, std::vector<Finding>& findings) {
   if (!facts.config_fit) return;
-  const UnmetAnnouncements announced =
+  const UnmetConfigClaims announced =
       unmet_announcements_of_folder(facts.checkpoint, facts.progress);
   report_absent_parts(announced, findings);
   report_absent_predictors(announced, findings);
@@ -134,25 +134,25 @@ void find_announced_and_absent(const Facts& facts, std::vector<Finding>& finding
 const Rule kConfigAnnounces = {
     .id = "config-announces",
     .depth = Depth::kMetadata,
-    .title = "config.json announces what is not there",
+    .title = "config.json describes parts that the checkpoint does not have",
     .teaches =
-        "A loader builds the model that config.json describes: a part that sees (vision_config) or "
-        "hears (audio_config), layers that predict further tokens (num_nextn_predict_layers), "
-        "weights that are packed (quantization_config), one matrix for embedding and head "
-        "(tie_word_embeddings). Where the tensors of such a part were never exported, they are "
-        "filled at random or the load stops. The same applies to a quantization_config that was "
-        "left behind when the weights were dequantised, and for quantised weights next to a "
-        "config.json that does not say so. Tensors are recognised by their names and dtypes. In a "
-        "folder of sentence-transformers modules.json announces the folders of modules.",
+        "A loader builds the model that config.json describes: a vision part (vision_config), an "
+        "audio part (audio_config), multi-token prediction layers (num_nextn_predict_layers), "
+        "packed weights (quantization_config), one matrix for embedding and head "
+        "(tie_word_embeddings). If the tensors of such a part were never exported, they are "
+        "initialized at random or the load fails. The same applies to a quantization_config that "
+        "was not removed after dequantising, and to quantised weights without a "
+        "quantization_config. Tensors are recognised by their names and dtypes. In a "
+        "sentence-transformers folder modules.json lists the module folders.",
     .lesson = {.drawing = R"(
   config.json                        model.safetensors
   "num_nextn_predict_layers": 1      no mtp.*, no layer behind the last one
   "quantization_config": {"fp8"}     all weights bfloat16, no scale
 )",
-               .remedy = "Export the missing part too, or take its entry out of config.json. For "
+               .remedy = "Export the missing part too, or remove its entry from config.json. For "
                          "dequantised weights delete quantization_config.",
                .link = ""},
-    .words = {.text = "not as config.json announces"},
+    .words = {.text = "does not match config.json"},
     .outcome = RunOutcome::kLosesElements,
     .survives_rewriting = true,
     .run = find_announced_and_absent,

@@ -77,8 +77,8 @@ void add_missing(const Facts& facts, const CountContradiction& one,
   const bool is_sure = !facts.config_fit->has_own_code && facts.config_fit->unknown_model.empty();
   if (is_gap(one) && is_sure) finding.severity = Severity::kError;
   finding.cause = fmt::format(
-      "config.json says {}; of {} there {} {}, and {} {} not there: transformers fills them at "
-      "random and only says so in a line of its log.",
+      "config.json says {}; of {} there {} {}, and {} {} not there: transformers initializes them "
+      "at random, with only a line in its log.",
       one.words, row_words(one), one.there == 1 ? "is" : "are", one.there, ranges_text(one.missing),
       count_numbers_in_ranges(one.missing) == 1 ? "is" : "are");
   findings.push_back(std::move(finding));
@@ -88,8 +88,8 @@ void add_extra(const CountContradiction& one, std::vector<Finding>& findings) {
   if (one.extra.empty()) return;
   Finding finding = count_finding(one, one.extra, "extra");
   finding.cause = fmt::format(
-      "config.json says {}; of {} there {} {}, and {} {} beyond what it counts: transformers "
-      "leaves them out, and the model is another one than was saved.",
+      "config.json says {}; of {} there {} {}, and {} {} beyond what it counts: transformers skips "
+      "them, so the loaded model differs from the saved one.",
       one.words, row_words(one), one.there == 1 ? "is" : "are", one.there, ranges_text(one.extra),
       count_numbers_in_ranges(one.extra) == 1 ? "is" : "are");
   findings.push_back(std::move(finding));
@@ -101,9 +101,9 @@ void add_head(const Facts& facts, std::vector<Finding>& findings) {
                   .severity = Severity::kWarning,
                   .subjects = {*facts.config_fit->missing_head}};
   finding.cause = *facts.config_fit->missing_head +
-                  " is not there, and config.json says tie_word_embeddings false: transformers "
-                  "fills it at random. Where the model does tie it to its embedding, config.json "
-                  "has to say so; else what it had learned is lost.";
+                  " is missing, and config.json says tie_word_embeddings false: transformers "
+                  "initializes it at random. If the model ties it to its embedding, set "
+                  "tie_word_embeddings to true; otherwise its trained values are lost.";
   finding.evidence = {{"key", std::string("tie_word_embeddings")}, {"said", false}};
   findings.push_back(std::move(finding));
 }
@@ -122,25 +122,25 @@ void find_config_counts(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kConfigCount = {
     .id = "config-count",
     .depth = Depth::kMetadata,
-    .title = "config.json counts other layers, experts or heads than there are",
+    .title = "The number of layers, experts or heads differs from config.json",
     .teaches =
-        "transformers builds as many layers as config.json counts. Those whose weights are not in "
-        "the folder it fills at random, those that are there beyond the count it leaves out, and "
-        "both times the model loads: a line in the log is all that tells. The same applies to the "
-        "experts of a layer, and for an output layer that is said to be no copy of the embedding "
-        "and was never saved. Layers that predict further tokens (num_nextn_predict_layers) are "
-        "beyond the count and right. A gap between layers is an error: nothing saves a model so.",
+        "transformers builds as many layers as config.json says. Layers without weights in the "
+        "folder are initialized at random, and layers beyond the count are skipped; in both cases "
+        "the model loads, with only a line in the log. The same applies to the experts of a layer, "
+        "and to an output layer that is not tied to the embedding and was never saved. Multi-token "
+        "prediction layers (num_nextn_predict_layers) come after the count and are right. A gap "
+        "between layers is an error: no library saves a model like that.",
     .lesson = {.drawing = R"(
   config.json                   model.safetensors
   "num_hidden_layers": 32       model.layers.0 ... model.layers.29
                                 30 and 31 are made up
 )",
-               .remedy = "Fetch what is missing, or the config.json that these weights were saved "
-                         "with.",
+               .remedy =
+                   "Get the missing files, or the config.json that these weights were saved with.",
                .link = "https://github.com/vllm-project/vllm/pull/34930"},
-    .words = {.text = "not as config.json counts"},
+    .words = {.text = "does not match the counts in config.json"},
     .outcome = RunOutcome::kLosesElements,
-    .subjects = SubjectKind::kTensorsNotHere,
+    .subjects = SubjectKind::kAbsentTensors,
     .survives_rewriting = true,
     .run = find_config_counts,
 };

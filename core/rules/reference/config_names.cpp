@@ -19,8 +19,8 @@ namespace {
 // The tensors that those layers have instead.
 std::string other_names_text(const ConfigNames& names) {
   if (names.others.empty()) return "";
-  return fmt::format(", and {} that it does not have {} there ({})",
-                     plural(names.others.size(), "name"), names.others.size() == 1 ? "is" : "are",
+  return fmt::format(" The folder also has {} that {} does not know ({}).",
+                     plural(names.others.size(), "name"), names.architecture,
                      short_list_text(names.others));
 }
 
@@ -29,10 +29,10 @@ void add_lost(const ConfigNames& names, const std::vector<std::string>& lost, Se
   if (lost.empty()) return;
   Finding finding{.rule = "config-names", .severity = severity, .subjects = capped(lost)};
   finding.cause = fmt::format(
-      "{} that {} saves {} {} not there{}. transformers fills {} at random and only says so in a "
-      "line of its log.",
+      "{} that {} saves {} {} missing: transformers initializes {} at random and only logs a "
+      "line.{}",
       plural(lost.size(), "tensor"), names.architecture, why, lost.size() == 1 ? "is" : "are",
-      other_names_text(names), lost.size() == 1 ? "it" : "them");
+      lost.size() == 1 ? "it" : "them", other_names_text(names));
   finding.evidence = {{"architecture", names.architecture},
                       {"absent", capped(lost)},
                       {"count", count_of(lost.size())}};
@@ -48,19 +48,19 @@ bool is_name_mismatch_reported(const std::vector<Finding>& findings) {
 
 void report_names_of_other_class(const ConfigNames& names, std::size_t all,
                                  std::vector<Finding>& findings) {
-  if (names.in_each_layer.empty() || is_name_mismatch_reported(findings)) return;
+  if (names.unknown_in_each_layer.empty() || is_name_mismatch_reported(findings)) return;
   Finding finding{.rule = "config-names",
                   .severity = Severity::kWarning,
-                  .subjects = capped(names.in_each_layer)};
+                  .subjects = capped(names.unknown_in_each_layer)};
   finding.cause = fmt::format(
-      "{} of {} are none of {}'s, and each layer has them ({}): these are layers of another class. "
-      "transformers leaves them out and only says so in a line of its log, and the model answers "
-      "nonsense. config.json's architectures has to name the class that was saved.",
-      human_count(names.in_each_layer.size()), plural(all, "name"), names.architecture,
-      short_list_text(names.in_each_layer));
+      "{} of {} do not belong to {}, and each layer has them ({}): these layers belong to another "
+      "class. transformers skips them, with only a line in its log, and the model outputs garbage. "
+      "Set architectures in config.json to the class that was saved.",
+      human_count(names.unknown_in_each_layer.size()), plural(all, "name"), names.architecture,
+      short_list_text(names.unknown_in_each_layer));
   finding.evidence = {{"architecture", names.architecture},
-                      {"others", capped(names.in_each_layer)},
-                      {"count", count_of(names.in_each_layer.size())}};
+                      {"others", capped(names.unknown_in_each_layer)},
+                      {"count", count_of(names.unknown_in_each_layer.size())}};
   findings.push_back(std::move(finding));
 }
 
@@ -71,8 +71,9 @@ void report_no_matching_layer(const ConfigNames& names, std::size_t all,
   Finding finding{
       .rule = "config-names", .severity = Severity::kWarning, .subjects = capped(names.others)};
   finding.cause = fmt::format(
-      "{} of {} are none of {}'s ({}), and none of its layers is here by its name. transformers "
-      "finds no weight for them, starts with random ones and only says so in a line of its log.",
+      "{} of {} do not belong to {} ({}), and none of its layers is here under its name. "
+      "transformers finds no weights for its layers and initializes them at random, with only a "
+      "line in its log.",
       human_count(names.others.size()), plural(all, "name"), names.architecture,
       short_list_text(names.others));
   finding.evidence = {{"architecture", names.architecture},
@@ -104,27 +105,26 @@ void find_config_names(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kConfigNames = {
     .id = "config-names",
     .depth = Depth::kMetadata,
-    .title = "A weight that the class of config.json always has is not there",
+    .title = "A weight that the config.json model class needs is missing",
     .teaches =
-        "config.json names a class of transformers, and each class saves a known set of tensors: "
-        "the list travels with this program, made from the classes themselves. Where every name in "
-        "the folder is one of the class and another is absent, it was lost: q, k, v and o of an "
-        "attention come together, and so do the norms of a layer. transformers then loads the "
-        "model with random numbers in their place. Where a name is there that the class does not "
-        "have, nothing is said: it may be the absent one under another name. Classes with code of "
-        "their own (auto_map) are not checked.",
+        "config.json names a transformers class, and each class saves a known set of tensors; "
+        "Shardwright includes that list. If every name in the folder belongs to the class but some "
+        "of its names are missing, those tensors were lost: q, k, v and o of an attention come "
+        "together, and so do the norms of a layer. transformers then loads random numbers instead. "
+        "If the folder has a name that the class does not have, nothing is reported: it may be the "
+        "missing tensor under another name. Classes with custom code (auto_map) are not checked.",
     .lesson = {.drawing = R"(
   config.json               model.safetensors
   "LlamaForCausalLM"        model.layers.0.self_attn.q_proj.weight
                             model.layers.0.self_attn.v_proj.weight
                             k_proj is made up
 )",
-               .remedy = "Save or fetch the absent tensors again. Where the model was cut on "
-                         "purpose, config.json has to name a class without them.",
+               .remedy = "Save or download the missing tensors again. If they were removed on "
+                         "purpose, set architectures in config.json to a class without them.",
                .link = ""},
     .words = {.text = "not there"},
     .outcome = RunOutcome::kLosesElements,
-    .subjects = SubjectKind::kTensorsNotHere,
+    .subjects = SubjectKind::kAbsentTensors,
     .survives_rewriting = true,
     .run = find_config_names,
 };

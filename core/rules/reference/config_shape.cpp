@@ -59,7 +59,7 @@ std::string vocabulary_part_words(const Checkpoint& c, const SizeContradiction& 
   const bool is_padded = rows * parts != one.said;
   return fmt::format(
       " {} parts of {} rows are {}{}: the rows of one tensor-parallel rank were probably saved as "
-      "the whole.",
+      "the whole tensor.",
       parts, rows, rows * parts, is_padded ? ", the vocabulary with its padding" : "");
 }
 
@@ -89,7 +89,7 @@ Finding config_finding(const Checkpoint& c, const std::vector<const SizeContradi
 
 // Custom code may build the model differently.
 constexpr const char* kOwnCode =
-    " The model is made by code of its own (auto_map), which may mean something else by that.";
+    " The model uses custom code (auto_map), which may read this key differently.";
 
 void add_sizes(const Facts& facts, std::vector<Finding>& findings) {
   std::vector<const SizeContradiction*> told;
@@ -99,8 +99,8 @@ void add_sizes(const Facts& facts, std::vector<Finding>& findings) {
   if (told.empty()) return;
   Finding finding = config_finding(facts.checkpoint, told);
   finding.cause +=
-      ": the config is of another model, or the weights are. transformers builds the model by it "
-      "and refuses weights of another size.";
+      ": the config or the weights belong to another model. transformers builds the model from the "
+      "config and refuses weights of a different size.";
   finding.cause += vocabulary_part_words(facts.checkpoint, *told.front());
   if (!facts.config_fit->unknown_model.empty()) finding.severity = Severity::kWarning;
   if (facts.config_fit->has_own_code) {
@@ -119,7 +119,7 @@ void add_more_rows(const Facts& facts, std::vector<Finding>& findings) {
     const std::int64_t rows = facts.checkpoint.shape(first.tensor)[first.axis];
     finding.cause += fmt::format(
         ": the rows beyond may be padding of the vocabulary, or tokens that were added after "
-        "config.json was written. transformers refuses them as another size until vocab_size "
+        "config.json was written. transformers refuses them with a size mismatch until vocab_size "
         "is {}.",
         rows);
     findings.push_back(std::move(finding));
@@ -158,7 +158,7 @@ void add_exchanged(const Facts& facts, std::vector<Finding>& findings) {
                       {"axes", std::string("exchanged")},
                       {"count", count_of(told.size())}};
   finding.cause = fmt::format(
-      "{} {} has its last two axes exchanged: config.json says {}, so {} is expected. {} saved "
+      "{} {} has its last two axes swapped: config.json says {}, so {} is expected. {} saved "
       "transposed, and a loader refuses the shape or multiplies by the wrong axis.",
       c.fqn(first.tensor), to_text(c.shape(first.tensor)), first.words, to_text(first.expected),
       told.size() == 1 ? std::string("It was") : plural(told.size(), "tensor") + " were");
@@ -183,30 +183,28 @@ void find_config_shapes(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kConfigShape = {
     .id = "config-shape",
     .depth = Depth::kMetadata,
-    .title = "A weight is not of the size that config.json says",
+    .title = "A weight's size does not match config.json",
     .teaches =
-        "A Hugging Face folder says in config.json what the model is, and its weights know nothing "
-        "of it: transformers builds the model by the config and then looks whether the weights "
-        "fit. Where a folder was put together from two models, a config was edited, or a resized "
-        "embedding was saved without it, the sizes differ and the load ends in "
-        "'size mismatch'. The classes of transformers are compared by the keys that each of them "
-        "reads. All others are compared by what nearly all share (norms and embedding have the "
-        "hidden size). A contradiction is an error for the best known architectures, otherwise a "
-        "warning; "
-        "quantised weights not at all: their shapes are those of the packing. More rows than "
-        "vocab_size are a warning, for they may be padding; fewer are not there to be read. A "
-        "weight that fits with its last two axes exchanged is transposed.",
+        "transformers builds the model from config.json and then compares the weights' shapes. If "
+        "a folder mixes two models, the config was edited, or a resized embedding was saved "
+        "without its config, the sizes differ and the load fails with 'size mismatch'. "
+        "transformers classes are compared by the keys that each of them reads; all others by what "
+        "nearly all share (norms and embedding have the hidden size). A mismatch is an error for "
+        "the best known architectures, otherwise a warning; quantised weights are not compared, "
+        "because packing changes their shapes. More rows than vocab_size are a warning, because "
+        "they may be padding; fewer rows than vocab_size mean missing data. A weight that matches "
+        "with its last two axes swapped is transposed.",
     .lesson = {.drawing = R"(
   config.json                      model.safetensors
   "hidden_size": 4096        but   model.embed_tokens.weight  [32000, 5120]
   "num_key_value_heads": 8   but   k_proj.weight [5120, 5120] is 40 x 128
 )",
-               .remedy = "Find the config.json that these weights were saved with. Where the "
-                         "weights are right and it is a vocabulary that grew, set vocab_size to "
-                         "their number of rows.",
+               .remedy =
+                   "Find the config.json that these weights were saved with. If the vocabulary was "
+                   "extended and the weights are right, set vocab_size to their number of rows.",
                .link = "https://github.com/NVIDIA-NeMo/RL/issues/415"},
     .words = {.text = "will not load", .as_warning = "of another size"},
-    .outcome = RunOutcome::kStops,
+    .outcome = RunOutcome::kLoadFails,
     .symptom_in = SymptomIn::kTiles,
     .survives_rewriting = true,
     .run = find_config_shapes,

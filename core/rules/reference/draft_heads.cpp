@@ -62,7 +62,7 @@ void report_table(const Checkpoint& c, TensorId table, const std::vector<Length>
   Finding finding{.rule = "draft-heads", .subjects = {std::string(c.fqn(table))}};
   finding.cause = fmt::format(
       "{} has {} entries, and {}: they have to be equal. The table was made for another "
-      "vocabulary, or cut. A server stops at its shape, or maps drafted tokens to wrong ones.",
+      "vocabulary, or cut. A server fails at its shape, or maps drafted tokens to wrong ones.",
       c.fqn(table), human_count(static_cast<std::uint64_t>(entries)), short_list_text(texts));
   finding.evidence = {{"there", entries}, {"said", lengths.front().value}};
   findings.push_back(std::move(finding));
@@ -89,24 +89,25 @@ void report_vocabulary_tables(const Facts& facts, const ConfigSizes& sizes,
 
 // --- numbered heads
 
-struct HeadRow {
+struct DraftHeads {
   std::map<std::uint32_t, std::set<std::string>> heads;  // names of each head's tensors
   bool is_alone = true;                                  // no other tensor is in the checkpoint
 };
 
 // The part of a name after its head's row: "0.1.weight" in "medusa_head.0.1.weight".
-std::optional<std::string_view> in_head_row(std::string_view fqn, std::string_view row) {
+std::optional<std::string_view> name_part_after_head_row(std::string_view fqn,
+                                                         std::string_view row) {
   if (row.empty()) return fqn;
   const std::size_t at = fqn.find(row);
   if (at == fqn.npos || (at != 0 && fqn[at - 1] != '.')) return std::nullopt;
   return fqn.substr(at + row.size());
 }
 
-HeadRow head_row(const Facts& facts, std::string_view row) {
+DraftHeads collect_draft_heads(const Facts& facts, std::string_view row) {
   const Checkpoint& c = facts.checkpoint;
-  HeadRow found;
+  DraftHeads found;
   for (TensorId tensor : each_tensor(facts)) {
-    auto rest = in_head_row(c.fqn(tensor), row);
+    auto rest = name_part_after_head_row(c.fqn(tensor), row);
     const auto number = rest ? consume_number(*rest) : std::nullopt;
     if (number && rest->starts_with('.'))
       found.heads[*number].emplace(rest->substr(1));
@@ -117,7 +118,7 @@ HeadRow head_row(const Facts& facts, std::string_view row) {
 }
 
 // Names that are missing: whole heads, and tensors that a head lacks and all others have.
-std::vector<std::string> missing_in(const HeadRow& row, std::string_view before,
+std::vector<std::string> missing_in(const DraftHeads& row, std::string_view before,
                                     std::int64_t said) {
   constexpr std::int64_t kMostHeads = 64;  // public ones have 3 to 5
   std::vector<std::string> missing;
@@ -142,7 +143,7 @@ std::vector<std::string> missing_in(const HeadRow& row, std::string_view before,
   return missing;
 }
 
-void report_head_row(const HeadRow& row, std::string_view before, std::string_view key,
+void report_head_row(const DraftHeads& row, std::string_view before, std::string_view key,
                      std::int64_t said, std::vector<Finding>& findings) {
   constexpr std::size_t kFewestHeads = 2;
   if (row.heads.size() < kFewestHeads) return;
@@ -153,8 +154,8 @@ void report_head_row(const HeadRow& row, std::string_view before, std::string_vi
       said == 0 ? "" : fmt::format(", and config.json says {} {}", key, said);
   const std::string where = before.empty() ? "" : fmt::format(" {}*", before);
   finding.cause = fmt::format(
-      "{} {} missing from the numbered draft heads{}: {} are there{}. A server stops, or drafts at "
-      "random with what is missing, which is slower and not wrong.",
+      "{} {} missing from the numbered draft heads{}: {} are there{}. A server fails, or drafts at "
+      "random with the missing heads: slower, but the output is right.",
       short_list_text(missing), missing.size() == 1 ? "is" : "are", where, row.heads.size(),
       announced);
   finding.evidence = {{"missing", capped(missing)},
@@ -171,10 +172,10 @@ void report_missing_heads(const Facts& facts, const ConfigSizes& sizes,
   const auto found = sizes.find(kKey);
   const std::int64_t said = found == sizes.end() ? 0 : found->second;
   for (std::string_view before : {"medusa_head.", "medusa_heads."})
-    report_head_row(head_row(facts, before), before, kKey, said, findings);
+    report_head_row(collect_draft_heads(facts, before), before, kKey, said, findings);
   // A file of the heads alone numbers them at the top.
   if (said == 0) return;
-  const HeadRow alone = head_row(facts, "");
+  const DraftHeads alone = collect_draft_heads(facts, "");
   if (alone.is_alone) report_head_row(alone, "", kKey, said, findings);
 }
 
@@ -194,10 +195,10 @@ const Rule kDraftHeads = {
     .teaches =
         "Draft models guess several tokens that the target model then confirms. EAGLE-3 drafts in "
         "a smaller vocabulary: d2t has an entry for each of its tokens, t2d a flag for each token "
-        "of the target. Medusa adds numbered heads to the target. A table of another length "
-        "belongs to another vocabulary, and a head that is missing was lost in an export: the "
-        "target's text stays right, but guesses are wrong or the server stops. More heads than "
-        "medusa_num_heads are lawful: a loader takes the first ones.",
+        "of the target. Medusa adds numbered heads to the target. A table with a different length "
+        "belongs to another vocabulary, and a missing head was lost in an export: the target's "
+        "text stays right, but drafts are wrong or the server fails. More heads than "
+        "medusa_num_heads are allowed: a loader uses the first ones.",
     .lesson = {.drawing = R"(
   config.json                  model.safetensors
   "draft_vocab_size": 32000    lm_head.weight [32000, 4096]
@@ -208,7 +209,7 @@ const Rule kDraftHeads = {
                .link = "https://github.com/SafeAILab/EAGLE"},
     .words = {.text = "draft heads do not fit"},
     .outcome = RunOutcome::kLosesElements,
-    .subjects = SubjectKind::kTensorsNotHere,
+    .subjects = SubjectKind::kAbsentTensors,
     .survives_rewriting = true,
     .run = find_draft_heads,
 };

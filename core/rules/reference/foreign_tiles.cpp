@@ -121,9 +121,9 @@ std::set<std::string_view> report_swapped_between_tensors(const Facts& facts,
   if (moves.empty()) return told;
   Finding finding{.rule = std::string(kTilesExchanged.id)};
   for (std::string_view fqn : told) finding.subjects.emplace_back(fqn);
-  finding.cause = plural(moves.size(), "tile") + (moves.size() == 1 ? " lies" : " lie") +
-                  " in another tensor than in the reference (" + moves.front() +
-                  "): items or their records were confused. It loads without a message.";
+  finding.cause = plural(moves.size(), "chunk") + (moves.size() == 1 ? " lies" : " lie") +
+                  " in a different tensor from the reference (" + moves.front() +
+                  "): items or their records were mixed up. It loads without an error.";
   finding.evidence = {{"family", std::string("between tensors")},
                       {"tiles_elsewhere", count_of(moves.size())},
                       {"moves", capped(moves)},
@@ -159,13 +159,12 @@ std::set<std::string_view> report_foreign_chunks(const Facts& facts,
   finding.subjects.assign(files.begin(), files.end());
   const bool is_one = files.size() == 1;
   finding.cause = short_list_text(finding.subjects) + (is_one ? " holds" : " hold") +
-                  " other numbers than the reference throughout (" +
-                  plural(static_cast<std::uint64_t>(strange), "tile") + " of " +
+                  " values that differ from the reference everywhere (" +
+                  plural(static_cast<std::uint64_t>(strange), "chunk") + " of " +
                   plural(names.size(), "tensor") +
-                  "), and what the other ranks wrote of these tensors is the reference's: the " +
+                  "), while the other ranks' chunks of these tensors equal the reference: the " +
                   (is_one ? "file is" : "files are") +
-                  " of another step or of another run, unless nothing but these parts was trained "
-                  "on.";
+                  " from another step or run, unless only these parts were trained further.";
   finding.evidence = {{"tiles_that_differ", strange},
                       {"tiles_of_reference", same},
                       {"tensors", capped(names)},
@@ -177,22 +176,21 @@ std::set<std::string_view> report_foreign_chunks(const Facts& facts,
 const Rule kForeignFile = {
     .id = "foreign-file",
     .depth = Depth::kHeaders,
-    .title = "A rank's file is of another save",
+    .title = "A rank's file comes from another save",
     .teaches =
         "A data file that was copied from another step, or from another run of the same model, has "
-        "the right size, whole items and good checksums: nothing in the checkpoint itself says "
-        "that its rows do not belong to those of the other ranks, and a load takes them. With "
-        "--against a copy of the same step it shows: all tiles of one rank are other than the "
-        "reference's, and all that other ranks wrote of the same tensors are the same. Training "
-        "changes the rows of all ranks.",
+        "the right size, complete items and good checksums: the checkpoint itself does not show "
+        "that its rows do not match those of the other ranks, and it loads. Compared with a copy "
+        "of the same step (--against) all chunks of one rank differ, while the other ranks' chunks "
+        "of the same tensors are equal. Training would change the rows of all ranks.",
     .lesson = {.drawing = R"(
   one matrix by rank       0        1        2        3
   beside the reference   equal    other    equal    equal
   the next one           equal    other    equal    equal     rank 1's file
 )",
-               .remedy = "Nothing here has the true rows: fetch the file of this step again, from "
-                         "where the checkpoint was copied."},
-    .outcome = RunOutcome::kReadsWrong,
+               .remedy = "The right rows are not in this checkpoint: copy this rank's file of this "
+                         "step again from the original."},
+    .outcome = RunOutcome::kLoadsWrongValues,
 };
 
 }  // namespace shw

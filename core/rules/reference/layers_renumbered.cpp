@@ -31,8 +31,8 @@ namespace {
 constexpr std::size_t kProbes = 3;     // families read if the first are inconclusive
 constexpr std::size_t kFewValues = 2;  // zeros, ones, identities and masks
 
-using Layers = std::map<std::int64_t, TensorId>;     // by number
-using LayersByTail = std::map<std::string, Layers>;  // by the name part after the number
+using LayersByNumber = std::map<std::int64_t, TensorId>;     // by number
+using LayersByTail = std::map<std::string, LayersByNumber>;  // by the name part after the number
 using Contents = TensorContents;
 
 // Tensors with layer numbers, without states, by the name part before the
@@ -49,7 +49,7 @@ std::map<std::string, LayersByTail> families_of(const Checkpoint& c, bool bare,
   return out;
 }
 
-std::vector<TensorId> tensors_of(const Layers& layers) {
+std::vector<TensorId> tensors_of(const LayersByNumber& layers) {
   std::vector<TensorId> out;
   for (const auto& [number, tensor] : layers) out.push_back(tensor);
   return out;
@@ -65,14 +65,14 @@ struct LayerStack {
   Contents& reference;
 };
 
-Layers counted(const LayersByTail& families, const std::string& after) {
+LayersByNumber counted(const LayersByTail& families, const std::string& after) {
   auto found = families.find(after);
-  return found == families.end() ? Layers{} : found->second;
+  return found == families.end() ? LayersByNumber{} : found->second;
 }
 
 // Removes displaced tensors with few distinct values: the zeros of one layer may equal those of
 // another.
-void drop_constants(const Facts& facts, const Layers& here,
+void drop_constants(const Facts& facts, const LayersByNumber& here,
                     std::map<std::int64_t, std::int64_t>& real) {
   std::vector<std::int64_t> numbers;
   std::vector<TensorId> moved;
@@ -92,7 +92,7 @@ void drop_constants(const Facts& facts, const Layers& here,
 Result<std::map<std::int64_t, std::int64_t>> same_bytes(LayerStack& stack,
                                                         const std::string& after) {
   PlacesByContent<std::string, std::int64_t> by_hash;
-  const Layers here = counted(stack.here, after), there = counted(stack.there, after);
+  const LayersByNumber here = counted(stack.here, after), there = counted(stack.there, after);
   SHW_CHECK(stack.reference.learn(tensors_of(there)));
   SHW_CHECK(stack.contents.learn(tensors_of(here)));
   for (const auto& [number, tensor] : there) {
@@ -135,7 +135,7 @@ std::size_t count_layers(const LayersByTail& families) {
 }
 
 // True if every layer equals the reference's layer of the same number.
-bool are_in_place(const Facts& facts, const Layers& here, const Layers& there) {
+bool are_in_place(const Facts& facts, const LayersByNumber& here, const LayersByNumber& there) {
   return std::all_of(here.begin(), here.end(), [&](const auto& one) {
     auto same_number = there.find(one.first);
     return same_number != there.end() && facts.equal_to_reference.contains(one.second) &&
@@ -169,8 +169,8 @@ struct RenumberingVerdict {
   std::set<TensorId> proven;
   std::set<std::string> listed;  // as a set of `wrong`
 
-  void add_wrong(const LayerStack& stack, std::string fqn, std::int64_t real,
-                 const std::string& after) {
+  void add_renumbered_tensor(const LayerStack& stack, std::string fqn, std::int64_t real,
+                             const std::string& after) {
     if (!listed.insert(fqn).second) return;
     renames.push_back(fmt::format("{} is {}{}{}", fqn, stack.before, real, after));
     wrong.push_back(std::move(fqn));
@@ -187,15 +187,16 @@ Status find_numbers(const Checkpoint& c, const std::vector<std::string>& familie
       said[number].insert(real);
       verdict.found.insert(real);
       if (number != real)
-        verdict.add_wrong(stack, std::string(c.fqn(stack.here.at(after).at(number))), real, after);
+        verdict.add_renumbered_tensor(stack, std::string(c.fqn(stack.here.at(after).at(number))),
+                                      real, after);
     }
   }
   std::set<std::int64_t> taken;
   for (const auto& [number, real] : said) {
     if (real.size() > 1 && verdict.why_not.empty()) {
       verdict.why_not = fmt::format(
-          "layer {} holds tensors of the layers {} and {}: several stages wrote one name, and one "
-          "of each was kept",
+          "layer {} holds tensors of layers {} and {}: several stages wrote the same names, and "
+          "one copy of each was kept",
           number, *real.begin(), *real.rbegin());
     }
     verdict.numbers.real[number] = *real.begin();
@@ -210,7 +211,7 @@ Status find_numbers(const Checkpoint& c, const std::vector<std::string>& familie
 Status read_compared_pairs(LayerStack& stack, const RenumberingVerdict& verdict) {
   std::vector<TensorId> here, there;
   for (const auto& [after, layers] : stack.here) {
-    const Layers others = counted(stack.there, after);
+    const LayersByNumber others = counted(stack.there, after);
     for (const auto& [number, tensor] : layers) {
       auto real = verdict.numbers.real.find(number);
       auto other = real == verdict.numbers.real.end() ? others.end() : others.find(real->second);
@@ -231,7 +232,7 @@ Status prove(const Checkpoint& c, LayerStack& stack, RenumberingVerdict& verdict
     if (verdict.why_not.empty()) verdict.why_not = std::move(why);
   };
   for (const auto& [after, layers] : stack.here) {
-    Layers there = counted(stack.there, after);
+    LayersByNumber there = counted(stack.there, after);
     for (const auto& [number, tensor] : layers) {
       std::string fqn(c.fqn(tensor));
       auto real = verdict.numbers.real.find(number);
@@ -251,13 +252,13 @@ Status prove(const Checkpoint& c, LayerStack& stack, RenumberingVerdict& verdict
       verdict.proven.insert(tensor);
       auto own = there.find(number);  // equal norms (all ones) also match under their own number
       const bool is_right = own != there.end() && hash == stack.reference.of(own->second);
-      if (!is_right) verdict.add_wrong(stack, fqn, real->second, after);
+      if (!is_right) verdict.add_renumbered_tensor(stack, fqn, real->second, after);
     }
   }
   return {};
 }
 
-void find_missing(const LayerStack& stack, RenumberingVerdict& verdict) {
+void find_missing_layers(const LayerStack& stack, RenumberingVerdict& verdict) {
   std::set<std::int64_t> there;
   for (const auto& [after, layers] : stack.there) {
     for (const auto& [number, tensor] : layers) there.insert(number);
@@ -276,7 +277,7 @@ struct UnmatchedTensorRenamer {
   const RenumberingVerdict& verdict;
   std::set<std::uint32_t> ranks = {};  // ranks that wrote proved tensors
 
-  void collect_ranks() {
+  void collect_ranks_of_proven() {
     for (TensorId tensor : verdict.proven) {
       for (ChunkId chunk : checkpoint.chunks(tensor)) {
         if (auto writer = checkpoint.writer(chunk)) ranks.insert(*writer);
@@ -320,7 +321,7 @@ Result<std::vector<Diagnosis>> renames_of(const Facts& facts, LayerStack& stack,
   const Checkpoint& c = facts.checkpoint;
   SHW_CHECK(read_renamed_tensors(facts, stack, verdict));
   UnmatchedTensorRenamer followers{c, verdict};
-  followers.collect_ranks();
+  followers.collect_ranks_of_proven();
   std::vector<Diagnosis> out;
   auto doubt = [&](std::string_view name, const char* why) {
     if (verdict.why_not.empty()) verdict.why_not = std::string(name) + why;
@@ -328,14 +329,15 @@ Result<std::vector<Diagnosis>> renames_of(const Facts& facts, LayerStack& stack,
   for (TensorId tensor : each_tensor(facts)) {
     auto renamed = with_correct_layer_number(c.fqn(tensor), verdict.numbers);
     if (!renamed) continue;
-    if (!renamed->known) doubt(c.fqn(tensor), " is of a layer that nothing else here is of");
+    if (!renamed->known)
+      doubt(c.fqn(tensor), " belongs to a layer that no other tensor here belongs to");
     if (!verdict.proven.contains(tensor)) {
       auto other = facts.reference->find(renamed->name);
       bool differs = other && stack.contents.of(tensor) != stack.reference.of(*other);
       if (differs)
         doubt(c.fqn(tensor), " does not hold what the reference holds under its new name");
       else if (!other && !followers.are_by_proved_ranks(tensor))
-        doubt(c.fqn(tensor), " may be of a layer that was lost: other ranks wrote it");
+        doubt(c.fqn(tensor), " may belong to a lost layer: different ranks wrote it");
     }
     if (renamed->name != c.fqn(tensor)) out.emplace_back(Renamed{tensor, renamed->name, {}});
   }
@@ -346,7 +348,7 @@ Result<std::vector<Diagnosis>> renames_of(const Facts& facts, LayerStack& stack,
     auto renamed = with_correct_layer_number(object.fqn, verdict.numbers);
     if (!renamed || renamed->name == object.fqn) continue;
     if (!followers.are_by_proved_ranks(object))
-      doubt(object.fqn, " may be of a layer that was lost: other ranks wrote it");
+      doubt(object.fqn, " may belong to a lost layer: different ranks wrote it");
     first.objects.emplace_back(i, renamed->name);
   }
   return out;
@@ -366,9 +368,9 @@ Status report_renumbered(const Facts& facts, LayerStack& stack, RenumberingVerdi
   finding.link = "Megatron-LM #7452";
   SHW_TRY(std::vector<Diagnosis> renames, renames_of(facts, stack, verdict));
   finding.cause = plural(verdict.wrong.size(), "tensor") +
-                  " of another layer than the name says (" + verdict.renames.front() +
+                  " of a different layer than the name says (" + verdict.renames.front() +
                   " in the reference, byte for byte; " + kind_of_shift(verdict.numbers.real) +
-                  "): a pipeline stage saved its own counting of layers as the global one.";
+                  "): a pipeline stage saved its local layer numbers as global ones.";
   finding.evidence = {{"count", count_of(verdict.wrong.size())},
                       {"renames", capped(verdict.renames)},
                       {"layers_that_are_not_here", capped(verdict.missing)}};
@@ -379,9 +381,9 @@ Status report_renumbered(const Facts& facts, LayerStack& stack, RenumberingVerdi
     findings.push_back(std::move(finding));
     return {};
   }
-  std::string text = "Give " + plural(renames.size(), "tensor") +
-                     " the names of their true layers, with optimizer states and what else belongs "
-                     "to them: no byte moves.";
+  std::string text =
+      "Give " + plural(renames.size(), "tensor") +
+      " the names of their true layers, including their optimizer states: no byte moves.";
   if (!verdict.missing.empty())
     text += " " + short_list_text(verdict.missing) + " of other stages " +
             (verdict.missing.size() == 1 ? "was" : "were") +
@@ -432,7 +434,7 @@ Status find_renumbered_layers(const Facts& facts, std::vector<Finding>& findings
     RenumberingVerdict verdict;
     verdict.numbers.before = before;
     SHW_CHECK(find_numbers(c, matrices, stack, verdict));
-    find_missing(stack, verdict);
+    find_missing_layers(stack, verdict);
     SHW_CHECK(prove(c, stack, verdict));
     if (!verdict.wrong.empty())
       SHW_CHECK(report_renumbered(facts, stack, std::move(verdict), findings));
@@ -445,14 +447,14 @@ Status find_renumbered_layers(const Facts& facts, std::vector<Finding>& findings
 const Rule kLayersRenumbered = {
     .id = "layers-renumbered",
     .depth = Depth::kHeaders,
-    .title = "Layers carry the numbers of their pipeline stage",
+    .title = "Layers have the local numbers of their pipeline stage",
     .teaches =
         "Under pipeline parallelism every stage has some of the layers and counts them from 0. A "
         "saver that writes the local number as the global one gives the first stage's names to all "
         "stages; where several stages wrote one key, deduplication keeps one of them. With "
-        "--against another checkpoint the bytes tell which layer each one really is, and the "
-        "repair gives the names back: metadata alone changes. Where the layers were mixed, nothing "
-        "is renamed.",
+        "--against another checkpoint the bytes show which layer each one really is, and the "
+        "repair restores the names: only metadata changes. If layers were mixed, nothing is "
+        "renamed.",
     .lesson = {.drawing = R"(
   pipeline of 2 stages, 2 layers each
 
@@ -461,8 +463,8 @@ const Rule kLayersRenumbered = {
   on disk         one layers.0 and one layers.1, of whichever stage was kept
 )",
                .remedy = "`shardwright repair --against REFERENCE` gives every layer the name that "
-                         "its bytes prove, states along with it; no byte moves. Layers that were "
-                         "dropped have to come from another step.",
+                         "its bytes prove, with its optimizer states; no byte moves. Take dropped "
+                         "layers from another step.",
                .link = "https://github.com/NVIDIA/Megatron-LM/issues/7452"},
     .run_shared = find_renumbered_layers,
 };

@@ -33,7 +33,7 @@ std::string name_without_wrappers(std::string_view fqn) {
   return out;
 }
 
-std::string_view last_two_parts(std::string_view fqn) {
+std::string_view module_and_parameter_name(std::string_view fqn) {
   std::size_t dot = fqn.rfind('.');
   if (dot == std::string_view::npos || dot == 0) return fqn;
   std::size_t before = fqn.rfind('.', dot - 1);
@@ -52,7 +52,7 @@ Candidates candidates_of(const Facts& facts) {
     std::string_view fqn = checkpoint.fqn(tensor);
     if (facts.spec->find(fqn) != nullptr) continue;
     out.by_bare.emplace(name_without_wrappers(fqn), tensor);
-    out.by_suffix.emplace(last_two_parts(fqn), tensor);
+    out.by_suffix.emplace(module_and_parameter_name(fqn), tensor);
   }
   return out;
 }
@@ -72,7 +72,7 @@ std::string find_likely_saved_name(const Checkpoint& checkpoint, const Candidate
   };
   std::string found = only_one(candidates.by_bare.equal_range(name_without_wrappers(fqn)));
   if (found.empty())
-    found = only_one(candidates.by_suffix.equal_range(std::string(last_two_parts(fqn))));
+    found = only_one(candidates.by_suffix.equal_range(std::string(module_and_parameter_name(fqn))));
   return found;
 }
 
@@ -81,7 +81,7 @@ void report_objects(std::vector<std::string> objects, std::vector<Finding>& find
   Finding finding{.rule = "missing-key"};
   finding.cause = short_list_text(objects) + (objects.size() == 1 ? " was" : " were") +
                   " saved as a pickled object where the model expects a tensor: a load puts the "
-                  "object in its place without an error.";
+                  "object there without an error.";
   finding.evidence = {{"saved_as", std::string("object")}, {"count", count_of(objects.size())}};
   finding.subjects = std::move(objects);
   findings.push_back(std::move(finding));
@@ -95,12 +95,11 @@ bool is_extra_state_key(std::string_view fqn) {
 void report_extra_states(std::vector<std::string> missing, std::vector<Finding>& findings) {
   if (missing.empty()) return;
   Finding finding{.rule = "missing-key", .severity = Severity::kInfo};
-  finding.cause =
-      plural(missing.size(), "_extra_state") + (missing.size() == 1 ? " is" : " are") +
-      " expected and not here (" + short_list_text(missing) +
-      "): Transformer Engine keeps the scaling of FP8 there, and without FP8 nothing. No weight is "
-      "missing by that; a load that insists on every name (strict) asks for " +
-      (missing.size() == 1 ? "it" : "them") + ".";
+  finding.cause = plural(missing.size(), "_extra_state") + (missing.size() == 1 ? " is" : " are") +
+                  " expected but missing (" + short_list_text(missing) +
+                  "): Transformer Engine keeps FP8 scaling there, and nothing without FP8. No "
+                  "weight is missing because of this; only a strict load needs " +
+                  (missing.size() == 1 ? "it" : "them") + ".";
   finding.evidence = {{"extra_states", capped(missing)}, {"count", count_of(missing.size())}};
   finding.subjects = std::move(missing);
   findings.push_back(std::move(finding));
@@ -166,24 +165,23 @@ const Rule kMissingKey = {
     .depth = Depth::kMetadata,
     .title = "The model expects a tensor that is not in the checkpoint",
     .teaches =
-        "torch loads by name: a tensor that the model asks for and the checkpoint does not have "
-        "ends the load with 'Missing key in checkpoint state_dict'. Often it is there under "
-        "another name: a wrapper (DDP, torch.compile, FSDP) put 'module.' or '_orig_mod.' before "
-        "it, or the state dict was saved one level deeper. Where a saved tensor of the same shape "
-        "ends the same way, it is named. Otherwise the tensor was not saved: compare with an "
-        "earlier step.",
+        "torch loads by name: if the checkpoint does not have a tensor that the model needs, the "
+        "load fails with 'Missing key in checkpoint state_dict'. Often it is there under another "
+        "name: a wrapper (DDP, torch.compile, FSDP) added 'module.' or '_orig_mod.', or the state "
+        "dict was saved one level deeper. A saved tensor of the same shape whose name ends the "
+        "same is listed. Otherwise the tensor was not saved: compare with an earlier step.",
     .lesson = {.drawing = R"(
   the model asks for          the checkpoint has
   layers.0.weight    ──────   module.layers.0.weight   a wrapper's prefix
   layers.1.weight    ──────   module.layers.1.weight
   lm_head.weight     ──?      -                        not saved (tied?)
 )",
-               .remedy = "Where one prefix explains all, strip or add it in the loader. A tensor "
-                         "that is not there under any name has to come from another step.",
+               .remedy = "If one prefix explains all names, strip or add it in the loader. Take a "
+                         "tensor that is missing under every name from another step.",
                .link = "https://github.com/pytorch/pytorch/issues/143972"},
     .words = {.text = "will not load"},
-    .outcome = RunOutcome::kStops,
-    .subjects = SubjectKind::kTensorsNotHere,
+    .outcome = RunOutcome::kLoadFails,
+    .subjects = SubjectKind::kAbsentTensors,
     .run = find_missing_keys,
 };
 

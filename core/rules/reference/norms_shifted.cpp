@@ -45,7 +45,7 @@ void add_shift(const Checkpoint& c, TensorId tensor, const Checkpoint& reference
                std::vector<FoundShift>& shifts) {
   const auto here = read_tensor(c, tensor, kMostNormBytes);
   const auto there = read_tensor(reference, other, kMostNormBytes);
-  if (!here || !there || here->dtype != there->dtype || !can_add_to(here->dtype)) return;
+  if (!here || !there || here->dtype != there->dtype || !is_addition_supported(here->dtype)) return;
   if (const auto shift = find_constant_shift(here->dtype, here->bytes, there->bytes))
     shifts.push_back(*shift);
 }
@@ -71,8 +71,8 @@ void find_shifted_norms(const Facts& facts, std::vector<Finding>& findings) {
   if (finding.subjects.size() < kFewestNorms) return;
   finding.cause = fmt::format(
       "{} are the reference's with 1 {} in every element ({}). Gemma's norms multiply by 1 + "
-      "weight, those of most others by weight: a converter between the two {}. Shapes "
-      "are equal, so it loads without a message.",
+      "weight, those of most others by weight: a converter between the two {}. Shapes are equal, "
+      "so it loads without an error.",
       plural(finding.subjects.size(), "vector"), shift > 0 ? "added" : "taken off",
       finding.subjects.front(), shift > 0 ? "added the 1 once too often" : "left the 1 out");
   finding.evidence = {{"shift", std::int64_t{shift}}, {"count", count_of(finding.subjects.size())}};
@@ -87,18 +87,18 @@ const Rule kNormsShifted = {
     .depth = Depth::kHeaders,
     .title = "Norm weights are shifted by 1",
     .teaches =
-        "A norm multiplies by its weight. Gemma's multiplies by 1 + weight, so its weights are "
-        "stored less 1. A converter between families has to add or take off the 1, and one that "
-        "forgets it, or does it twice, leaves a model that loads and answers nonsense. With "
-        "--against a sound copy of the same step it shows: every element of two norms or more is "
-        "1 more, or 1 less, than the reference's.",
-    .lesson = {.drawing = R"(
+        "A norm multiplies by its weight. Gemma's multiplies by 1 + weight, so its stored weights "
+        "are 1 lower. A converter between families must add or subtract the 1; if it forgets that, "
+        "or does it twice, the model loads but outputs garbage. Compared with a good copy of the "
+        "same step (--against), every element of two norms or more is 1 higher, or 1 lower.",
+    .lesson =
+        {.drawing = R"(
   reference   norm.weight   0.021  -0.113   0.250
   saved       norm.weight   1.021   0.887   1.250     1 was added
 )",
-               .remedy =
-                   "A repair takes 1 off or adds it where every element says so. All norms of a "
-                   "checkpoint: PATH/@norms:-1 takes 1 off, PATH/@norms:+1 adds it."},
+         .remedy =
+             "`shardwright repair` subtracts or adds 1 if every element shows it. For all norms of "
+             "a checkpoint open PATH/@norms:-1 (subtracts 1) or PATH/@norms:+1 (adds 1)."},
     .run = find_shifted_norms,
 };
 

@@ -25,7 +25,7 @@ struct ModelAgreement {
   // two.
   std::size_t matrices = 0, resized = 0;
   std::string resized_example;
-  bool could_be_shards = true;  // every resized tensor is one chunk and nowhere longer
+  bool may_be_shards = true;  // every resized tensor is one chunk and nowhere longer
   std::vector<std::string> only_here, only_there;
 };
 
@@ -44,7 +44,7 @@ void compare_shapes(ModelAgreement& agreement, const Checkpoint& c, TensorId ten
   }
   if (differing < 2 || volume(here) == volume(there)) return;
   ++agreement.resized;
-  agreement.could_be_shards = agreement.could_be_shards && !longer && c.chunks(tensor).size() == 1;
+  agreement.may_be_shards = agreement.may_be_shards && !longer && c.chunks(tensor).size() == 1;
   if (agreement.resized_example.empty())
     agreement.resized_example =
         fmt::format("{} is {}, expected {}", fqn, to_text(here), to_text(there));
@@ -126,13 +126,13 @@ Finding other_model_finding(const ModelAgreement& agreement, const std::string& 
   bool by_names = agreement.names * 4 <= fewer;
   if (!by_names && is_another_size(agreement)) {
     finding.cause = fmt::format(
-        "{} is of the same model in another size{}: {} of {} matrices differ from it in two "
-        "dimensions ({}). Nothing was compared with it.",
-        what,
-        agreement.could_be_shards ? ", or each matrix was saved as the shard of one rank" : "",
+        "{} is for the same kind of model in a different size{}: {} of {} matrices differ from it "
+        "in "
+        "two dimensions ({}). Nothing was compared with it.",
+        what, agreement.may_be_shards ? ", or each matrix was saved as the shard of one rank" : "",
         agreement.resized, agreement.matrices, agreement.resized_example);
   } else {
-    finding.cause = std::string(what) + " is of another model, or of another part of it: " +
+    finding.cause = std::string(what) + " is for another model, or another part of it: " +
                     human_count(agreement.names) + " of " +
                     plural(by_names ? agreement.there : all, "name") +
                     (agreement.names == 1 ? " agrees" : " agree") +
@@ -204,14 +204,14 @@ std::optional<Finding> other_model_in_reference(
 const Rule kOtherModel = {
     .id = "other-model",
     .depth = Depth::kMetadata,
-    .title = "What was expected is another model",
+    .title = "The spec or reference belongs to another model",
     .teaches =
-        "A spec or a reference says what this model should hold. This one is about another model, "
-        "or about another part of this one (its adapters, its optimizer alone): next to no name "
-        "agrees, or most matrices are of another size along two dimensions, as in a larger model "
-        "or where each was saved as the shard of one rank. So nothing was compared with it, and "
-        "the rest of the answer is what can be said without. Prefixes that wrappers add (model., "
-        "module.) make no other model.",
+        "A spec or a reference says what this model should hold. This one describes another model, "
+        "or another part of this one (only its adapters or its optimizer): almost no name agrees, "
+        "or most matrices differ in size along two dimensions, as in a larger model or when each "
+        "was saved as one rank's shard. So it was not used for comparison, and the other findings "
+        "were made without it. Prefixes that wrappers add (model., module.) do not count as a "
+        "difference.",
     .lesson = {.drawing = R"(
   expected                        saved
   model.layers.0.mlp.up.weight    transformer.h.0.mlp.c_fc.weight
@@ -219,9 +219,9 @@ const Rule kOtherModel = {
   ...                             ...
   3 of 1,142 names agree
 )",
-               .remedy = "Nothing has to be done to the checkpoint. Name the spec or the "
-                         "checkpoint of the same model, or check without one."},
-    .outcome = RunOutcome::kStops,
+               .remedy = "The checkpoint needs no change. Give a spec or reference of the same "
+                         "model, or check without one."},
+    .outcome = RunOutcome::kLoadFails,
 };
 
 }  // namespace shw

@@ -27,7 +27,8 @@ std::string relation(const Checkpoint& checkpoint, TensorId tensor, ExtentsView 
   if (saved.size() != expected.size())
     return fmt::format("it has {} instead of {}", plural(saved.size(), "dimension"),
                        expected.size());
-  if (auto why = why_not_relabelled(checkpoint, tensor, expected); !why.empty()) return why;
+  if (auto why = why_axes_are_not_relabelled(checkpoint, tensor, expected); !why.empty())
+    return why;
   std::vector<std::string> parts;
   for (std::size_t d = 0; d < saved.size(); ++d) {
     if (saved[d] == expected[d]) continue;
@@ -121,7 +122,7 @@ void find_shape_mismatches(const Facts& facts, std::vector<Finding>& findings) {
     ExtentsView shape = checkpoint.shape(*tensor);
     if (same(shape, entry.shape) || explained.contains(fqn)) continue;
     const bool is_packed = is_packed_by_two(checkpoint, *tensor, entry.shape);
-    if (is_packed && checkpoint.format().traits.one_piece) {
+    if (is_packed && checkpoint.format().traits.has_one_piece_per_tensor) {
       packed.push_back(fqn);
       continue;
     }
@@ -140,7 +141,7 @@ void find_shape_mismatches(const Facts& facts, std::vector<Finding>& findings) {
   if (finding.subjects.empty()) return;
   finding.cause = plural(finding.subjects.size(), "tensor") +
                   (finding.subjects.size() == 1 ? " has" : " have") +
-                  " another shape than the model expects, and torch refuses the load: " +
+                  " a shape that differs from the model's, and torch refuses the load: " +
                   finding.subjects.front() + " is saved as " + saved.front() + ", expected " +
                   expected.front() + " (" + how + ")." + one_extent.words() +
                   flat_part_text(others);
@@ -155,25 +156,25 @@ void find_shape_mismatches(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kShapeMismatch = {
     .id = "shape-mismatch",
     .depth = Depth::kMetadata,
-    .title = "A tensor's saved shape is not the model's",
+    .title = "A tensor's saved shape differs from the model's",
     .teaches =
-        "torch compares the saved global shape with the model's before it copies, and stops with "
+        "torch compares the saved global shape with the model's before it copies, and fails with "
         "'Size mismatch between saved ... and current'. Either the checkpoint belongs to another "
         "model or configuration (hidden size, vocabulary padding, number of experts), or the save "
-        "recorded a wrong global shape: one rank's part taken for the whole, or a placement on the "
-        "wrong axis. The more special rules look for those; this one speaks where none of them "
-        "could explain the difference.",
+        "recorded a wrong global shape: one rank's shard taken for the whole, or a placement on "
+        "the wrong axis. More specific rules look for those; this one reports what none of them "
+        "could explain.",
     .lesson = {.drawing = R"(
   saved      [50257, 768]     ┌───────────┐
   expected   [50304, 768]     │           │ 50257 rows of the vocabulary
                               ├ ─ ─ ─ ─ ─ ┤
                               └───────────┘ 47 rows of padding
 )",
-               .remedy = "`shardwright explain` with the loader's message ranks what it can be. "
-                         "Where it is the configuration, change that and not the checkpoint.",
+               .remedy = "`shardwright explain` with the loader's error message lists likely "
+                         "causes. If the configuration is wrong, change it, not the checkpoint.",
                .link = "https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/5353"},
     .words = {.text = "will not load"},
-    .outcome = RunOutcome::kStops,
+    .outcome = RunOutcome::kLoadFails,
     .repaired_by = RepairedBy::kTiles,
     .run = find_shape_mismatches,
 };

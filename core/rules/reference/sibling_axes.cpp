@@ -74,8 +74,8 @@ void find_sibling_axes(const Facts& facts, std::vector<Finding>& findings) {
   finding.cause = lines.front();
   if (lines.size() > 1) finding.cause += fmt::format(", and {} more like it", lines.size() - 1);
   finding.cause +=
-      ": its last two axes are exchanged. It was saved transposed; --against a sound copy proves "
-      "it, and repair transposes it back.";
+      ": its last two axes are swapped. It was saved transposed; with --against a good copy repair "
+      "can prove it and transpose it back.";
   finding.evidence = {{"matrices", capped(lines)}, {"count", count_of(lines.size())}};
   if (auto step = transposing_step(c, tensors))
     finding.evidence.emplace_back("suggested_step", std::move(*step));
@@ -87,23 +87,23 @@ void find_sibling_axes(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kSiblingAxes = {
     .id = "sibling-axes",
     .depth = Depth::kMetadata,
-    .title = "A matrix is the other way than in all other layers",
+    .title = "A matrix is transposed compared with all other layers",
     .teaches =
-        "The layers of a model have the same structure, so one matrix that has its last two axes "
-        "exchanged next to at least three of the same name was saved transposed: a converter met a "
-        "linear layer in one file and a Conv1D in another, or transposed what it should not have. "
-        "A loader refuses it as a size mismatch. Where as many are one way as the other, as in an "
-        "autoencoder, nothing is said.",
+        "The layers of a model have the same structure, so one matrix whose last two axes are "
+        "swapped compared with at least three of the same name was saved transposed: a converter "
+        "mixed linear and Conv1D layers, or transposed the wrong one. A loader refuses it with a "
+        "size mismatch. If both orientations are equally common, as in an autoencoder, nothing is "
+        "reported.",
     .lesson = {.drawing = R"(
   layers.0.mlp.up_proj.weight   [48, 32]
   layers.1.mlp.up_proj.weight   [48, 32]
   layers.2.mlp.up_proj.weight   [32, 48]     transposed
   layers.3.mlp.up_proj.weight   [48, 32]
 )",
-               .remedy = "`shardwright repair --against REFERENCE` transposes it back where the "
-                         "bytes prove it: lossless."},
+               .remedy = "`shardwright repair --against REFERENCE` transposes it back if the bytes "
+                         "prove it: lossless."},
     .words = {.text = "will not load", .as_warning = "with exchanged axes"},
-    .outcome = RunOutcome::kStops,
+    .outcome = RunOutcome::kLoadFails,
     .survives_rewriting = true,
     .run = find_sibling_axes,
 };

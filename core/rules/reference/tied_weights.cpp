@@ -50,7 +50,7 @@ struct TiedCandidates {
 constexpr std::string_view kTied = "tied", kApart = "apart";
 
 // Relation of the pair; empty if one cannot be read.
-std::string relation_of(const Facts& facts, const TiedCandidates& pair) {
+std::string encode_relation_of_pair(const Facts& facts, const TiedCandidates& pair) {
   const Checkpoint& reference = *facts.reference;
   auto read = [&](TensorId tensor) {
     return pieces_of(reference, tensor, Dtype::kUnknown, facts.progress);
@@ -68,9 +68,9 @@ void add_tie(const Checkpoint& reference, const TiedCandidates& pair, bool tied,
   finding.subjects = {name};
   finding.cause =
       tied ? name + " was not saved; in the reference it equals " + kept +
-                 " byte for byte: the two are tied, and a loader that ties them misses nothing."
+                 " byte for byte: the two are tied, and a loader that ties them needs nothing more."
            : name + " was not saved, as if it were tied to " + kept +
-                 "; in the reference the two differ, so what it had learned is lost.";
+                 "; in the reference the two differ, so its trained values are lost.";
   finding.evidence = {{"kept", kept}, {"equal_in_reference", tied}};
   finding.link = "NeMo AutoModel #2511";
   findings.push_back(std::move(finding));
@@ -80,7 +80,7 @@ void add_tie(const Checkpoint& reference, const TiedCandidates& pair, bool tied,
 Status compare_pair(const Facts& facts, std::vector<Finding>& findings) {
   if (!facts.config_fit || facts.depth != Depth::kData) return {};
   const Checkpoint& c = facts.checkpoint;
-  const UnmetAnnouncements announced = unmet_announcements_of_folder(c, facts.progress);
+  const UnmetConfigClaims announced = unmet_announcements_of_folder(c, facts.progress);
   const bool is_tied = announced.tied.has_value();
   if (!is_tied && !announced.untied) return {};
   const auto [head, embedding] = is_tied ? *announced.tied : *announced.untied;
@@ -95,15 +95,15 @@ Status compare_pair(const Facts& facts, std::vector<Finding>& findings) {
       fmt::format("{} and {} ({} both)", c.fqn(head), c.fqn(embedding), to_text(c.shape(head)));
   finding.cause =
       is_tied ? fmt::format(
-                    "config.json says tie_word_embeddings true, and {} are stored and differ. A "
-                    "loader that follows config.json drops one of them without a message. Both "
-                    "were trained, or a merge untied them: set tie_word_embeddings to false.",
+                    "config.json says tie_word_embeddings true, but {} are stored and differ. A "
+                    "loader that follows config.json drops one of them without an error. Both were "
+                    "trained, or a merge untied them: set tie_word_embeddings to false.",
                     pair)
               : fmt::format(
-                    "config.json says tie_word_embeddings false, and {} have the same "
-                    "elements. Two matrices that are trained apart are never equal. A program "
-                    "tied them, and config.json should say so, or the head was lost and the "
-                    "embedding written in its place.",
+                    "config.json says tie_word_embeddings false, but {} have the same elements. "
+                    "Two separately trained matrices are never equal. Either they are tied, and "
+                    "config.json should say so, or the head was lost and the embedding written "
+                    "instead.",
                     pair);
   finding.evidence = {{"key", std::string("tie_word_embeddings")}, {"said", is_tied}};
   finding.link = "https://github.com/huggingface/transformers/issues/45127";
@@ -128,10 +128,12 @@ Status find_tied_weights(const Facts& facts, std::vector<Finding>& findings) {
     if (!other || !is_there[index_of(*other)]) continue;
     pairs.push_back({missing, *other});
     costs.push_back(
-        {2 * bytes_of_elements(reference, missing), bytes_of_pieces(reference, missing)});
+        {2 * bytes_of_elements(reference, missing), memory_to_read_in_pieces(reference, missing)});
   }
   if (pairs.empty()) return {};
-  auto find = [&](std::size_t i) -> Result<std::string> { return relation_of(facts, pairs[i]); };
+  auto find = [&](std::size_t i) -> Result<std::string> {
+    return encode_relation_of_pair(facts, pairs[i]);
+  };
   SHW_TRY(auto told, map_comparisons(facts, "look for tied weights", costs, find));
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     // For unreadable tensors, missing-key reports the rest.
@@ -148,21 +150,21 @@ const Rule kTiedWeights = {
     .title = "One of two tied weights is missing, or they differ",
     .teaches =
         "Many models use one matrix as embedding and as output layer. Such a pair is saved once, "
-        "and a loader makes two of it. Where the two were never tied, or grew apart, a saver that "
-        "drops one loses it. With --against another checkpoint that has both, their bytes tell "
-        "which it is. Where config.json says tie_word_embeddings and both are stored with other "
-        "bytes, as after a merge of an adapter that trained both, --data says so: a loader keeps "
-        "one of them. The other way round, two equal matrices under tie_word_embeddings false are "
-        "reported too.",
+        "and a loader uses it for both. If the two were never tied, or differ after training, a "
+        "save that drops one loses it. With --against another checkpoint that has both, their "
+        "bytes show which case it is. If config.json says tie_word_embeddings true and both are "
+        "stored with different bytes, as after a merge of an adapter that trained both, --data "
+        "reports it: a loader keeps only one. Two equal matrices with tie_word_embeddings false "
+        "are reported too.",
     .lesson = {.drawing = R"(
   reference                saved
   embed_tokens.weight      embed_tokens.weight
   lm_head.weight           -                     the same matrix, or another?
 )",
-               .remedy = "Where the bytes are equal nothing is lost: the loader ties them. Where "
-                         "they are not, take the missing one from another step.",
+               .remedy = "If the bytes are equal nothing is lost: the loader ties them. If they "
+                         "differ, take the missing one from another step.",
                .link = "https://github.com/NVIDIA-NeMo/Automodel/pull/2511"},
-    .subjects = SubjectKind::kTensorsNotHere,
+    .subjects = SubjectKind::kAbsentTensors,
     .run_shared = find_tied_weights,
 };
 

@@ -18,7 +18,7 @@ namespace shw {
 namespace {
 
 std::string move_text(const Checkpoint& c, TensorId tensor, const TileMove& move) {
-  return std::string(c.fqn(tensor)) + ": the tile at " + to_text(move.recorded) + " belongs at " +
+  return std::string(c.fqn(tensor)) + ": the chunk at " + to_text(move.recorded) + " belongs at " +
          to_text(move.found);
 }
 
@@ -60,14 +60,15 @@ std::string exchanged_cause(const Checkpoint& c, const TilePattern& pattern,
   const std::string fqn(c.fqn(first.tensor)), recorded = to_text(move.recorded);
   const bool is_like = first.places.likeness > 0;
   std::string cause =
-      is_like ? "Training has changed " + fqn +
-                    " since the reference, and each of its tiles is like one tile there alone, "
-                    "some of them at other places: " +
-                    pattern.says + " (" + recorded + " is like what belongs at "
-              : fqn + " has every tile of the reference, at other places: " + pattern.says + " (" +
-                    recorded + " holds what belongs at ";
+      is_like
+          ? "Training has changed " + fqn +
+                " since the reference, and each of its chunks correlates with exactly one "
+                "reference chunk, some at different positions: " +
+                pattern.says + " (" + recorded + " is like what belongs at "
+          : fqn + " has every chunk of the reference, but at different positions: " + pattern.says +
+                " (" + recorded + " holds what belongs at ";
   cause += to_text(move.found) + ").";
-  if (same(first.expected, c.shape(first.tensor))) cause += " It loads without a message.";
+  if (same(first.expected, c.shape(first.tensor))) cause += " It loads without an error.";
   return cause + rounded_text(rounded);
 }
 
@@ -92,15 +93,15 @@ Finding exchanged_finding(const Facts& facts, const TilePattern& pattern,
                       {"tiles", first.places.tiles},
                       {"moves", moves_of(c, all)}};
   if (is_like) finding.evidence.emplace_back("least_margin_of_correlation", least_likeness(all));
-  std::string text = "Give " + plural(static_cast<std::uint64_t>(moved), "tile") +
-                     " the boxes where the reference has " +
-                     (is_like ? "what is like them" : "their bytes") +
+  std::string text = "Give " + plural(static_cast<std::uint64_t>(moved), "chunk") +
+                     " the boxes at which the reference has " +
+                     (is_like ? "the most similar chunks" : "their bytes") +
                      ": no byte moves, nothing is lost.";
   if (std::vector<std::string> left = states_not_repaired_with(facts, mended, right);
       !left.empty()) {
     text += " " + short_list_text(left) + (left.size() == 1 ? " is" : " are") +
-            " left as saved: nothing says where the tiles of the optimizer's states belong; a "
-            "reference of the same step that holds them would.";
+            " left as saved: it is not known where the chunks of the optimizer's states belong; "
+            "use a reference of the same step that has them.";
     finding.evidence.emplace_back("states_left", capped(left));
   }
   finding.remedy = Remedy{"relabel", true, std::move(text)};
@@ -136,22 +137,22 @@ void report_known_displacements(const Facts& facts, const std::vector<MovedTiles
     auto elsewhere = static_cast<std::uint64_t>(places.moves.size());
     Finding finding{.rule = "tiles-exchanged"};
     finding.subjects.emplace_back(c.fqn(one.tensor));
-    finding.cause = "Of the " + plural(static_cast<std::uint64_t>(places.tiles), "tile") + " of " +
+    finding.cause = "Of the " + plural(static_cast<std::uint64_t>(places.tiles), "chunk") + " of " +
                     finding.subjects.front() + ", " + human_count(elsewhere) +
                     (elsewhere == 1 ? " holds" : " hold") +
-                    " what the reference has at another place (" +
+                    " data that the reference has at a different position (" +
                     to_text(places.moves.front().recorded) + " holds what belongs at " +
                     to_text(places.moves.front().found) + ")";
     if (places.nowhere > 0)
       finding.cause += ", and " + human_count(static_cast<std::uint64_t>(places.nowhere)) +
                        (places.nowhere == 1 ? " holds" : " hold") +
-                       " what the reference has nowhere";
+                       " data that the reference does not have";
     finding.cause += ".";
     if (places.doubled > 0)
       finding.cause += " " + human_count(static_cast<std::uint64_t>(places.doubled)) +
                        (places.doubled == 1 ? " is" : " are") +
-                       " a second copy of a tile that is in its place: the bytes that belong "
-                       "there are not in this tensor.";
+                       " a second copy of a correctly placed chunk: the right bytes for that "
+                       "position are not in this tensor.";
     finding.cause += rounded_text(rounded_among(c, {&one}));
     finding.evidence = {{"family", std::string("partly")},
                         {"tiles", places.tiles},
@@ -167,19 +168,17 @@ void report_known_displacements(const Facts& facts, const std::vector<MovedTiles
 const Rule kTilesExchanged = {
     .id = "tiles-exchanged",
     .depth = Depth::kHeaders,
-    .title = "Tiles are at each other's places",
+    .title = "Chunks are saved at each other's positions",
     .teaches =
-        "A tile that was saved under the box of another one, because ranks were numbered along "
-        "another axis or files were confused, leaves a checkpoint that is complete and loads "
-        "without a message. With --against a checkpoint of the same step every tile is looked for "
-        "among the places that the reference has: where all are found and fill the tensor, each "
-        "gets its true box back and no byte moves. Tiles that hold the same as others stay where "
-        "they are. Where some tiles are found and others are not, that is said and nothing is "
-        "repaired. Compared with another step of the training no bytes are equal; there each tile "
-        "is compared with all places by the correlation of the numbers that it begins with, and "
-        "only where every tile is far more like one place than any other something is said. "
-        "Without --data a tile is read to its end only where its first 4 KiB are not those of its "
-        "place.",
+        "If chunks are saved with each other's boxes, because ranks were numbered along the wrong "
+        "axis or files were mixed up, the checkpoint is complete and loads without an error. With "
+        "--against a checkpoint of the same step every chunk is searched for in the reference: if "
+        "all are found and cover the tensor, each gets its true box back and no byte moves. Chunks "
+        "with equal contents stay where they are. If only some chunks are found, that is reported "
+        "and nothing is repaired. Compared with another step no bytes are equal; there the first "
+        "values of each chunk are correlated with all positions, and it is reported only if every "
+        "chunk matches one position far better than any other. Without --data a chunk is read to "
+        "its end only if its first 4 KiB differ from those of its position.",
     .lesson = {.drawing = R"(
   a matrix in 2 x 2 tiles
 
@@ -191,11 +190,11 @@ const Rule kTilesExchanged = {
   └────────┴────────┘     └────────┴────────┘
   every tile is there, two of them under each other's box
 )",
-               .remedy = "`shardwright repair --against REFERENCE` gives each tile the box where "
-                         "the reference has its bytes: lossless, no byte moves. Where a tile is "
-                         "found nowhere, only an earlier step helps."},
-    .cause_of = ExplainedSymptoms::kTilesAfterRepair,
-    .parts_ranks = true,
+               .remedy = "`shardwright repair --against REFERENCE` gives each chunk the box where "
+                         "the reference has its bytes: lossless, no byte moves. If a chunk is not "
+                         "found in the reference, only an earlier step helps."},
+    .cause_of = ExplainedSymptoms::kTilesIfRepaired,
+    .splits_rows_of_rank = true,
 };
 
 }  // namespace shw

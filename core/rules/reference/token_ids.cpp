@@ -40,7 +40,7 @@ Finding token_finding(const Checkpoint& c, const TokenIdsBeyond& beyond,
 void find_token_ids(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   if (!is_complete_folder(c)) return;
-  const auto beyond = token_ids_beyond(c, facts.progress);
+  const auto beyond = token_ids_beyond_embedding(c, facts.progress);
   if (!beyond) return;
   // Skipped if a finding explains it by one rank's part of the vocabulary, or by another size than
   // in config.json.
@@ -54,19 +54,18 @@ void find_token_ids(const Facts& facts, std::vector<Finding>& findings) {
   if (!beyond->special.empty()) {
     findings.push_back(token_finding(
         c, *beyond, beyond->special,
-        fmt::format("{}: {} {} no row. A padding id there stops many models while they are built "
-                    "(Padding_idx must be within num_embeddings), an end id that cannot be "
-                    "produced never ends a text.",
-                    table, ids_text(beyond->special),
-                    beyond->special.size() == 1 ? "has" : "have")));
+        fmt::format(
+            "{}: {} {} no row. With such a padding id many models fail to build (Padding_idx must "
+            "be within num_embeddings); with such an end id generation never ends.",
+            table, ids_text(beyond->special), beyond->special.size() == 1 ? "has" : "have")));
     findings.back().severity = Severity::kInfo;
   }
   if (beyond->added.empty()) return;
   findings.push_back(token_finding(
       c, *beyond, beyond->added,
-      fmt::format("{}: {} of the tokenizer {} no row: {}. A text with {} stops the model (index "
+      fmt::format("{}: {} of the tokenizer {} no row: {}. A text with {} crashes the model (index "
                   "out of range; on a GPU a device-side assert). The embedding was not resized to "
-                  "the tokenizer before it was saved, or the tokenizer is another model's.",
+                  "the tokenizer before the save, or the tokenizer belongs to another model.",
                   table, plural(beyond->added.size(), "added token"),
                   beyond->added.size() == 1 ? "has" : "have", ids_text(beyond->added),
                   beyond->added.size() == 1 ? "it" : "one of them")));
@@ -77,19 +76,19 @@ void find_token_ids(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kTokenIds = {
     .id = "token-ids",
     .depth = Depth::kMetadata,
-    .title = "A token's id is beyond the rows of the embedding",
+    .title = "A token id is larger than the embedding",
     .teaches =
         "Each token id is a row of the input embedding. Training that adds tokens (a padding "
-        "token, marks of a chat) calls resize_token_embeddings(len(tokenizer)); where that was "
-        "left out, or its result was not saved, the tokenizer produces ids that no row has. The "
-        "weights load without an error, and the first text with such a token stops the model. The "
-        "same holds for the ids in config.json and generation_config.json.",
+        "token, marks of a chat) calls resize_token_embeddings(len(tokenizer)); if that was "
+        "skipped, or its result was not saved, the tokenizer produces ids without a row. The "
+        "weights load without an error, and the first text with such a token crashes the model. "
+        "The same holds for the ids in config.json and generation_config.json.",
     .lesson = {.drawing = R"(
   tokenizer.json   "<pad>" is 32000
   embed_tokens     [32000, 4096]     rows 0 to 31999
 )",
-               .remedy = "model.resize_token_embeddings(len(tokenizer)), and save model and "
-                         "tokenizer together. Or take the tokenizer that belongs to these weights.",
+               .remedy = "Call model.resize_token_embeddings(len(tokenizer)), and save model and "
+                         "tokenizer together. Or use the tokenizer that belongs to these weights.",
                .link = "https://huggingface.co/docs/transformers/main_classes/model"},
     .words = {.text = "ids without a row", .as_warning = "ids without a row"},
     .survives_rewriting = true,

@@ -145,7 +145,7 @@ Result<std::vector<std::optional<OrientationFound>>> orientations_of(
     by_bytes.push_back(i);
     const TensorId tensor = asked[i].tensor;
     costs.push_back({2 * bytes_of_elements(c, tensor),
-                     2 * bytes_of_pieces(c, tensor) +
+                     2 * memory_to_read_in_pieces(c, tensor) +
                          orientation_check_bytes(c.shape(tensor), c.dtype(tensor))});
   }
   auto find = [&](std::size_t i) -> Result<std::string> {
@@ -174,7 +174,7 @@ bool decide_by_bytes(const Checkpoint& c, const OrientationQuery& asked,
     case Orientation::kEqual:
       outcome.right.insert(tensor);
       return true;
-    case Orientation::kCrossed:
+    case Orientation::kSwappedDims:
       outcome.by_bytes.push_back({tensor, *found});
       return true;
     case Orientation::kRelabelled:
@@ -190,7 +190,7 @@ bool decide_by_bytes(const Checkpoint& c, const OrientationQuery& asked,
   return asked.is_square;
 }
 
-Finding finding_on(const Checkpoint& c, const std::vector<TransposedTensor>& proven) {
+Finding transposed_finding_for(const Checkpoint& c, const std::vector<TransposedTensor>& proven) {
   Finding finding{.rule = "transposed"};
   finding.link = "transformers #47031";
   for (const TransposedTensor& one : proven) {
@@ -209,16 +209,15 @@ Finding finding_on(const Checkpoint& c, const std::vector<TransposedTensor>& pro
 void add_remedy(const Facts& facts, const std::vector<TransposedTensor>& proven,
                 const std::set<TensorId>& right, Finding& finding) {
   std::string text =
-      "Exchange the last two dimensions: every element is kept, nothing is lost. The bytes move, "
-      "so "
-      "it is written into a new directory.";
+      "Swap the last two dimensions: every element is kept, nothing is lost. The bytes move, so it "
+      "is written into a new directory.";
   std::set<TensorId> mended;
   for (const TransposedTensor& one : proven) mended.insert(one.tensor);
   std::vector<std::string> left = states_not_repaired_with(facts, mended, right);
   if (!left.empty()) {
     text += " " + short_list_text(left) + (left.size() == 1 ? " is" : " are") +
-            " left as saved: nothing says whether the optimizer's states are transposed as well; a "
-            "reference that holds them would.";
+            " left as saved: it is not known whether the optimizer's states are transposed too; "
+            "use a reference that has them.";
     finding.evidence.emplace_back("states_left", capped(left));
   }
   finding.remedy = Remedy{"transpose", true, std::move(text)};
@@ -228,7 +227,7 @@ void report_by_bytes(const Facts& facts, const std::vector<TransposedTensor>& pr
                      const std::set<TensorId>& right, std::vector<Finding>& findings) {
   if (proven.empty()) return;
   const Checkpoint& c = facts.checkpoint;
-  Finding finding = finding_on(c, proven);
+  Finding finding = transposed_finding_for(c, proven);
   std::vector<std::string> by_constraint;
   double margin = 2;
   bool sampled = false;
@@ -244,13 +243,13 @@ void report_by_bytes(const Facts& facts, const std::vector<TransposedTensor>& pr
   finding.cause = finding.subjects.front() + " is the transpose of the reference, ";
   finding.cause += first.found.exact ? "number by number" : "as its values show";
   finding.cause += is_square(c.shape(first.tensor))
-                       ? ": its last two dimensions are equal, so it loads without a message."
+                       ? ": its last two dimensions are equal, so it loads without an error."
                        : ".";
   if (!by_constraint.empty()) {
     std::string digits = std::to_string(margin);
     finding.cause += fmt::format(
-        " {} {} other numbers than the reference and {} nearer to its transpose than to itself by "
-        "at least {} of cosine (0.3 decides)",
+        " {} {} values that differ from the reference and {} closer to its transpose than to "
+        "itself by a cosine of at least {} (0.3 decides)",
         plural(by_constraint.size(), "tensor"), by_constraint.size() == 1 ? "holds" : "hold",
         by_constraint.size() == 1 ? "is" : "are", digits.substr(0, digits.find('.') + 3));
     finding.cause += sampled ? ", by a sample of its rows and columns." : ".";
@@ -266,12 +265,12 @@ void report_by_bytes(const Facts& facts, const std::vector<TransposedTensor>& pr
 void report_by_strides(const Facts& facts, const std::vector<TransposedTensor>& proven,
                        const std::set<TensorId>& right, std::vector<Finding>& findings) {
   if (proven.empty()) return;
-  Finding finding = finding_on(facts.checkpoint, proven);
+  Finding finding = transposed_finding_for(facts.checkpoint, proven);
   finding.cause = finding.subjects.front() + " is saved as " +
                   to_text(facts.checkpoint.shape(proven.front().tensor)) + " where " +
                   to_text(exchanged(facts.checkpoint.shape(proven.front().tensor))) +
                   " is expected, and its items are transposed views of matrices of the expected "
-                  "shape (or have one row or column, where it is all the same): the transpose was "
+                  "shape (or have one row or column, where both are equal): the transpose was "
                   "saved, and torch refuses the load.";
   finding.evidence.emplace_back("ground", std::string("strides"));
   add_remedy(facts, proven, right, finding);
@@ -302,9 +301,8 @@ void report_partly_transposed(const TransposedOutcome& outcome, std::vector<Find
   for (const std::string& one : outcome.mixed)
     finding.subjects.push_back(one.substr(0, one.find(" (")));
   finding.cause = short_list_text(outcome.mixed) + (outcome.mixed.size() == 1 ? " is" : " are") +
-                  " transposed in part: the others are not nearer to the transpose of the "
-                  "reference than to the reference. Undecided; the same step as a reference would "
-                  "decide it.";
+                  " partly transposed: the others are not closer to the transpose of the reference "
+                  "than to the reference. Undecided; use a reference of the same step to decide.";
   finding.evidence = {{"decided", false}, {"matrices", capped(outcome.mixed)}};
   findings.push_back(std::move(finding));
 }
@@ -334,14 +332,14 @@ Status find_transposed(const Facts& facts, std::vector<Finding>& findings) {
   report_by_strides(facts, outcome.by_strides, outcome.right, findings);
   report_undecided(c, outcome.by_shape,
                    "Undecided by the shape alone: the bytes may be transposed, or the same bytes "
-                   "seen through a view, or two tensors may have exchanged their names. --against "
-                   "a checkpoint that has the tensor right would decide it.",
+                   "seen through a view, or two tensors may have swapped names. Compare with "
+                   "--against a checkpoint where the tensor is right.",
                    "shape", findings);
-  report_undecided(c, outcome.relabelled,
-                   "Its bytes are the reference's in the reference's own order: a view was saved, "
-                   "no transpose, and transposing it would mix it up. View it in the expected "
-                   "shape where the checkpoint is made.",
-                   "view", findings);
+  report_undecided(
+      c, outcome.relabelled,
+      "Its bytes are in the reference's order: a view was saved, not a transpose, and transposing "
+      "would corrupt it. Use .view() with the expected shape before saving.",
+      "view", findings);
   report_partly_transposed(outcome, findings);
   return {};
 }
@@ -353,14 +351,14 @@ const Rule kTransposed = {
     .depth = Depth::kMetadata,
     .title = "A matrix is saved transposed",
     .teaches =
-        "Some libraries keep a linear layer as input x output, others as output x input; fused "
-        "experts come both ways too. Where both dimensions are equal no shape tells which, and a "
-        "converter that guesses by shape guesses wrong. With --against another checkpoint the two "
-        "are compared number by number, and where training went on between them by the cosine of "
-        "each matrix with the reference and with its transpose. Where only the expected shape is "
-        "known, an item that was saved as a transposed view proves it; the shape alone does not, "
-        "since the same bytes seen through a view have it too. The repair transposes every tile "
-        "and loses nothing.",
+        "Some libraries store a linear layer as input x output, others as output x input; fused "
+        "experts come both ways too. If both dimensions are equal the shape does not show which, "
+        "and a converter that guesses by shape can be wrong. With --against, the values are "
+        "compared; if training continued between the two saves, the cosine of each matrix with the "
+        "reference and with the reference's transpose is used. If only the expected shape is "
+        "known, a transpose is "
+        "certain only for an item that was saved as a transposed view: .view() gives the same "
+        "shape without moving bytes. The repair transposes every chunk and loses nothing.",
     .lesson = {.drawing = R"(
   reference [3, 3]      saved [3, 3]
   ┌─────────────┐       ┌─────────────┐
@@ -370,10 +368,10 @@ const Rule kTransposed = {
   └─────────────┘       └─────────────┘
   equal shapes: no loader can tell
 )",
-               .remedy = "`shardwright repair --against REFERENCE` transposes every tile: "
-                         "lossless. Mend the converter that wrote it too.",
+               .remedy = "`shardwright repair --against REFERENCE` transposes every chunk: "
+                         "lossless. Fix the converter that wrote it too.",
                .link = "https://github.com/huggingface/transformers/issues/47031"},
-    .outcome = RunOutcome::kStopsByShape,
+    .outcome = RunOutcome::kLoadFailsByShape,
     .run_shared = find_transposed,
 };
 

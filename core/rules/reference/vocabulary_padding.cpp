@@ -39,10 +39,9 @@ void add_padding(const Checkpoint& c, TensorId tensor, const SpecEntry& entry, P
     finding.cause = fmt::format(
         "{} has {} rows where the model expects {}: {}", c.fqn(tensor), c.shape(tensor)[0],
         entry.shape[0],
-        found.drops ? "the rows at its end are padding, all equal, as a save with another "
-                      "tensor-parallel size leaves them."
-                    : "the rows that the model has beyond that are padding, zeros in the "
-                      "reference too.");
+        found.drops ? "the last rows are padding, all equal, as a save with a different "
+                      "tensor-parallel size writes them."
+                    : "the additional rows of the model are padding, zeros in the reference too.");
     finding.evidence = {{"saved_rows", c.shape(tensor)[0]}, {"expected_rows", entry.shape[0]}};
     finding.remedy =
         found.drops
@@ -53,7 +52,7 @@ void add_padding(const Checkpoint& c, TensorId tensor, const SpecEntry& entry, P
     finding.link = "Megatron-Bridge #5353";
   }
   finding.subjects.emplace_back(c.fqn(tensor));
-  finding.diagnoses.emplace_back(truncated_to_shape(c, tensor, entry.shape));
+  finding.diagnoses.emplace_back(crop_tensor_to_shape(c, tensor, entry.shape));
 }
 
 struct MismatchedRows {
@@ -112,20 +111,20 @@ Status find_vocabulary_padding(const Facts& facts, std::vector<Finding>& finding
 const Rule kVocabularyPadding = {
     .id = "vocabulary-padding",
     .depth = Depth::kHeaders,
-    .title = "The vocabulary is padded to another number of rows",
+    .title = "The vocabulary is padded to a different number of rows",
     .teaches =
         "Embedding and output layer are padded with rows that no token uses, to a multiple of the "
-        "tensor-parallel size, so that every rank has as many. Another topology pads to another "
-        "number, and the load ends in a size mismatch. Rows may be dropped where their bytes show "
-        "that they are padding: all zeros, or one row over and over. Rows that hold anything else "
-        "are never dropped.",
+        "tensor-parallel size, so that every rank has equally many. A different topology pads to a "
+        "different number, and the load fails with a size mismatch. Rows may be dropped only if "
+        "their bytes show that they are padding: all zeros, or one row repeated. Other rows are "
+        "never dropped.",
     .lesson = {.drawing = R"(
   tokens                  ├─ 0 ... 50256 ─┤
   padded to 128 x 1       ├─ 0 ... 50256 ─┼─ 47 rows ──┤   [50304, ...]
   padded to 128 x 8       ├─ 0 ... 50256 ─┼─ 943 rows ───────┤   [51200, ...]
                                            no token uses these
 )",
-               .remedy = "Load with the padding that saved, or compare with --against. Only rows "
+               .remedy = "Load with the padding of the save, or compare with --against. Only rows "
                          "whose bytes show that they are padding may be dropped.",
                .link = "https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/5353"},
     .run_shared = find_vocabulary_padding,

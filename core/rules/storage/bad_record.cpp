@@ -58,7 +58,7 @@ void report_headers(const Facts& facts, std::vector<Finding>& findings) {
   unreadable.write(finding);
   finish_records(finding, records,
                  count + (records.size() == 1 ? " is" : " are") +
-                     " not what torch writes, so the tile cannot be read: " + first,
+                     " not what torch writes, so the chunk cannot be read: " + first,
                  findings);
 }
 
@@ -73,9 +73,9 @@ void add_flipped(const std::vector<FlippedElement>& flipped, std::string& cause,
   std::vector<std::string> texts;
   for (const FlippedElement& one : flipped) texts.push_back(one.text);
   const std::string more =
-      flipped.size() == 1 ? "" : fmt::format(", and so it is with {} more", flipped.size() - 1);
+      flipped.size() == 1 ? "" : fmt::format(", and {} more are the same", flipped.size() - 1);
   cause += fmt::format(
-      " One flipped bit would explain {}{} (other damage looks like that with a chance of {:.2g} "
+      " One flipped bit would explain {}{} (the chance that other damage looks the same is {:.2g} "
       "%).",
       texts.front(), more, 100 * flipped.front().chance);
   finding.evidence.emplace_back("flipped_bits", std::move(texts));
@@ -134,9 +134,9 @@ void report_data(const Facts& facts, std::vector<Finding>& findings) {
     }
   }
   std::string count = plural(records.size(), "item");
-  std::string cause = "The bytes of " + count + " are not those that were written: " + first + ".";
+  std::string cause = "The bytes of " + count + " differ from what was written: " + first + ".";
   unreadable.write(finding);
-  damaged.write_damaged(finding);
+  damaged.add_damage_evidence(finding);
   add_flipped(flipped, cause, finding);
   finish_records(finding, records, std::move(cause), findings);
 }
@@ -161,8 +161,8 @@ void report_files(const Facts& facts, std::vector<Finding>& findings) {
   }
   std::string count = plural(records.size(), "file");
   finish_records(finding, records,
-                 "The bytes of " + count + " are not those that were written: " + first +
-                     ". Which of its tensors are others is not known.",
+                 "The bytes of " + count + " differ from what was written: " + first +
+                     ". It is not known which of its tensors are damaged.",
                  findings);
 }
 
@@ -179,24 +179,26 @@ const Rule kBadRecord = {
     .depth = Depth::kHeaders,
     .title = "The bytes of an item are damaged",
     .teaches =
-        "Each tile is a small archive of its own: a header that says its shape and dtype, the "
-        "bytes, and checksums. Here the archive cannot be read, or the bytes differ from their "
-        "checksum. torch does not compare the checksum when it loads: such a tile enters the model "
-        "as it is. The disk, the network or an interrupted copy changed them. Where one flipped "
-        "bit would explain a checksum (memory, mostly), the element is named with what it was; "
-        "other damage can look like that, so nothing is put back by it. Fetch the file again from "
-        "where it was written; a tile that is damaged everywhere is lost, its neighbours are not.",
+        "Each chunk is stored as a small archive: a header with shape and dtype, the bytes, and "
+        "checksums. This archive cannot be read, or its bytes do not match their checksum. torch "
+        "does not verify the checksum on load, so the damaged values enter the model without an "
+        "error. The disk, the network or an interrupted copy changed the bytes. If one flipped bit "
+        "(usually in memory) would explain the mismatch, the element and its former value are "
+        "named; other damage can look the same, so nothing is restored from that. Copy the file "
+        "again from the original. If every copy is damaged, this chunk is lost; other chunks are "
+        "not lost.",
     .lesson = {.drawing = R"(
   item of a tile    ┌────────┬──────────────┬────────┬───────────┐
                     │ header │ elements     │ CRC-32 │ directory │
                     └────────┴──────────────┴────────┴───────────┘
   recorded CRC 0x1c291ca3     computed 0x8d3f0b52: the elements changed
 )",
-               .remedy = "Fetch the file again. A tile that is damaged everywhere is lost; its "
-                         "neighbours are not.",
+               .remedy = "Copy the file again from the original. If every copy is damaged, this "
+                         "chunk is lost; other chunks are not lost.",
                .link = "https://github.com/pytorch/pytorch/pull/170244"},
-    .words = {.text = "the bytes are damaged", .as_warning = "others may read it otherwise"},
-    .outcome = RunOutcome::kStops,
+    .words = {.text = "the bytes are damaged",
+              .as_warning = "other programs may read it differently"},
+    .outcome = RunOutcome::kLoadFails,
     .damages_bytes = true,
     .run = find_bad_records,
 };

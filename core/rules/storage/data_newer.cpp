@@ -36,13 +36,15 @@ void find_newer_data(const Facts& facts, std::vector<Finding>& findings) {
                           [&](const std::string& file) { return misfits.contains(file); });
   finding.severity = both ? Severity::kWarning : Severity::kInfo;
   std::int64_t count = count_of(finding.subjects.size());
-  finding.cause = plural(finding.subjects.size(), "data file") + (count == 1 ? " was" : " were") +
-                  " changed up to " + human_count(static_cast<std::uint64_t>(latest)) +
-                  " seconds after the metadata was written" +
-                  (both ? ", and recorded ranges are no longer in them: a later save into this "
-                          "folder overwrote them and did not end."
-                        : ": copied in another order, or overwritten by a save that did not end. "
-                          "Of a save of the same layout ranges and checksums fit as well.");
+  finding.cause =
+      plural(finding.subjects.size(), "data file") + (count == 1 ? " was" : " were") +
+      " changed up to " + human_count(static_cast<std::uint64_t>(latest)) +
+      " seconds after the metadata was written" +
+      (both
+           ? ", and recorded ranges are no longer in them: a later save into this folder overwrote "
+             "them and was interrupted."
+           : ": the files were copied in a different order, or an interrupted later save overwrote "
+             "them. If that save had the same layout, ranges and checksums still match.");
   finding.evidence = {{"files", capped(finding.subjects)},
                       {"file_count", count},
                       {"data_files", data_files},
@@ -56,25 +58,25 @@ void find_newer_data(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kDataNewer = {
     .id = "data-newer",
     .depth = Depth::kMetadata,
-    .title = "Data files are younger than the metadata",
+    .title = "Data files are newer than the metadata",
     .teaches =
-        "The metadata is written last, so a data file that is much younger was written by someone "
-        "else: a second save into the same folder that was stopped before its own metadata. Such a "
-        "folder opens as if it were whole and mixes two steps. Times alone prove nothing, because "
-        "copying sets them again; where the recorded ranges or the checksums do not fit either, "
-        "the two belong together. Restore the folder from where it was written.",
+        "The metadata is written last. A data file that is much newer may come from a second save "
+        "into the same folder that was interrupted before it wrote its own metadata. Such a folder "
+        "opens as if it were complete and mixes two steps. Timestamps alone prove nothing, because "
+        "copying resets them. If recorded ranges or checksums do not match either, a later save is "
+        "the likely cause. Restore the folder from the original copy.",
     .lesson = {.drawing = R"(
   __0_0.distcp    11:40     written anew by a later save
   __1_0.distcp    10:02
   .metadata       10:03     describes the files of 10:02
 )",
-               .remedy = "Check with --data: where checksums or ranges do not fit, it was a later "
-                         "save. Where they fit, that save may have had the same layout: hold it "
-                         "--against a copy of the same step."},
+               .remedy = "Check with --data: if checksums or ranges do not match, a later save "
+                         "overwrote the files. If they match, that save may have had the same "
+                         "layout: compare with a copy of the same step (--against)."},
     .hint = {.what = "whether the data files belong to this metadata",
              .needs = "integrity.json, or --against a copy of the same step",
-             .open_with_spec = true,
-             .open_at_data = true},
+             .remains_open_with_spec = true,
+             .remains_open_at_data = true},
     .run = find_newer_data,
 };
 

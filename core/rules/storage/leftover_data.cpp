@@ -16,7 +16,8 @@ bool is_data_file(const Checkpoint& checkpoint, const FileRow& file) {
   return file.path.ends_with(checkpoint.format().traits.data_suffix);
 }
 
-// If every rank has its own metadata file: names the one that would have referenced the files.
+// Names the missing metadata files ("__3.metadata") of the ranks that wrote the unreferenced
+// `files`; empty unless every rank has its own metadata file.
 std::string missing_rank_metadata_text(const Checkpoint& checkpoint,
                                        const std::vector<const FileRow*>& files) {
   std::vector<std::string> gone;
@@ -24,9 +25,10 @@ std::string missing_rank_metadata_text(const Checkpoint& checkpoint,
   for (const FileRow* file : files) {
     if (index_of_rank != nullptr && file->rank) add_subject(gone, index_of_rank(*file->rank));
   }
-  if (gone.empty()) return "an earlier save into this folder had more ranks, or other names.";
+  if (gone.empty())
+    return "an earlier save into this folder had more ranks or different file names.";
   return short_list_text(gone) + (gone.size() == 1 ? ", which" : ", which each") +
-         " would describe what is in them, is not there or is not a file.";
+         " would describe their contents, is missing or is not a file.";
 }
 
 void find_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
@@ -55,7 +57,7 @@ void find_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
   findings.push_back(std::move(finding));
 }
 
-void find_gaps(const Facts& facts, std::vector<Finding>& findings) {
+void report_unreferenced_ranges(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   Finding finding{.rule = "leftover-data", .severity = Severity::kInfo};
   std::vector<std::string> places;
@@ -72,8 +74,8 @@ void find_gaps(const Facts& facts, std::vector<Finding>& findings) {
   finding.cause =
       plural(places.size(), "range") + " of the data files (" + short_list_text(places) + "; " +
       human_bytes(bytes) + (places.size() == 1 ? ") belongs" : ") belong") +
-      " to no item: the metadata was recreated without " + (places.size() == 1 ? "it" : "them") +
-      ", or a longer file of an earlier save was written over.";
+      " to no item: the metadata was rebuilt without " + (places.size() == 1 ? "it" : "them") +
+      ", or an earlier, longer file was overwritten.";
   finding.evidence = {{"ranges", capped(places)},
                       {"count", count_of(places.size())},
                       {"bytes", narrow<std::int64_t>(bytes).value_or(INT64_MAX)}};
@@ -85,7 +87,7 @@ void find_leftover_data(const Facts& facts, std::vector<Finding>& findings) {
   if (traits.data_suffix.empty()) return;
   find_files(facts.checkpoint, findings);
   // If every rank has its own metadata, replicas are recorded, so gaps are real.
-  if (traits.records_every_item) find_gaps(facts, findings);
+  if (traits.records_every_item) report_unreferenced_ranges(facts, findings);
 }
 
 }  // namespace
@@ -93,21 +95,21 @@ void find_leftover_data(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kLeftoverData = {
     .id = "leftover-data",
     .depth = Depth::kMetadata,
-    .title = "Data that nothing points to",
+    .title = "Stored data that the metadata does not reference",
     .teaches =
-        "torch finds every tile through the metadata, by file and byte range. Data files that no "
-        "record names, and ranges between the recorded ones, are never read: they are left out "
-        "where a job saved into a folder that an earlier one with more ranks had used, or where "
-        "somebody took entries out of the metadata. They take room and do no harm. Where tiles are "
-        "missing as well, they are the first place to look.",
+        "torch finds every chunk through the metadata, by file and byte range. Data files and byte "
+        "ranges that no record names are never read. They remain when a job saves into a folder "
+        "that an earlier job with more ranks had used, or when entries are removed from the "
+        "metadata. They use disk space and do no harm. If chunks are missing as well, look here "
+        "first.",
     .lesson = {.drawing = R"(
   .metadata says            on disk
   12 tiles in __0_0.distcp  __0_0.distcp
   12 tiles in __1_0.distcp  __1_0.distcp
   -                         __2_0.distcp   of a save that had more ranks
 )",
-               .remedy =
-                   "It is never read. Delete the files once the checkpoint is known to be whole."},
+               .remedy = "This data is never read. Delete the files only after the checkpoint is "
+                         "known to be complete."},
     .run = find_leftover_data,
 };
 

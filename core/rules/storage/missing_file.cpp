@@ -21,7 +21,7 @@ std::string_view state_of(EntryKind kind) {
     case EntryKind::kDirectory:
       return "is a directory";
     case EntryKind::kDanglingLink:
-      return "is a link to nothing";
+      return "is a broken link";
     case EntryKind::kOther:
       return "is not a regular file";
     case EntryKind::kFile:
@@ -43,7 +43,7 @@ struct MissingData {
   std::vector<std::string> named;  // tensors of which the index has only the name
 };
 
-MissingData data_lost_with(const Facts& facts, const std::vector<bool>& missing) {
+MissingData data_lost_with_files(const Facts& facts, const std::vector<bool>& missing) {
   const Checkpoint& checkpoint = facts.checkpoint;
   MissingData missing_data;
   auto is_in = [&](const std::optional<ItemPlace>& item) {
@@ -66,7 +66,7 @@ MissingData data_lost_with(const Facts& facts, const std::vector<bool>& missing)
     lost.write(checkpoint, tensor, missing_data.elements, missing_data.lost);
     if (missing_data.lines.size() < kMaxEvidence)
       missing_data.lines.push_back(fmt::format("{}: {} of {}", fqn, tiles,
-                                               plural(checkpoint.chunks(tensor).size(), "tile")));
+                                               plural(checkpoint.chunks(tensor).size(), "chunk")));
     missing_data.tensors.push_back(std::move(fqn));
   }
   for (const NonTensorEntry& object : checkpoint.objects()) {
@@ -86,22 +86,22 @@ std::string missing_data_text(const MissingData& missing_data) {
   std::vector<std::string> parts;
   if (missing_data.tiles != 0)
     parts.push_back(
-        fmt::format("{} of {} ({} in all)", plural(missing_data.tiles, "tile"),
+        fmt::format("{} of {} ({} in all)", plural(missing_data.tiles, "chunk"),
                     plural(missing_data.tensors.size(), "tensor"),
                     plural(static_cast<std::uint64_t>(missing_data.elements), "element")));
   if (!missing_data.objects.empty())
     parts.push_back(plural(missing_data.objects.size(), "object") + " (" +
                     short_list_text(missing_data.objects) + ")");
   if (!missing_data.named.empty())
-    parts.push_back(plural(missing_data.named.size(), "tensor") + " that the index places there (" +
+    parts.push_back(plural(missing_data.named.size(), "tensor") + " that the index lists there (" +
                     short_list_text(missing_data.named) + ")");
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i)
     text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
   if (text.empty()) return text;
-  text += " cannot be read, and a load stops there.";
+  text += " cannot be read, and a load fails.";
   if (!missing_data.lines.empty())
-    text += " Unreadable are " + short_list_text(missing_data.lines) + ".";
+    text += " Unreadable: " + short_list_text(missing_data.lines) + ".";
   return text;
 }
 
@@ -146,12 +146,14 @@ std::string unrecorded_text(const Facts& facts, std::size_t files) {
                   [](const TensorTiling& tensor) { return !tensor.defects.gaps.empty(); });
   if (has_holes)
     return "no record says what " + was_in +
-           ". Elements that are in no chunk (coverage-gap) may be from there.";
+           ". Elements that are in no chunk (coverage-gap) may have been in " +
+           (files == 1 ? "it." : "them.");
   return facts.checkpoint.format().traits.has_index
-             ? "nothing that is recorded " + was_in + ", but a load may ask for it."
+             ? "nothing that is recorded " + was_in + ", but a load may request it."
              : "no record says what " + was_in +
-                   ". Tensors that no other file holds (layers of a pipeline stage, experts) are "
-                   "gone too, and are not among those counted here.";
+                   ". Tensors that no other file has (layers of a pipeline stage, experts) are "
+                   "missing "
+                   "too and are not counted here.";
 }
 
 void describe_missing_data(const Facts& facts, const MissingData& missing_data,
@@ -161,7 +163,7 @@ void describe_missing_data(const Facts& facts, const MissingData& missing_data,
   finding.cause = states_text(finding.subjects, states) + ": " +
                   (what.empty() ? unrecorded_text(facts, states.size()) : what);
   if (!missing_data.named.empty() && !checkpoint.format().traits.has_index)
-    finding.cause += " Of a tensor that is gone with its file only the name is known.";
+    finding.cause += " Only the name of such a tensor is known, not its shape.";
   finding.evidence = {{"files", capped(states)},
                       {"file_count", count_of(finding.subjects.size())},
                       {"tiles", static_cast<std::int64_t>(missing_data.tiles)},
@@ -198,7 +200,7 @@ void find_missing_files(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (finding.subjects.empty()) return;
 
-  describe_missing_data(facts, data_lost_with(facts, missing), states, finding);
+  describe_missing_data(facts, data_lost_with_files(facts, missing), states, finding);
   if (auto ranks = ranks_of_files(checkpoint, missing); !ranks.empty())
     finding.evidence.emplace_back("ranks", capped(ranks));
   finding.cause += writers_of_missing_text(checkpoint, missing);
@@ -210,17 +212,17 @@ void find_missing_files(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kMissingFile = {
     .id = "missing-file",
     .depth = Depth::kMetadata,
-    .title = "A data file is not there",
+    .title = "A data file is missing",
     .teaches =
-        "The metadata says in which file each tile is, and one of those files is absent, a link to "
-        "nothing, or a directory. A copy that was cut off, a clean-up that took too much, or a "
-        "rank whose local disk was never collected are the usual reasons. Look for the file where "
-        "the checkpoint was written, and copy it next to the others: nothing else has to change. "
-        "Without it the tiles in it are lost, all others can still be read: `repair --fill zero`, "
-        "or --fill from:CHECKPOINT, makes a checkpoint of them, with zeros, or what another "
-        "checkpoint has there, in the place of what is gone, and a certificate that lists it. A "
-        "plan with the step {\"step\": \"fill\", \"tensors\": [\"*\"], \"gone\": true} does the "
-        "same for some of the tensors.",
+        "The metadata says which file holds each chunk, and one of those files is absent, a broken "
+        "link, or a directory. Usual causes: an interrupted copy, a clean-up that deleted too "
+        "much, or a rank whose local disk was never collected. Look for the file where the "
+        "checkpoint was written, and copy it next to the others; nothing else has to change. "
+        "Without it its chunks are lost; all others can still be read. `repair --fill zero`, or "
+        "--fill from:CHECKPOINT, writes a checkpoint in which the missing elements are zeros or "
+        "come from the other checkpoint, and a certificate that lists them. A plan with the step "
+        "{\"step\": \"fill\", \"tensors\": [\"*\"], \"gone\": true} does the same for selected "
+        "tensors.",
     .lesson = {.drawing = R"(
   .metadata says           on disk
   tile 0 in __0_0.distcp   __0_0.distcp
@@ -228,10 +230,11 @@ const Rule kMissingFile = {
   tile 2 in __2_0.distcp   __2_0.distcp
 )",
                .remedy = "Copy the file next to the others; nothing else has to change. Without it "
-                         "its tiles are lost and no load of the whole succeeds."},
+                         "its chunks are lost and a full load fails. `shardwright repair --fill "
+                         "zero` makes a checkpoint of the rest."},
     .words = {.text = "will not load"},
     .coverage = {.text = "files are gone", .place = 4},
-    .outcome = RunOutcome::kStops,
+    .outcome = RunOutcome::kLoadFails,
     .blocks = Blocking::kReading,
     .subjects = SubjectKind::kFilesAndTheirTensors,
     .run = find_missing_files,

@@ -84,8 +84,8 @@ void find_mixed_files(const Facts& facts, std::vector<Finding>& findings) {
   const bool is_one = paths.size() == 1;
   finding.cause = fmt::format(
       "{} {} {} throughout, and the other {} {}, though they hold the same tensors of other layers "
-      "({}). {} from another save of the model, or {} converted alone. Loaders take all of them "
-      "without an error.",
+      "({}). {} from another save of the model, or {} converted separately. Loaders accept the "
+      "mixture without an error.",
       short_list_text(paths), is_one ? "is" : "are", name(odd->first),
       plural(usual->second.size(), "file"), name(usual->first), short_list_text(shared),
       is_tie   ? "One side comes"
@@ -155,9 +155,8 @@ void find_mixed_layers(const Facts& facts, std::vector<Finding>& findings) {
     }
     finding.cause = fmt::format(
         "All tensors of {} are {}, and those of the other {} are {}, as config.json says. {} "
-        "written "
-        "by another save of the model, or converted alone. Loaders take all of them without an "
-        "error.",
+        "written by another save of the model, or converted separately. Loaders accept the mixture "
+        "without an error.",
         short_list_text(names), name(*layers.at(odd.front()).floats.begin()),
         plural(layers.size() - odd.size(), "layer"), name(*usual),
         odd.size() == 1 ? "The layer was" : "These layers were");
@@ -167,7 +166,7 @@ void find_mixed_layers(const Facts& facts, std::vector<Finding>& findings) {
 }
 
 void find_mixed_saves(const Facts& facts, std::vector<Finding>& findings) {
-  if (!facts.checkpoint.format().traits.one_piece) return;
+  if (!facts.checkpoint.format().traits.has_one_piece_per_tensor) return;
   const std::size_t before = findings.size();
   find_mixed_files(facts, findings);
   if (findings.size() == before) find_mixed_layers(facts, findings);
@@ -178,21 +177,21 @@ void find_mixed_saves(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kMixedSaves = {
     .id = "mixed-saves",
     .depth = Depth::kMetadata,
-    .title = "Files of several saves are mixed",
+    .title = "Files of different saves are mixed",
     .teaches =
         "Megatron and DeepSpeed write one file per rank, and each file records the step that it "
-        "was saved at. Here they differ; or one part of a model has another dtype than the same "
-        "tensors in the other parts. A copy that took some files from another folder, or a save "
-        "that was killed while it wrote over an older one, are the usual reasons. Every file "
-        "loads, so the model becomes a mixture of two saves without an error.",
+        "was saved at. Here the steps differ, or one part of the model has a different dtype from "
+        "the same tensors in the other parts. Usual causes: some files were copied from another "
+        "folder, or a save was killed while it overwrote an older one. Every file loads, so the "
+        "model becomes a mixture of two saves without an error.",
     .lesson = {.drawing = R"(
   mp_rank_00_000   iteration 100
   mp_rank_01_000   iteration 100
   mp_rank_01_001   iteration 90      of another save
 )",
-               .remedy = "Fetch the odd files again from where the others were saved, or go back "
-                         "to a step whose files agree."},
-    .words = {.text = "loads, silently wrong", .as_warning = "may be of another save"},
+               .remedy = "Copy the files that differ again from the original of the others, or use "
+                         "a step whose files agree."},
+    .words = {.text = "loads, silently wrong", .as_warning = "may come from another save"},
     .run = find_mixed_saves,
 };
 

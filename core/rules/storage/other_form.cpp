@@ -106,7 +106,7 @@ Result<SecondForm> open_second_form(const Facts& facts) {
 
 using Places = std::set<std::pair<FileId, std::int64_t>>;
 
-void add_places(const Checkpoint& c, TensorId tensor, Places& places) {
+void add_item_places(const Checkpoint& c, TensorId tensor, Places& places) {
   for (ChunkId chunk : c.chunks(tensor)) {
     if (const auto item = c.item(chunk)) places.emplace(item->file, item->offset);
   }
@@ -119,27 +119,71 @@ bool is_weight_of_layer(std::string_view fqn) {
   return layer && layer->number >= 0 && fqn.ends_with(".weight");
 }
 
+// The names of one form, looked up in the other: as they are, or with one prefix less or more
+// ("layers.0." of a model saved without its head next to "model.layers.0.").
+struct NamesOfOtherForm {
+  std::string removed, added;  // "model.": one of them is empty
+  bool is_renamed = false;
+
+  std::optional<TensorId> find_in(const Checkpoint& other, std::string_view fqn) const {
+    if (const auto found = other.find(fqn)) return found;
+    if (!is_renamed || !fqn.starts_with(removed)) return std::nullopt;
+    return other.find(added + std::string(fqn.substr(removed.size())));
+  }
+};
+
+// The shortest prefix of `fqn` without which `other` has it; empty if none.
+std::string prefix_missing_in(const Checkpoint& other, std::string_view fqn) {
+  for (std::size_t dot = fqn.find('.'); dot != fqn.npos; dot = fqn.find('.', dot + 1))
+    if (other.find(fqn.substr(dot + 1))) return std::string(fqn.substr(0, dot + 1));
+  return {};
+}
+
+// Renames nothing if a weight of a layer has one name in both forms.
+NamesOfOtherForm names_of_other_form(const Facts& facts, const Checkpoint& other) {
+  const Checkpoint& c = facts.checkpoint;
+  NamesOfOtherForm out;
+  for (TensorId tensor : each_tensor(facts)) {
+    const std::string_view fqn = c.fqn(tensor);
+    if (!is_weight_of_layer(fqn)) continue;
+    if (other.find(fqn)) return {};
+    if (out.removed.empty()) out.removed = prefix_missing_in(other, fqn);
+  }
+  if (out.removed.empty()) {
+    for (TensorId tensor : each_of(other.tensors(), facts)) {
+      const std::string_view fqn = other.fqn(tensor);
+      if (is_weight_of_layer(fqn)) out.added = prefix_missing_in(c, fqn);
+      if (!out.added.empty()) break;
+    }
+  }
+  out.is_renamed = !out.removed.empty() || !out.added.empty();
+  return out;
+}
+
 // How two forms differ by what their metadata says.
 struct FormDifference {
+  bool is_renamed = false;  // compared under different names: what only one has is not reported
   std::vector<std::string> shapes, only_there, only_here, dtypes;
   std::size_t common = 0;
   std::vector<std::optional<TensorId>> counterparts;
 };
 
-FormDifference difference_of_forms(const Facts& facts, const Checkpoint& other) {
+FormDifference compare_forms_by_metadata(const Facts& facts, const Checkpoint& other) {
   const Checkpoint& c = facts.checkpoint;
   FormDifference out;
   Places places;
+  const NamesOfOtherForm names = names_of_other_form(facts, other);
+  out.is_renamed = names.is_renamed;
   for (TensorId tensor : each_tensor(facts)) {
     const std::string_view fqn = c.fqn(tensor);
-    const auto there = other.find(fqn);
+    const auto there = names.find_in(other, fqn);
     out.counterparts.push_back(there);
     if (!there) {
       if (is_weight_of_layer(fqn)) out.only_here.emplace_back(fqn);
       continue;
     }
     ++out.common;
-    add_places(other, *there, places);
+    add_item_places(other, *there, places);
     if (!same(c.shape(tensor), other.shape(*there)))
       out.shapes.push_back(fmt::format("{} {} next to {}", fqn, to_text(other.shape(*there)),
                                        to_text(c.shape(tensor))));
@@ -151,7 +195,7 @@ FormDifference difference_of_forms(const Facts& facts, const Checkpoint& other) 
     if (c.find(fqn) || !is_weight_of_layer(fqn)) continue;
     // One storage under two names: safetensors keep one of them.
     Places own;
-    add_places(other, tensor, own);
+    add_item_places(other, tensor, own);
     if (!std::includes(places.begin(), places.end(), own.begin(), own.end()))
       out.only_there.emplace_back(fqn);
   }
@@ -162,9 +206,9 @@ Finding form_finding(const SecondForm& form, const std::string& difference,
                      const std::vector<std::string>& details, std::vector<std::string> subjects) {
   Finding finding{.rule = std::string(kOtherForm.id), .severity = Severity::kWarning};
   finding.cause = fmt::format(
-      "{} {}. transformers, vLLM and diffusers load the safetensors, which this answer is about; a "
-      "loader that takes torch's files runs another model. Find out which of the two is meant, and "
-      "delete the other.",
+      "{} {}. transformers, vLLM and diffusers load the safetensors, which were checked here; a "
+      "loader that takes the torch files runs a different model. Decide which of the two is right, "
+      "and delete the other.",
       form.file, difference);
   finding.evidence = {{"count", count_of(details.size())}, {"details", capped(details)}};
   finding.subjects = std::move(subjects);
@@ -174,11 +218,12 @@ Finding form_finding(const SecondForm& form, const std::string& difference,
 std::optional<Finding> differs_by_metadata(const Facts& facts, const SecondForm& form,
                                            const FormDifference& found) {
   if (!found.shapes.empty())
-    return form_finding(form,
-                        fmt::format("holds {} of the safetensors next to it in another shape ({})",
-                                    plural(found.shapes.size(), "tensor"), found.shapes.front()),
-                        found.shapes, {form.file});
-  if (found.common == 0) {
+    return form_finding(
+        form,
+        fmt::format("holds {} of the safetensors next to it with a different shape ({})",
+                    plural(found.shapes.size(), "tensor"), found.shapes.front()),
+        found.shapes, {form.file});
+  if (found.common == 0 || found.is_renamed) {
     const auto prefix = wrong_config_prefix(*form.opened, facts.progress);
     if (!prefix || prefix->found.empty()) return std::nullopt;
     return form_finding(form,
@@ -188,7 +233,8 @@ std::optional<Finding> differs_by_metadata(const Facts& facts, const SecondForm&
                         {prefix->found}, {form.file});
   }
   // Names on both sides that the other lacks: one of them has been renamed, as transformers does.
-  if (!found.only_here.empty() && !found.only_there.empty()) return std::nullopt;
+  if (found.is_renamed || (!found.only_here.empty() && !found.only_there.empty()))
+    return std::nullopt;
   if (!found.only_here.empty())
     return form_finding(
         form,
@@ -222,7 +268,7 @@ Status compare_form_values(const Facts& facts, const SecondForm& form, const For
   if (differing.empty()) return {};
   findings.push_back(form_finding(
       form,
-      fmt::format("holds other values of {} of {} than the safetensors next to it ({})",
+      fmt::format("has different values from the safetensors next to it in {} of {} ({})",
                   human_count(differing.size()), plural(compared, "tensor"),
                   short_list_text(differing)),
       differing, {form.file}));
@@ -234,7 +280,7 @@ Status find_second_form(const Facts& facts, std::vector<Finding>& findings) {
   find_second_parts(facts, findings);
   SHW_TRY(const SecondForm form, open_second_form(facts));
   if (form.opened == nullptr) return {};
-  const FormDifference found = difference_of_forms(facts, *form.opened);
+  const FormDifference found = compare_forms_by_metadata(facts, *form.opened);
   if (is_cancelled(facts.progress)) return cancelled_error();
   if (auto finding = differs_by_metadata(facts, form, found)) {
     findings.push_back(std::move(*finding));
@@ -243,7 +289,7 @@ Status find_second_form(const Facts& facts, std::vector<Finding>& findings) {
   if (!found.dtypes.empty()) {
     findings.push_back(
         form_finding(form,
-                     fmt::format("holds {} of the safetensors next to it in another dtype",
+                     fmt::format("holds {} of the safetensors next to it with a different dtype",
                                  plural(found.dtypes.size(), "tensor")),
                      found.dtypes, {form.file}));
     findings.back().severity = Severity::kInfo;
@@ -256,23 +302,23 @@ Status find_second_form(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kOtherForm = {
     .id = "other-form",
     .depth = Depth::kHeaders,
-    .title = "Two saves of a model in one folder",
+    .title = "One folder holds two different saves of the model",
     .teaches =
-        "Many folders hold a model twice: as model.safetensors and as pytorch_model.bin. "
-        "transformers, vLLM and diffusers take the safetensors where both are there. Older "
-        "versions, scripts that call torch.load, and `use_safetensors=False` take the other. Where "
-        "a training wrote one form into a folder that still had the other, people who load the "
-        "same folder run two models. Names, shapes and dtypes are compared; --data compares the "
-        "values too. Tied tensors and buffers that one form leaves out are not a difference. A "
-        "second set of numbered parts (5 files where the index names 2) is recognised by the names "
-        "alone.",
+        "Many folders hold a model twice: as model.safetensors and as pytorch_model.bin. If both "
+        "are there, transformers, vLLM and diffusers load the safetensors; older versions, scripts "
+        "that call torch.load, and `use_safetensors=False` load the other. If training wrote one "
+        "format into a folder that still had the other, two people who load the same folder run "
+        "different models. Names, shapes and dtypes are compared; --data compares the values too. "
+        "Tied tensors and buffers that one format leaves out do not count as a difference. A "
+        "second set of numbered files (5 files where the index names 2) is recognised by file "
+        "names alone.",
     .lesson = {.drawing = R"(
   model.safetensors       written today    what transformers loads
   pytorch_model.bin       of last week     what torch.load gives
 )",
-               .remedy = "Delete the form that is not meant, or rewrite it from the other: "
+               .remedy = "Delete the files that are wrong, or rewrite them from the others: "
                          "`shardwright convert FOLDER --to torch --out NEW`."},
-    .words = {.text = "another model than the one that was opened"},
+    .words = {.text = "holds a different model from the one that was opened"},
     .outcome = RunOutcome::kNone,
     .survives_rewriting = true,
     .run_shared = find_second_form,

@@ -7,14 +7,14 @@ namespace shw {
 namespace {
 
 void find_escaping_names(const Integrity& integrity, std::vector<Finding>& findings) {
-  if (integrity.escaping.empty()) return;
+  if (integrity.names_outside_folder.empty()) return;
   Finding finding{.rule = "path-escape"};
   finding.cause = std::string(kIntegrityFile) + " names " +
-                  plural(integrity.escaping.size(), "path") +
+                  plural(integrity.names_outside_folder.size(), "path") +
                   " outside the checkpoint; nothing there was opened.";
-  finding.evidence = {{"paths", capped(integrity.escaping)},
-                      {"path_count", count_of(integrity.escaping.size())}};
-  finding.subjects = integrity.escaping;
+  finding.evidence = {{"paths", capped(integrity.names_outside_folder)},
+                      {"path_count", count_of(integrity.names_outside_folder.size())}};
+  finding.subjects = integrity.names_outside_folder;
   findings.push_back(std::move(finding));
 }
 
@@ -42,19 +42,20 @@ void find_escaping_paths(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kPathEscape = {
     .id = "path-escape",
     .depth = Depth::kMetadata,
-    .title = "A recorded path leaves the checkpoint",
+    .title = "A recorded path points outside the checkpoint folder",
     .teaches =
         "Every item of a checkpoint is recorded with the path of its file, relative to the "
-        "checkpoint. A path that is absolute or climbs out with '..' makes a reader open some "
-        "other file of the machine: nothing that torch writes does that. The file was edited by "
-        "hand, made by a broken tool, or made to harm. Such paths are never opened here.",
+        "checkpoint. A path that is absolute or leaves the folder with '..' makes a loader open "
+        "some other file of the machine; torch never writes such a path. The metadata was edited "
+        "by hand, written by a broken tool, or crafted as an attack. Shardwright never opens such "
+        "paths.",
     .lesson = {.drawing = R"(
   checkpoint/            recorded path of an item
   ├── .metadata
   ├── __0_0.distcp       __0_0.distcp              inside
   └── __1_0.distcp       ../../home/me/.ssh/id     outside: never opened
 )",
-               .remedy = "Fetch the checkpoint again from where it was written."},
+               .remedy = "Copy the checkpoint again from a source that you trust."},
     .words = {.text = "do not load it"},
     .outcome = RunOutcome::kRunsForeignCode,
     .blocks = Blocking::kNamed,

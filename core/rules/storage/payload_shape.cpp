@@ -28,9 +28,9 @@ void find_payload_shapes(const Facts& facts, std::vector<Finding>& findings) {
     }
   }
   if (finding.subjects.empty()) return;
-  finding.cause = plural(count, "tile") + (count == 1 ? " holds" : " hold") +
-                  " a tensor of another shape than the metadata says (" + items.front() +
-                  "): a larger one is cut without an error on load, a smaller one fails.";
+  finding.cause = plural(count, "chunk") + (count == 1 ? " holds" : " hold") +
+                  " a tensor whose shape differs from the metadata (" + items.front() +
+                  "): a larger one is truncated on load without an error, a smaller one fails.";
   finding.evidence.emplace_back("items", items);
   finding.evidence.emplace_back("item_count", static_cast<std::int64_t>(count));
   findings.push_back(std::move(finding));
@@ -41,23 +41,25 @@ void find_payload_shapes(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kPayloadShape = {
     .id = "payload-shape",
     .depth = Depth::kHeaders,
-    .title = "A tile's bytes have another shape than recorded",
+    .title = "A chunk's stored shape differs from the metadata",
     .teaches =
-        "The metadata gives each tile its sizes, and the item in the data file carries its own. "
-        "They must agree. Where the item is larger, torch takes its beginning and says nothing: "
-        "wrong rows, silently. Two ranks whose tiles got the same offsets (one entry survives, "
-        "with the sizes of the one and the bytes of the other), or a data file from another save, "
-        "leave this.",
+        "The metadata records the sizes of each chunk, and the item in the data file records its "
+        "own. They must agree. If the item is larger, torch loads its first elements without an "
+        "error: wrong rows. Usual causes: two ranks recorded the same offsets (one entry is kept, "
+        "with the sizes of one rank and the bytes of the other), or a data file comes from another "
+        "save.",
     .lesson = {.drawing = R"(
   recorded   offsets [2]  sizes [2]      │ 2 │ 3 │
   the item                shape [4]      │ 0 │ 1 │ 2 │ 3 │
   torch takes the first two: rows 0 and 1 where 2 and 3 belong
 )",
-               .remedy = "Where the items' shapes are those of uneven strided shards, that finding "
-                         "repairs them. Otherwise ask which of the two belongs to this save.",
+               .remedy =
+                   "If uneven-strided is also reported and has a remedy, `shardwright repair` "
+                   "applies it. Otherwise find out whether the metadata or the data file "
+                   "belongs to this save.",
                .link = "https://github.com/pytorch/pytorch/issues/168134"},
     .words = {.text = "loads wrong, or not at all"},
-    .outcome = RunOutcome::kStops,
+    .outcome = RunOutcome::kLoadFails,
     .symptom_in = SymptomIn::kTiles,
     .repaired_by = RepairedBy::kTilesOfItems,
     .run = find_payload_shapes,

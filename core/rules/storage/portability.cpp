@@ -13,7 +13,7 @@ namespace {
 
 // The first torch version with a dtype, if later than 2.6 (from the dtype tables of torch
 // releases).
-std::string_view first_torch_with(Dtype dtype) {
+std::string_view first_torch_version_with(Dtype dtype) {
   switch (dtype) {
     case Dtype::kFloat8E8m0fnu:
       return "2.7";
@@ -43,15 +43,17 @@ std::vector<std::string> files_of_tensors(const Checkpoint& checkpoint,
   return files;
 }
 
-void add_limit(std::vector<Finding>& findings, std::vector<std::string> files, std::string cause,
-               std::vector<std::pair<std::string, EvidenceValue>> evidence, bool mended) {
+void add_portability_finding(std::vector<Finding>& findings, std::vector<std::string> files,
+                             std::string cause,
+                             std::vector<std::pair<std::string, EvidenceValue>> evidence,
+                             bool mended) {
   Finding finding{.rule = "portability", .severity = Severity::kInfo, .subjects = std::move(files)};
   finding.cause = std::move(cause);
   finding.evidence = std::move(evidence);
   if (mended) {
     finding.remedy = Remedy{"rewrite-metadata", true,
                             "Rewrite .metadata in the form that every torch since 2.6 reads; no "
-                            "tensor byte moves. Any repair does it on the way."};
+                            "tensor byte moves. Every repair does this."};
   }
   findings.push_back(std::move(finding));
 }
@@ -64,8 +66,8 @@ void find_portability_limits(const Facts& facts, std::vector<Finding>& findings)
   if (new_path || six) {
     std::string cause;
     if (new_path)
-      cause += "It holds a path object of Python 3.13 (" + provenance.path_class +
-               "), which Python 3.12 and older do not know";
+      cause += ".metadata holds a path object of Python 3.13 (" + provenance.path_class +
+               "), which Python 3.12 and older cannot load";
     if (new_path && six) cause += "; ";
     if (six)
       cause += fmt::format("{} holds {} tensor properties, and torch older than 2.15 expects 5",
@@ -76,29 +78,30 @@ void find_portability_limits(const Facts& facts, std::vector<Finding>& findings)
     if (six) evidence.emplace_back("properties", std::int64_t{provenance.properties_arity});
     if (six) evidence.emplace_back("torch_at_least", std::string("2.15"));
     if (!provenance.torch.empty()) evidence.emplace_back("written_by", provenance.torch);
-    add_limit(findings, files_of_tensors(checkpoint, {}), cause + ".", std::move(evidence),
-              checkpoint.format().rewrite == Rewrite::kIndex);
+    add_portability_finding(findings, files_of_tensors(checkpoint, {}), cause + ".",
+                            std::move(evidence), checkpoint.format().rewrite == Rewrite::kIndex);
   }
 
   std::map<Dtype, std::vector<TensorId>> young;
   for (TensorId tensor : each_tensor(facts)) {
     Dtype dtype = checkpoint.dtype(tensor);
-    if (!first_torch_with(dtype).empty()) young[dtype].push_back(tensor);
+    if (!first_torch_version_with(dtype).empty()) young[dtype].push_back(tensor);
   }
   const bool has_index = !checkpoint.format().traits.index_file.empty();
   for (const auto& [dtype, tensors] : young) {
-    std::string torch(first_torch_with(dtype));
+    std::string torch(first_torch_version_with(dtype));
     std::vector<std::string> names;
     for (TensorId tensor : tensors) names.emplace_back(checkpoint.fqn(tensor));
-    add_limit(findings, files_of_tensors(checkpoint, tensors),
-              plural(tensors.size(), "tensor") + " of dtype " + std::string(name(dtype)) +
-                  ": torch older than " + torch + " does not know it and cannot " +
-                  (has_index ? "open the metadata." : "load what has it."),
-              {{"dtype", std::string(name(dtype))},
-               {"torch_at_least", torch},
-               {"tensors", capped(names)},
-               {"tensor_count", count_of(names.size())}},
-              false);
+    add_portability_finding(findings, files_of_tensors(checkpoint, tensors),
+                            plural(tensors.size(), "tensor") + " of dtype " +
+                                std::string(name(dtype)) + ": torch older than " + torch +
+                                " does not know it and cannot " +
+                                (has_index ? "open the metadata." : "load tensors that have it."),
+                            {{"dtype", std::string(name(dtype))},
+                             {"torch_at_least", torch},
+                             {"tensors", capped(names)},
+                             {"tensor_count", count_of(names.size())}},
+                            false);
   }
 }
 
@@ -109,21 +112,20 @@ const Rule kPortability = {
     .depth = Depth::kMetadata,
     .title = "Some versions of torch or Python cannot open it",
     .teaches =
-        "A .metadata file is pickled from live Python objects, so it carries traces of the "
-        "versions that wrote it. Python 3.13 pickles paths under a module name that older ones "
-        "lack; torch 2.15 added a sixth tensor property that older ones refuse; some dtypes are "
-        "young. The data files are the same for all. Rewriting .metadata without those traces "
-        "makes it open everywhere; no tensor byte moves.",
-    .lesson =
-        {.drawing = R"(
+        "A .metadata file is a pickle of Python objects, so it depends on the versions that wrote "
+        "it. Python 3.13 pickles paths under a module name that older versions do not have; torch "
+        "2.15 added a sixth tensor property that older versions reject; some dtypes are new. The "
+        "data files are the same for all versions. Rewriting .metadata in the older form makes it "
+        "open everywhere; no tensor byte moves.",
+    .lesson = {.drawing = R"(
   .metadata of                 opens under
   Python 3.13, torch 2.14      Python 3.13 and later only
   any Python, torch 2.15       torch 2.15 and later only
   rewritten by a repair        all of them
 )",
-         .remedy =
-             "`shardwright repair` rewrites .metadata without those traces; the data files stay.",
-         .link = "https://docs.python.org/3/whatsnew/3.13.html"},
+               .remedy = "`shardwright repair` rewrites .metadata in the form that older versions "
+                         "read; the data files do not change.",
+               .link = "https://docs.python.org/3/whatsnew/3.13.html"},
     .words = {.names_versions = true},
     .repaired_by = RepairedBy::kNewMetadata,
     .run = find_portability_limits,

@@ -69,14 +69,13 @@ void check_file_numbers(const Checkpoint& checkpoint, std::vector<Finding>& find
   finding.cause = "There are " + plural(there, "file") + " of " + plural(ranks, "rank") + ", and " +
                   short_list_text(finding.subjects) +
                   (finding.subjects.size() == 1 ? " is" : " are") + " not among them.";
-  finding.cause +=
-      finding.severity == Severity::kInfo
-          ? " That rank had nothing for it, or it was left behind."
-          : fmt::format(
-                " For {} of the missing files no other file has the same number at that "
-                "place: all pieces of a rank or of a part of the model are missing, and "
-                "whole tensors may be missing with them.",
-                alone);
+  finding.cause += finding.severity == Severity::kInfo
+                       ? " That rank had nothing to save, or its file was not copied."
+                       : fmt::format(
+                             " For {} of the missing files no other file has the same number at "
+                             "that position: all files of a rank or of a part of the model are "
+                             "missing, possibly with whole tensors.",
+                             alone);
   finding.evidence = {{"files_there", count_of(there)},
                       {"missing", capped(finding.subjects)},
                       {"missing_count", count_of(finding.subjects.size())}};
@@ -106,8 +105,8 @@ void find_rank_holes(const Facts& facts, std::vector<Finding>& findings) {
   for (std::int64_t rank : missing)
     finding.subjects.push_back(traits.file_of_rank(static_cast<std::uint32_t>(rank)));
   finding.cause = fmt::format(
-      "There are data files of {} up to rank {}, and none of {} between them ({}): nothing in the "
-      "metadata points there, so those ranks had nothing to write or their part was never "
+      "There are data files of {} up to rank {}, and none of {} between them ({}): the metadata "
+      "does not reference these files, so those ranks had nothing to write or their part was never "
       "recorded.",
       plural(ranks.size(), "rank"), *ranks.rbegin(),
       plural(static_cast<std::uint64_t>(count), "rank"), short_list_text(finding.subjects));
@@ -125,21 +124,20 @@ const Rule kRankHole = {
     .depth = Depth::kMetadata,
     .title = "Some ranks have no data file",
     .teaches =
-        "torch's writer leaves one file per rank, an empty one where the rank had nothing to "
-        "write, "
-        "so a missing number is worth a look: files spread over several nodes without a shared "
-        "disk, or a copy that left some behind. Megatron writes no file for such a rank, and there "
-        "a hole is normal. What the metadata points to is read by missing-file; here nothing "
-        "points to the missing ranks, and whether anything is lost is for coverage-gap to say.",
+        "torch writes one file per rank, an empty one if the rank had nothing to save, so a "
+        "missing number can mean that files are spread over several nodes without a shared disk, "
+        "or that a copy was incomplete. Megatron writes no file for a rank without data, so there "
+        "a gap is normal. The metadata does not reference the missing files (missing-file reports "
+        "those that it does); coverage-gap reports whether any rows are missing.",
     .lesson = {.drawing = R"(
   rank        0   1   2   3   4   5
   data file   x   x   -   x   x   x       of rank 2 there is none
 )",
-               .remedy = "Nothing points to the missing file. Look for it on the node of that rank "
-                         "if rows are missing."},
+               .remedy = "The metadata does not reference the missing file. If rows are missing "
+                         "(coverage-gap), look for it on the node of that rank."},
     .hint = {.what = "whether ranks without a file had anything to save",
              .needs = "--spec or --against",
-             .open_at_data = true},
+             .remains_open_at_data = true},
     .run = find_rank_holes,
 };
 

@@ -58,8 +58,8 @@ void report_tied(const Checkpoint& checkpoint, const std::vector<const SharedRan
   Finding finding = shared_finding(checkpoint, ranges);
   finding.severity = Severity::kInfo;
   finding.cause = short_list_text(finding.subjects) +
-                  " have the same bytes, tile by tile: right for tied tensors that a tool stored "
-                  "once, and wrong for any others.";
+                  " have the same bytes, chunk by chunk: right for tied tensors that a tool stored "
+                  "once, wrong for any others.";
   findings.push_back(std::move(finding));
 }
 
@@ -83,15 +83,15 @@ void report_ranges_with_home(const Checkpoint& checkpoint, const RangesWithHome&
                                 static_cast<std::uint64_t>(home.home.length)});
   }
   Finding finding = shared_finding(checkpoint, ranges);
-  finding.cause = "The records of two tiles name the same bytes (" +
+  finding.cause = "The records of two chunks point to the same bytes (" +
                   words_of(checkpoint, *ranges.front()) + (ranges.size() > 1 ? ", ..." : "") +
-                  "). No record points at the bytes that belong to one of them (" +
+                  "). No record points to the bytes that belong to one of them (" +
                   short_list_text(homes) +
-                  "). It loads the other tile's elements, without a message.";
+                  "). It loads the other chunk's elements without an error.";
   finding.evidence.emplace_back("homes", capped(homes));
   finding.remedy = Remedy{"relabel", true,
                           "Let " + plural(solved.size(), "record") +
-                              " point at the bytes that nothing claims: the items there have the "
+                              " point to the bytes that no record uses: the items there have the "
                               "shape and dtype that are missing. No byte moves."};
   for (auto& [tensor, repointed] : by_tensor) finding.diagnoses.emplace_back(std::move(repointed));
   findings.push_back(std::move(finding));
@@ -112,15 +112,15 @@ void report_ranges_without_home(const Facts& facts, const std::vector<const Shar
     homes.push_back(place_text(checkpoint, place));
   bool no_headers = facts.headers.empty();
   if (homes.empty())
-    finding.cause += "No range of the data files is left over that could be the other one's.";
+    finding.cause += "The data files have no unused range that could belong to the other chunk.";
   else if (no_headers)
-    finding.cause += "Bytes that no record claims may be the other one's (" +
-                     short_list_text(homes) + "): --depth headers reads what is there.";
+    finding.cause += "Bytes that no record uses may belong to the other chunk (" +
+                     short_list_text(homes) + "): --depth headers reads them.";
   else if (!candidates.empty())
-    finding.cause += "Nothing decides between " + short_list_text(candidates) + ".";
+    finding.cause += "It cannot be decided between " + short_list_text(candidates) + ".";
   else
-    finding.cause +=
-        "Of the bytes that no record claims (" + short_list_text(homes) + ") none fits exactly.";
+    finding.cause += "None of the byte ranges that no record uses (" + short_list_text(homes) +
+                     ") matches exactly.";
   if (!homes.empty()) finding.evidence.emplace_back("unclaimed", capped(homes));
   if (!candidates.empty()) finding.evidence.emplace_back("candidates", capped(candidates));
   findings.push_back(std::move(finding));
@@ -139,7 +139,7 @@ ClassifiedRanges classify_ranges(const Facts& facts, const std::vector<SharedRan
   ClassifiedRanges judged;
   for (const SharedRange& range : each_of(shared, facts)) {
     std::vector<Home> homes;
-    if (!facts.headers.empty()) homes = finder.homes_of(range);
+    if (!facts.headers.empty()) homes = finder.possible_homes_of(range);
     if (homes.size() == 1) {
       judged.solved.emplace_back(&range, homes.front());
       continue;
@@ -195,29 +195,27 @@ void find_shared_storage(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kSharedStorage = {
     .id = "shared-storage",
     .depth = Depth::kMetadata,
-    .title = "Two records name the same bytes",
+    .title = "Two chunks point to the same stored bytes",
     .teaches =
-        "torch writes one item for every tile and records where it is. Two tiles of one tensor, or "
-        "of two tensors, never share an item; tied tensors are written twice. Where two records "
-        "name the same bytes, one was copied over the other, by a script that edited .metadata or "
-        "a merge of several, and a load gives one tile the elements of the other without an error. "
-        "The bytes that belong there are often still in the file of the rank that wrote them, "
-        "claimed by no record: where exactly one such range holds an item of the right shape and "
-        "dtype, the record can point there again. Two file names that are links to one file leave "
-        "the same, and so do two files of which one was copied over the other: the ranks that "
-        "wrote them did not write the same numbers.",
-    .lesson =
-        {.drawing = R"(
+        "torch writes one item per chunk and records where it is. Two chunks never share an item; "
+        "even tied tensors are written twice. If two records point to the same bytes, one record "
+        "was overwritten, by a script that edited .metadata or by a merge, and a load gives one "
+        "chunk the elements of the other without an error. The right bytes are often still in the "
+        "file of the rank that wrote them, with no record pointing to them. If exactly one such "
+        "range holds an item of the right shape and dtype, the record can be corrected. Two file "
+        "names that link to one file look the same, and so do two files of which one was copied "
+        "over the other.",
+    .lesson = {.drawing = R"(
   recorded                                 in the files
   fc.weight at (0, 0)  ─┐
   fc.weight at (4, 0)  ─┴─ __0_0.distcp    │ rows 0 to 3 │
   -                        __1_0.distcp    │ rows 4 to 7 │  no record
 )",
-         .remedy =
-             "Point the record at the bytes that nothing claims, where an item of the right shape "
-             "and dtype is there: repair does it. Otherwise look for the .metadata of before."},
-    .words = {.text = "loads one tile as another"},
-    .coverage = {.text = "tiles share bytes", .place = 7},
+               .remedy =
+                   "If exactly one unused item has the right shape and dtype, `shardwright repair` "
+                   "points the record to it. Otherwise look for an earlier copy of .metadata."},
+    .words = {.text = "loads one chunk's values into another"},
+    .coverage = {.text = "chunks share bytes", .place = 7},
     .cause_of = ExplainedSymptoms::kTilesAndItems,
     .run = find_shared_storage,
 };

@@ -14,7 +14,7 @@
 namespace shw {
 namespace {
 
-struct CutOffItems {
+struct TruncatedItems {
   std::vector<std::uint64_t> tiles_in;  // items beyond the end, per file
   std::vector<std::string> items;
   std::vector<std::string> tensors;
@@ -30,7 +30,7 @@ struct CutOffItems {
 
 // Records the item if it is cut off, and returns whether it is.
 bool check_item(const Checkpoint& checkpoint, std::string_view fqn, const ItemPlace& place,
-                CutOffItems& out) {
+                TruncatedItems& out) {
   const FileRow& file = checkpoint.file(place.file);
   if (!file.safe || file.kind != EntryKind::kFile) return false;
   if (is_reachable(checkpoint, place)) return false;
@@ -47,7 +47,7 @@ bool check_item(const Checkpoint& checkpoint, std::string_view fqn, const ItemPl
   return true;
 }
 
-void check_tensor(const Checkpoint& checkpoint, TensorId tensor, CutOffItems& out) {
+void check_tensor(const Checkpoint& checkpoint, TensorId tensor, TruncatedItems& out) {
   const std::string_view fqn = checkpoint.fqn(tensor);
   std::uint64_t tiles = 0;
   bool has_replica = false;
@@ -70,12 +70,12 @@ void check_tensor(const Checkpoint& checkpoint, TensorId tensor, CutOffItems& ou
   if (tiles != 0 && all == 1)
     out.lines.emplace_back(fqn);
   else if (tiles != 0)
-    out.lines.push_back(fmt::format("{}: {} of {}", fqn, tiles, plural(all, "tile")));
+    out.lines.push_back(fmt::format("{}: {} of {}", fqn, tiles, plural(all, "chunk")));
   else if (has_replica)
     out.lines.push_back(fmt::format("{}: a copy", fqn));
 }
 
-void check_object(const Checkpoint& checkpoint, const NonTensorEntry& object, CutOffItems& out) {
+void check_object(const Checkpoint& checkpoint, const NonTensorEntry& object, TruncatedItems& out) {
   bool is_cut = object.item && object.item->file != FileId::kNone &&
                 check_item(checkpoint, object.fqn, *object.item, out);
   for (const ItemPlace& place : object.of_other_ranks)
@@ -85,22 +85,21 @@ void check_object(const Checkpoint& checkpoint, const NonTensorEntry& object, Cu
 
 // The cause; impossible ranges mean a wrong record rather than a short file.
 std::string short_cause(const std::vector<std::string>& files, std::uint64_t items,
-                        const CutOffItems& found) {
+                        const TruncatedItems& found) {
   std::string cause;
   const std::uint64_t beyond = items - found.impossible;
   if (beyond != 0)
     cause =
         short_list_text(files) + (files.size() == 1 ? " ends" : " end") + " before " +
-        plural(beyond, "item") + " that the metadata places there (" +
-        short_list_text(found.lines) + ")" +
+        plural(beyond, "item") + " that the metadata lists there (" + short_list_text(found.lines) +
+        ")" +
         (found.elements == 0
              ? ""
              : ", " + plural(static_cast<std::uint64_t>(found.elements), "element") + " in all") +
-        ": cut off while it was written or copied, or the recorded "
-        "range is wrong.";
+        ": truncated while it was written or copied, or the recorded range is wrong.";
   if (found.impossible != 0)
     cause += (cause.empty() ? "" : " ") + plural(found.impossible, "recorded range") +
-             (found.impossible == 1 ? " is" : " are") + " in no file, whatever its size (" +
+             (found.impossible == 1 ? " is" : " are") + " at a byte range that no file can have (" +
              found.first_impossible + (found.impossible == 1 ? "" : ", ...") +
              "): the record is wrong.";
   return cause;
@@ -113,7 +112,8 @@ bool is_lfs_pointer(const Facts& facts, const FileRow& file) {
   return source && !check_is_no_lfs_pointer(**source).has_value();
 }
 
-// Explains that files are pointers rather than cut off, and their data is elsewhere.
+// Adds to the finding that these files are Git LFS pointers, not truncated files: the data was
+// never downloaded.
 void explain_pointers(std::vector<std::string> pointers, Finding& finding) {
   if (pointers.empty()) return;
   const bool is_one = pointers.size() == 1;
@@ -129,7 +129,7 @@ void explain_pointers(std::vector<std::string> pointers, Finding& finding) {
 void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (checkpoint.directory() == nullptr) return;
-  CutOffItems found;
+  TruncatedItems found;
   found.tiles_in.resize(checkpoint.file_count(), 0);
   for (TensorId tensor : each_tensor(facts)) check_tensor(checkpoint, tensor, found);
   for (const NonTensorEntry& object : checkpoint.objects()) check_object(checkpoint, object, found);
@@ -172,23 +172,23 @@ const Rule kShortFile = {
     .depth = Depth::kMetadata,
     .title = "A data file ends too early",
     .teaches =
-        "The metadata gives each item an offset and a length in its file, and here that range is "
-        "not in the file. The usual reason is a full disk or a job that was killed while it wrote, "
-        "or a copy that stopped. Compare the size with the file where it was written. The items "
-        "before the end are whole; the others can be given up, as those of a file that is missing. "
-        "A file of zero bytes to which nothing points is normal: a rank that had nothing to write "
-        "leaves one.",
+        "The metadata gives each item an offset and a length in its file, and here that range goes "
+        "past the end of the file. Usual causes: a full disk, a job that was killed while it "
+        "wrote, or an interrupted copy. Compare the size with the original file. The items before "
+        "the end are complete; the others can be filled like those of a missing file (`repair "
+        "--fill`). A file of zero bytes that the metadata does not reference is normal: a rank "
+        "that had nothing to save writes one.",
     .lesson = {.drawing = R"(
   recorded   ├─ item 0 ─┼─ item 1 ─┼─ item 2 ─┤   4096 bytes
   on disk    ├─ item 0 ─┼─ item 1 ─┼─ i           2900 bytes
               whole      whole      cut off
 )",
-               .remedy = "Compare the size with where it was written and copy it again. Whole "
-                         "items stay readable.",
+               .remedy = "Compare the size with the original file and copy it again. Items before "
+                         "the end are still readable.",
                .link = "https://github.com/pytorch/pytorch/pull/170244"},
     .words = {.text = "will not load"},
     .coverage = {.text = "files are cut off", .place = 5},
-    .outcome = RunOutcome::kStops,
+    .outcome = RunOutcome::kLoadFails,
     .blocks = Blocking::kNamed,
     .run = find_short_files,
 };

@@ -40,10 +40,11 @@ void report_chunks_without_record(const Facts& facts, std::vector<Finding>& find
     if (items.size() < kMaxEvidence) items.push_back(object.fqn);
   }
   if (finding.subjects.empty()) return;
-  finding.cause = "The metadata lists " + (tiles != 0 ? plural(tiles, "tile") : std::string()) +
-                  (tiles != 0 && objects != 0 ? " and " : "") +
-                  (objects != 0 ? plural(objects, "object") : std::string()) +
-                  " without saying in which file: a load fails at the first of them.";
+  finding.cause =
+      "The metadata lists " + (tiles != 0 ? plural(tiles, "chunk") : std::string()) +
+      (tiles != 0 && objects != 0 ? " and " : "") +
+      (objects != 0 ? plural(objects, "object") : std::string()) +
+      " without a storage record, so their file is unknown: a load fails at the first of them.";
   finding.evidence = {{"items", items}, {"item_count", static_cast<std::int64_t>(tiles + objects)}};
   unreadable.write(finding);
   findings.push_back(std::move(finding));
@@ -62,22 +63,22 @@ void report_misplaced(const Facts& facts, std::vector<Finding>& findings) {
       if (!checkpoint.item(chunk)) listed.push_back(chunk_text(checkpoint, tensor.tensor, chunk));
     }
     for (const UnlistedChunk& tile : tensor.tiles)
-      records.push_back(relisted_text(checkpoint, tensor.tensor, tile));
+      records.push_back(unlisted_chunk_text(checkpoint, tensor.tensor, tile));
     finding.diagnoses.emplace_back(tensor);
   }
   if (finding.subjects.empty()) return;
-  finding.cause = "The metadata lists " + plural(listed.size(), "tile") +
-                  " without saying in which file (" + short_list_text(listed) +
+  finding.cause = "The metadata lists " + plural(listed.size(), "chunk") +
+                  " without a storage record (" + short_list_text(listed) +
                   "): a load fails at the " +
-                  "first of them. Their boxes are wrong: the records that belong to no tile (" +
-                  short_list_text(records) + ") fill exactly what the other tiles leave open.";
+                  "first of them. Their boxes are wrong: the records that belong to no chunk (" +
+                  short_list_text(records) + ") cover exactly what the other chunks leave open.";
   finding.evidence = {{"items", capped(listed)},
                       {"item_count", count_of(listed.size())},
                       {"records", capped(records)}};
   finding.remedy = Remedy{"relabel", true,
-                          "List " + plural(records.size(), "tile") +
-                              " as its record and its item say, in place of " +
-                              plural(listed.size(), "tile") + " without bytes. No byte moves."};
+                          "List " + plural(records.size(), "chunk") +
+                              " as its record and its item say, instead of " +
+                              plural(listed.size(), "chunk") + " without bytes. No byte moves."};
   findings.push_back(std::move(finding));
 }
 
@@ -105,10 +106,10 @@ void report_unclaimed_records(const Facts& facts, std::vector<Finding>& findings
   if (unclaimed_records == 0) return;
   finding.cause = plural(unclaimed_records, "storage record") +
                   (unclaimed_records == 1 ? " belongs" : " belong") +
-                  " to no tile: bytes are kept in the files that nothing can ask for, or the "
-                  "metadata lost the tiles that they were.";
+                  " to no chunk: the files keep bytes that no load reads, or the metadata lost the "
+                  "chunks that they belong to.";
   if (!why_not.empty())
-    finding.cause += " Nothing is put back of itself (" + short_list_text(why_not, 1) + ").";
+    finding.cause += " They are not restored automatically (" + short_list_text(why_not, 1) + ").";
   finding.evidence = {{"records", records},
                       {"record_count", static_cast<std::int64_t>(unclaimed_records)}};
   if (!why_not.empty()) finding.evidence.emplace_back("not_put_back", why_not);
@@ -166,10 +167,10 @@ void report_too_short(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (finding.subjects.empty()) return;
   finding.cause = plural(tiles, "storage record") + (tiles == 1 ? " is" : " are") +
-                  " shorter than the elements of the tile (" + items.front() +
+                  " shorter than the elements of the chunk (" + items.front() +
                   (tiles == 1 ? "" : ", ...") +
                   (all_may_be ? "): they are quantised, or cut. --depth headers tells."
-                              : "): what is there cannot be the tile.");
+                              : "): these bytes cannot be the chunk.");
   if (all_may_be) finding.severity = Severity::kInfo;
   finding.evidence = {{"items", items}, {"item_count", static_cast<std::int64_t>(tiles)}};
   findings.push_back(std::move(finding));
@@ -187,26 +188,26 @@ void find_dangling_storage(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kStorageDangling = {
     .id = "storage-dangling",
     .depth = Depth::kMetadata,
-    .title = "Tiles and storage records do not match",
+    .title = "Chunks and storage records do not match",
     .teaches =
-        "DCP keeps two lists: the tiles of each tensor, and for each tile the file, offset and "
-        "length of its bytes; the tile's offsets join them. Here one list has an entry that the "
-        "other lacks. A merge of several .metadata files that forgot one, or a tool that moved "
-        "tiles and changed one list only, leaves this. A tile without a record cannot be loaded; a "
-        "record without a tile is bytes that no loader reads.",
+        "DCP keeps two lists: the chunks of each tensor, and a storage record (file, offset, "
+        "length) for each chunk; the chunk's offsets link them. Here one list has an entry that "
+        "the other does not. Usual causes: a merge of .metadata files that left one out, or a tool "
+        "that moved chunks and changed only one list. A chunk without a record cannot be loaded; a "
+        "record without a chunk points to bytes that no loader reads.",
     .lesson = {.drawing = R"(
   tiles of the tensor          where their bytes are
   fc.weight at (0, 0)  ──────  fc.weight at (0, 0): __0_0.distcp, byte 0
   fc.weight at (4, 0)  ──?     -
   -                    ?─────  fc.weight at (0, 4): __1_0.distcp, byte 0
 )",
-               .remedy = "Where the records and their items cover exactly what the other tiles "
-                         "leave open, repair lists them in place of the tiles without bytes. "
-                         "Otherwise no repair is safe: look for the .metadata that was left out of "
-                         "the merge."},
+               .remedy =
+                   "If the records and their items cover exactly what the other chunks leave open, "
+                   "`shardwright repair` lists them instead of the chunks without bytes. Otherwise "
+                   "no repair is safe: look for the .metadata that was left out of the merge."},
     .words = {.text = "will not load", .as_warning = "bytes without an owner"},
-    .coverage = {.text = "tiles without bytes", .place = 6},
-    .outcome = RunOutcome::kStops,
+    .coverage = {.text = "chunks without bytes", .place = 6},
+    .outcome = RunOutcome::kLoadFails,
     .run = find_dangling_storage,
 };
 

@@ -23,7 +23,7 @@ constexpr std::size_t kMostHomes = 256;
 constexpr double kBitsForConstraint = 6.6;
 
 // Index of `chunk` among the tensor's chunks ordered by offsets.
-std::size_t index_by_offsets(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk) {
+std::size_t index_in_offset_order(const Checkpoint& checkpoint, TensorId tensor, ChunkId chunk) {
   std::size_t turn = 0;
   for (ChunkId other : checkpoint.chunks(tensor)) {
     if (std::ranges::lexicographical_compare(checkpoint.offsets(other), checkpoint.offsets(chunk)))
@@ -130,21 +130,21 @@ std::int64_t ItemRelocator::votes(ChunkId chunk, FileId file) const {
   TensorId tensor = checkpoint.tensor_of(chunk);
   std::uint32_t tiles = checkpoint.chunks(tensor).size();
   if (!rank || tiles < 2) return 0;
-  std::size_t turn = index_by_offsets(checkpoint, tensor, chunk);
+  std::size_t turn = index_in_offset_order(checkpoint, tensor, chunk);
   std::int64_t votes = 0;
   for (TensorId another : each_tensor(facts_)) {
     auto chunks = checkpoint.chunks(another);
     if (chunks.size() != tiles || another == tensor) continue;
     for (ChunkId other : chunks) {
       if (!contested_[index_of(other)] && checkpoint.writer(other) == rank &&
-          index_by_offsets(checkpoint, another, other) == turn)
+          index_in_offset_order(checkpoint, another, other) == turn)
         ++votes;
     }
   }
   return votes;
 }
 
-std::vector<Home> ItemRelocator::homes_of(const SharedRange& range) const {
+std::vector<Home> ItemRelocator::possible_homes_of(const SharedRange& range) const {
   std::vector<Home> homes;
   if (range.partial || range.claims.size() != 2) return homes;
   const Claim &first = range.claims[0], &second = range.claims[1];

@@ -32,11 +32,12 @@ std::string cause_of(const ImportGroup& group, const std::string& what) {
   std::string where = short_list_text(group.subjects);
   if (group.severity == Severity::kInfo)
     return "Loading " + where + " with torch would " + verb + what +
-           ", a name of another program: it needs that program, and torch.load refuses it with "
-           "weights_only=True.";
+           ", a class or function of another program: loading needs that program, and torch.load "
+           "refuses it "
+           "with weights_only=True.";
   return "Loading " + where + " with torch would " + verb + what +
-         ". torch unpickles such entries with weights_only=False, so its code would run, and it is "
-         "not known to only hold data. Here it was read as data and not run.";
+         ". torch unpickles such entries with weights_only=False, so that code would run, and it "
+         "is not known to be harmless. Shardwright only parsed it and ran nothing.";
 }
 
 Finding pickle_finding(ImportGroup group, const std::string& what) {
@@ -51,7 +52,7 @@ Finding pickle_finding(ImportGroup group, const std::string& what) {
   return finding;
 }
 
-std::vector<Result<ObjectPickle>> scan_all(const Checkpoint& checkpoint) {
+std::vector<Result<ObjectPickle>> scan_pickled_objects(const Checkpoint& checkpoint) {
   std::vector<Result<ObjectPickle>> scanned(checkpoint.objects().size(), ObjectPickle{});
   parallel_for_ranges(scanned.size(), 1,
                       [&](std::size_t i, std::size_t) { scanned[i] = scan_object(checkpoint, i); });
@@ -114,12 +115,12 @@ void find_unsafe_pickles(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (facts.depth < Depth::kHeaders || checkpoint.directory() == nullptr) return;
   add_unread_files(checkpoint, findings);
-  const std::string kComputed = "something that it first computes";
+  const std::string kComputed = "a function that the pickle computes";
   std::map<std::pair<std::string, Severity>, ImportGroup> groups;
   std::vector<std::string> not_read;
   std::string why;
   Finding damaged;
-  auto scanned = scan_all(checkpoint);
+  auto scanned = scan_pickled_objects(checkpoint);
   for (std::size_t i = 0; i < scanned.size(); ++i) {
     if (!scanned[i]) {
       add_damaged(facts, i, scanned[i].error(), damaged);
@@ -135,7 +136,8 @@ void find_unsafe_pickles(const Facts& facts, std::vector<Finding>& findings) {
     };
     for (const UnknownName& name : object.names)
       add(name.module + "." + name.name,
-          severity_of_import(name.module, name.name, name.kind, name.called, PickleOf::kEntries),
+          severity_of_import(name.module, name.name, name.kind, name.called,
+                             PickleFileContent::kEntries),
           name.called, name.at);
     if (object.unusual_call_at) add(kComputed, Severity::kError, true, *object.unusual_call_at);
     if (object.not_read.empty()) continue;
@@ -156,22 +158,22 @@ void find_unsafe_pickles(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kUnsafePickle = {
     .id = "unsafe-pickle",
     .depth = Depth::kMetadata,
-    .title = "The pickle asks for code that no checkpoint needs",
+    .title = "A pickle refers to code that no checkpoint needs",
     .teaches =
         "A .metadata file is a Python pickle, and so is every entry that is not a tensor; a pickle "
-        "can name any function to be called while it is read. A checkpoint needs a short list of "
+        "can name any function, which Python calls while it loads. A checkpoint needs only a few "
         "classes: sizes, dtypes, storage records. This one names something else. Shardwright never "
-        "calls anything, so looking is safe; torch.load and torch.distributed.checkpoint would run "
-        "it. It may be a harmless class of a library, or an attack: ask who made the file before "
-        "any Python program opens it.",
+        "runs pickle code, so inspecting is safe; torch.load and torch.distributed.checkpoint "
+        "would run it. It may be a harmless library class or an attack: find out who made the file "
+        "before any Python program opens it.",
     .lesson = {.drawing = R"(
   .metadata, as pickle reads it            what Python would do
   GLOBAL  torch Size                       make a size: needed
   GLOBAL  posix system                     run a command: never needed
   REDUCE  'curl ... | sh'                  ... and which
 )",
-               .remedy = "Ask who made the file. Do not open it with torch before that; "
-                         "Shardwright runs nothing.",
+               .remedy = "Find out who made the file before you load it with torch. Shardwright "
+                         "runs none of its code.",
                .link = "https://docs.python.org/3/library/pickle.html"},
     .words = {.text = "do not load it"},
     .outcome = RunOutcome::kRunsForeignCode,

@@ -23,9 +23,10 @@ void find_chunks_out_of_bounds(const Facts& facts, std::vector<Finding>& finding
   }
   if (finding.subjects.empty()) return;
   TensorId first = *checkpoint.find(finding.subjects.front());
-  finding.cause = plural(count, "tile") + " of " + short_list_text(finding.subjects) +
-                  (count == 1 ? " reaches" : " reach") +
-                  " outside the tensor: the recorded offsets or the global size are wrong.";
+  finding.cause =
+      plural(count, "chunk") + " of " + short_list_text(finding.subjects) +
+      (count == 1 ? " reaches" : " reach") +
+      " outside the tensor's global shape: the recorded offsets or the global shape are wrong.";
   finding.evidence = {{"saved", copy_of(checkpoint.shape(first))},
                       {"tiles", tiles},
                       {"tile_count", static_cast<std::int64_t>(count)}};
@@ -37,25 +38,24 @@ void find_chunks_out_of_bounds(const Facts& facts, std::vector<Finding>& finding
 const Rule kChunkOutOfBounds = {
     .id = "chunk-out-of-bounds",
     .depth = Depth::kMetadata,
-    .title = "A tile reaches outside its tensor",
+    .title = "A chunk extends outside its tensor",
     .teaches =
-        "A tile's offset plus its size must end inside the tensor's global shape, and no offset is "
-        "negative. torch checks this when it saves, but frameworks that replace its check, or "
-        "metadata edited afterwards, get past it. Either the global size was taken from the wrong "
-        "rank, or the offsets were computed for another layout.",
-    .lesson =
-        {.drawing = R"(
+        "A chunk's offset plus its size must stay inside the tensor's global shape, and no offset "
+        "may be negative. torch checks this on save, but a framework that replaces the check, or "
+        "metadata edited later, can still break it. Either the global shape was taken from the "
+        "wrong rank, or the offsets were computed for a different layout.",
+    .lesson = {.drawing = R"(
   tensor [6]   ├───────────────────────┤
   tiles        │ 0   1   2 │ 3   4   5 │ 6   7   8 │
                                        └── outside ┘
 )",
-         .remedy =
-             "Give the model's spec (--spec): it says whether the tile or the global size is "
-             "wrong. Uneven strided shards are repaired (uneven-strided); otherwise save again.",
-         .link = "https://github.com/pytorch/pytorch/issues/150393"},
+               .remedy = "Check again with the model's spec (--spec): it shows whether the chunk "
+                         "or the global shape is wrong. If uneven-strided is also reported and has "
+                         "a remedy, `shardwright repair` applies it; otherwise save again.",
+               .link = "https://github.com/pytorch/pytorch/issues/150393"},
     .words = {.text = "will not load"},
-    .coverage = {.text = "tiles outside", .place = 3, .at_any_severity = true},
-    .outcome = RunOutcome::kStops,
+    .coverage = {.text = "chunks outside", .place = 3, .applies_at_any_severity = true},
+    .outcome = RunOutcome::kLoadFails,
     .symptom_in = SymptomIn::kTiles,
     .repaired_by = RepairedBy::kTiles,
     .run = find_chunks_out_of_bounds,

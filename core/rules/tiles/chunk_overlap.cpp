@@ -46,7 +46,7 @@ void report(Found found, Severity severity, const std::string& said, const std::
   if (found.subjects.size() == 1) first.remove_prefix(found.subjects.front().size() + 2);
   Finding finding{.rule = "chunk-overlap", .severity = severity};
   finding.cause = (found.complete ? "" : "At least ") + plural(found.count, "pair") +
-                  " of tiles of " + short_list_text(found.subjects) + said +
+                  " of chunks of " + short_list_text(found.subjects) + said +
                   (found.count == 1 ? " (" : " (the first: ") + std::string(first) + ")" + cause;
   finding.subjects = std::move(found.subjects);
   finding.evidence = {{"pairs", found.pairs},
@@ -73,9 +73,9 @@ void find_overlaps(const Facts& facts, std::vector<Finding>& findings) {
   }
   const char* claims = apart.count == 1 ? " claims" : " claim";
   report(std::move(apart), Severity::kError, std::string(claims) + " the same elements",
-         ": which bytes win depends on the order of reading.", findings);
+         ": which values load depends on the read order.", findings);
   report(std::move(twice), Severity::kInfo,
-         " are one tile that the metadata lists twice, with the same item",
+         " are one chunk that the metadata lists twice, with the same item",
          ": a load copies the same bytes twice, which does no harm.", findings);
 }
 
@@ -84,25 +84,27 @@ void find_overlaps(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kChunkOverlap = {
     .id = "chunk-overlap",
     .depth = Depth::kMetadata,
-    .title = "Two tiles claim the same elements",
+    .title = "Two chunks cover the same elements",
     .teaches =
-        "When a checkpoint is saved, replicas of the same tile are dropped until one is left, so "
-        "no two tiles may share an element. Where two do, a load copies both, and the one read "
-        "last stays: the result depends on the order and nothing is said about it. Ranks that "
-        "computed their offsets for different meshes, or sizes that differ between replicas, write "
-        "this. One tile that is listed twice, with the same item, only says the same twice.",
-    .lesson = {.drawing = R"(
+        "A save keeps one replica of each chunk, so no two chunks may share an element. If two do, "
+        "a load copies both, and the one read last wins: the result depends on the read order, "
+        "without an error. Usual causes: ranks computed their offsets for different meshes, or "
+        "sizes differ between replicas. A chunk that is only listed twice, with the same item, "
+        "does no harm.",
+    .lesson =
+        {.drawing = R"(
   tensor [8]   │ 0   1   2   3   4   5   6   7 │
   rank 0       │ 0   1   2   3   4 │
   rank 1                   │ 3   4   5   6   7 │
                            └── 2 ──┘ rows twice: who is read last stays
 )",
-               .remedy = "Look at the mesh that the ranks believed in (--mesh). Overlaps of uneven "
-                         "strided shards can be repaired (uneven-strided); others need a new save.",
-               .link = "https://github.com/pytorch/pytorch/issues/161368"},
+         .remedy =
+             "Check whether all ranks used the same mesh (--mesh). If uneven-strided is also "
+             "reported and has a remedy, `shardwright repair` applies it; otherwise save again.",
+         .link = "https://github.com/pytorch/pytorch/issues/161368"},
     .words = {.text = "loads by chance"},
-    .coverage = {.text = "tiles overlap", .place = 2, .at_any_severity = true},
-    .outcome = RunOutcome::kStops,
+    .coverage = {.text = "chunks overlap", .place = 2, .applies_at_any_severity = true},
+    .outcome = RunOutcome::kLoadFails,
     .symptom_in = SymptomIn::kTiles,
     .repaired_by = RepairedBy::kTiles,
     .boxes_overlap = true,

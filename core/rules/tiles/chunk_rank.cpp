@@ -28,9 +28,9 @@ void find_wrong_ndims(const Facts& facts, std::vector<Finding>& findings) {
       count == 0
           ? finding.subjects.front() + " is recorded with a negative extent, " +
                 to_text(checkpoint.shape(first)) + ": the metadata is damaged."
-          : plural(count, "tile") + " of " + short_list_text(finding.subjects) +
+          : plural(count, "chunk") + " of " + short_list_text(finding.subjects) +
                 (count == 1 ? " has" : " have") +
-                " another number of dimensions than the tensor: where they belong is not said.";
+                " a different number of dimensions from the tensor, so the position is unknown.";
   finding.evidence = {{"saved", copy_of(checkpoint.shape(first))},
                       {"tiles", tiles},
                       {"tile_count", static_cast<std::int64_t>(count)}};
@@ -42,23 +42,24 @@ void find_wrong_ndims(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kChunkRank = {
     .id = "chunk-rank",
     .depth = Depth::kMetadata,
-    .title = "A tile has another number of dimensions than its tensor",
+    .title = "A chunk and its tensor differ in number of dimensions",
     .teaches =
-        "Each tile is recorded by its offsets and sizes, one number for each dimension of the "
-        "tensor. Here the numbers do not match, so there is no telling where the tile belongs. "
-        "Code that puts a new axis before the others while it shards (stacked experts, stacked "
-        "layers) and forgets either the offsets or the global size writes this.",
+        "Each chunk is recorded by offsets and sizes, one number per dimension of the tensor. Here "
+        "the counts do not match, so the position of the chunk is unknown. Usual cause: code that "
+        "adds a leading dimension while it shards (stacked experts, stacked layers) and updates "
+        "only the offsets or only the global shape.",
     .lesson = {.drawing = R"(
   tensor    shape   [2, 4, 3]      three numbers
   tile      offsets [0, 0]         two: of which dimensions?
             sizes   [4, 3]
 )",
-               .remedy = "No safe repair: which dimension is missing is not written anywhere. Save "
-                         "again, with code that puts the new axis into both offsets and shape.",
+               .remedy =
+                   "No safe repair: the checkpoint does not record which dimension is missing. "
+                   "Save again with code that adds the new dimension to both offsets and shape.",
                .link = "https://github.com/NVIDIA/Megatron-LM/pull/7162"},
     .words = {.text = "will not load"},
-    .coverage = {.text = "coverage unknown", .at_any_severity = true, .instead = true},
-    .outcome = RunOutcome::kStops,
+    .coverage = {.text = "coverage unknown", .applies_at_any_severity = true, .instead = true},
+    .outcome = RunOutcome::kLoadFails,
     .run = find_wrong_ndims,
 };
 

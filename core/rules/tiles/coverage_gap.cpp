@@ -66,17 +66,16 @@ void find_coverage_gaps(const Facts& facts, std::vector<Finding>& findings) {
   }
   std::string where = holes.boxes.empty() ? "" : to_text(holes.boxes.front());
   std::string first = holes.boxes.empty() ? "" : holes.inside.front();
-  finish_gaps(
-      holes,
-      plural(static_cast<std::uint64_t>(holes.missing), "element") + " of " +
-          plural(holes.finding.subjects.size(), "tensor") + " are in no chunk (" + first + " " +
-          where + (holes.count > 1 ? ", ..." : "") +
-          "): torch loads the rest and leaves these elements as they were, without an error.",
-      findings);
+  finish_gaps(holes,
+              plural(static_cast<std::uint64_t>(holes.missing), "element") + " of " +
+                  plural(holes.finding.subjects.size(), "tensor") + " are in no chunk (" + first +
+                  " " + where + (holes.count > 1 ? ", ..." : "") +
+                  "): torch loads the rest and leaves these elements unchanged, without an error.",
+              findings);
   finish_gaps(bare,
               short_list_text(bare.finding.subjects) +
                   (bare.finding.subjects.size() == 1 ? " is" : " are") +
-                  " recorded without a single tile: nothing of it was saved.",
+                  " recorded without any chunk: none of its data was saved.",
               findings);
 }
 
@@ -85,26 +84,25 @@ void find_coverage_gaps(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kCoverageGap = {
     .id = "coverage-gap",
     .depth = Depth::kMetadata,
-    .title = "A part of a tensor is in no tile",
+    .title = "Part of a tensor is in no chunk",
     .teaches =
-        "The tiles of a tensor must cover its global shape. Where they do not, torch's loader says "
-        "nothing: it copies the tiles that are there and leaves the destination's old content in "
-        "the hole, random initial weights usually. The boxes that are missing are listed. A rank "
-        "whose metadata was lost, a save of a part of the ranks, or a global size taken from "
-        "another layout are the usual reasons. If the writer of the neighbouring tiles has a file "
-        "that nothing points to, the bytes may still be there.",
-    .lesson =
-        {.drawing = R"(
+        "The chunks of a tensor must cover its global shape. If they do not, torch reports no "
+        "error: it copies the chunks that are there and leaves the old values in the gap, usually "
+        "random initial weights. The missing boxes are listed. Usual causes: a rank's metadata was "
+        "lost, only some ranks saved, or the global shape comes from a different layout. If a rank "
+        "that wrote neighbouring chunks has a file that the metadata does not reference, the bytes "
+        "may still be there.",
+    .lesson = {.drawing = R"(
   tensor [8]   │ 0   1   2   3   4   5   6   7 │
   saved        │ 0   1   2 │░░░░░░░│ 5   6   7 │
                            └ hole: keeps what the model had before
 )",
-         .remedy =
-             "Look for the file of the rank that should have written the hole, and for an earlier "
-             "step. Do not train on it: the hole holds whatever the model had before the load.",
-         .link = "https://github.com/pytorch/pytorch/issues/168134"},
+               .remedy = "Look for the file of the rank that should have written the gap, or use "
+                         "an earlier step. Do not resume training from this one: the gap keeps the "
+                         "values from before the load.",
+               .link = "https://github.com/pytorch/pytorch/issues/168134"},
     .words = {.text = "loads without an error, but not all of it"},
-    .coverage = {.text = "coverage has gaps", .place = 1, .at_any_severity = true},
+    .coverage = {.text = "coverage has gaps", .place = 1, .applies_at_any_severity = true},
     .outcome = RunOutcome::kLosesElements,
     .symptom_in = SymptomIn::kTiles,
     .repaired_by = RepairedBy::kTiles,

@@ -79,7 +79,8 @@ struct DuplicateGroup {
 };
 
 // Keeps tensors with more than a few values.
-void keep_distinctive(const Facts& facts, std::vector<DuplicatePair> alike, DuplicateGroup& twins) {
+void keep_pairs_with_many_values(const Facts& facts, std::vector<DuplicatePair> alike,
+                                 DuplicateGroup& twins) {
   std::vector<TensorId> tensors;
   for (const DuplicatePair& one : alike) tensors.push_back(one.tensor);
   std::sort(tensors.begin(), tensors.end());
@@ -171,7 +172,7 @@ Result<DuplicateGroup> find_duplicates(const Facts& facts) {
       alike.push_back({{before, at->second, member.index}, tensor});
     }
   }
-  keep_distinctive(facts, std::move(alike), twins);
+  keep_pairs_with_many_values(facts, std::move(alike), twins);
   SHW_CHECK(add_stacked_duplicates(facts, twins));
   return twins;
 }
@@ -227,7 +228,7 @@ struct ReportedDuplicates {
     finding.subjects = std::move(subjects);
     finding.rule = "duplicate-content";
     finding.severity = severity;
-    finding.cause = "Modules that learn on their own hold the same bytes (" +
+    finding.cause = "Modules that are trained independently hold the same bytes (" +
                     short_list_text(pairs) + "): " + why;
     finding.evidence = {{"pairs", capped(pairs)},
                         {"pair_count", count_of(pairs.size())},
@@ -260,21 +261,22 @@ Status find_duplicate_content(const Facts& facts, std::vector<Finding>& findings
                                                                : unsure;
     told.add(facts.checkpoint, pair, tensors);
   }
-  sure.report(Severity::kWarning, "one rank's part was probably saved under the name of another.",
+  sure.report(Severity::kWarning, "one rank's data was probably saved under another rank's name.",
               findings);
   if (!repeating.empty()) {
     const auto& [before, period] = *repeating.begin();
-    repeated.report(Severity::kWarning,
-                    fmt::format("the experts repeat every {}. The {} experts of one "
-                                "expert-parallel rank were saved under all numbers, and those of "
-                                "the other ranks are not in this checkpoint.",
-                                period, period),
-                    findings);
+    repeated.report(
+        Severity::kWarning,
+        fmt::format(
+            "the experts repeat every {}. The {} experts of one expert-parallel rank were saved "
+            "under all expert numbers, and those of the other ranks are not in this checkpoint.",
+            period, period),
+        findings);
   }
-  unsure.report(Severity::kInfo,
-                "copied on purpose at the start of training, or one saved under the name of "
-                "another.",
-                findings);
+  unsure.report(
+      Severity::kInfo,
+      "either copied on purpose at the start of training, or one was saved under the other's name.",
+      findings);
   SHW_CHECK(report_equal_siblings(facts, findings));
   return report_equal_tiles(facts, findings);
 }
@@ -284,27 +286,27 @@ Status find_duplicate_content(const Facts& facts, std::vector<Finding>& findings
 const Rule kDuplicateContent = {
     .id = "duplicate-content",
     .depth = Depth::kData,
-    .title = "Two experts, layers or tiles hold the same bytes",
+    .title = "Two experts, layers or chunks hold the same bytes",
     .teaches =
         "Experts and layers start from different random numbers and drift apart, so two with equal "
-        "bytes in several tensors are one, saved twice: a rank that wrote its part under the "
-        "number of another, and what that one held is gone. Tensors with 16 values or fewer (norms "
-        "at one, adapters at zero) say nothing, and models that are made by copying (experts from "
-        "one dense layer, layers repeated) are equal in half of their members or more, in more "
-        "than one pair: that is only said. Experts that repeat after a fixed number are a warning "
-        "whatever their share: one rank's experts are under all numbers. Checksums are compared, "
-        "so it costs no reading but for the tensors that are equal; where a format has none, what "
-        "begins the same way is read. Of two tiles of one tensor the same holds.",
+        "bytes in several tensors are one, saved twice: a rank wrote its data under another's "
+        "number, and the other's data is lost. Tensors with 16 values or fewer (norms at one, "
+        "adapters at zero) are ignored. Models built by copying (experts from one dense layer, "
+        "repeated layers) are equal in half of their modules or more, in more than one pair: that "
+        "is only a hint. Experts that repeat after a fixed number are always a warning: one rank's "
+        "experts are under all numbers. Checksums are compared, so only equal tensors are read; if "
+        "a format has no checksums, tensors that begin the same are read. The same applies to two "
+        "chunks of one tensor.",
     .lesson = {.drawing = R"(
   expert       0      1      2      3
   checksum   a31f   77c0   a31f   09be      2 is a copy of 0
 )",
-               .remedy =
-                   "Take the expert from an earlier checkpoint; what it held is not in this one."},
-    .hint = {.what = "whether equal modules or tiles are one that was saved twice",
+               .remedy = "Take the module that was overwritten from an earlier checkpoint; its "
+                         "values are not in this one."},
+    .hint = {.what = "whether equal modules or chunks are one that was saved twice",
              .needs = "--against an earlier step",
-             .open_with_spec = true,
-             .open_at_data = true},
+             .remains_open_with_spec = true,
+             .remains_open_at_data = true},
     .run_shared = find_duplicate_content,
 };
 

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kFewValuesOfSister = 16;
 
 // The prefix of a name: "model.layers.0.mlp." for "model.layers.0.mlp.up_proj.weight".
-std::string_view module_of(std::string_view fqn) {
+std::string_view sister_prefix(std::string_view fqn) {
   const std::size_t last = fqn.rfind('.');
   const std::size_t before = last == 0 || last == std::string_view::npos ? std::string_view::npos
                                                                          : fqn.rfind('.', last - 1);
@@ -42,7 +42,7 @@ std::vector<TensorId> matrices_with_siblings(const Facts& facts) {
     if (!is_matrix(c.shape(tensor)) || !fqn.ends_with(".weight") || fqn.starts_with("optim") ||
         !layer_name_of(fqn) || !has_comparable_values(facts, tensor))
       continue;
-    groups[{module_of(fqn), c.dtype(tensor), to_text(c.shape(tensor))}].push_back(tensor);
+    groups[{sister_prefix(fqn), c.dtype(tensor), to_text(c.shape(tensor))}].push_back(tensor);
   }
   std::vector<TensorId> out;
   for (const auto& [form, group] : groups) {
@@ -61,7 +61,7 @@ Status report_equal_siblings(const Facts& facts, std::vector<Finding>& findings)
   std::vector<TensorId> seconds, firsts;
   for (const auto& [tensor, content] : contents) {
     if (content.empty()) continue;
-    const auto [known, is_new] = first.try_emplace({module_of(c.fqn(tensor)), content}, tensor);
+    const auto [known, is_new] = first.try_emplace({sister_prefix(c.fqn(tensor)), content}, tensor);
     if (is_new) continue;
     firsts.push_back(known->second);
     seconds.push_back(tensor);
@@ -76,8 +76,8 @@ Status report_equal_siblings(const Facts& facts, std::vector<Finding>& findings)
   }
   if (pairs.empty()) return {};
   finding.cause = fmt::format(
-      "Two matrices of one module hold the same bytes ({}): one was saved under the name of the "
-      "other as well, and what belongs there is not in this checkpoint.",
+      "Two matrices of one module hold the same bytes ({}): one was also saved under the other's "
+      "name, and the other's values are not in this checkpoint.",
       short_list_text(pairs));
   finding.evidence = {{"pairs", capped(pairs)}, {"pair_count", count_of(pairs.size())}};
   findings.push_back(std::move(finding));

@@ -77,25 +77,26 @@ std::string other_cause_text(const BrokenBounds& found) {
   if (found.negative + found.without_root > 0) return "";
   std::int64_t broken = count_of(found.how.size());
   if (found.known == 0)
-    return "than betas of 0.9 and 0.999 allow. No betas were saved next to them: other betas, or "
-           "an optimizer that only has Adam's names, may explain it";
+    return "than betas of 0.9 and 0.999 allow. No betas were saved with them: different betas, or "
+           "an optimizer that only uses Adam's names, may explain it";
   if (found.adams == 0)
-    return "than Adam leaves them with the betas that were saved. Nothing says that it was Adam: "
-           "AdaBelief, ADOPT and others keep their moments under the same names";
+    return "than Adam allows with the saved betas. The optimizer may not be Adam: AdaBelief, ADOPT "
+           "and others use the same names for their moments";
   if (found.certain == 0)
-    return "than the betas allow that were saved, and no further than another beta1 would. A "
-           "beta1 that rose or went up and down during the run may explain it";
+    return "than the saved betas allow, but within what a different beta1 allows. A beta1 that "
+           "changed during the run may explain it";
   bool nearly_all = broken * 10 >= found.pairs * 9 && found.looked_at >= 64;
   if (!nearly_all) return "";
   // ADOPT and LaProp divide a gradient by the root before averaging. Measured: of ADOPT's 9 pairs
   // above the bound 4 exceed it in sum, of LaProp's all, of exchanged rows none.
   if (found.as_whole * 4 >= broken)
-    return "than Adam leaves them, " + human_count(static_cast<std::uint64_t>(found.as_whole)) +
-           " of them as a whole. Optimizers that divide gradients before they average them (ADOPT, "
-           "LaProp) do that";
+    return "than Adam allows, " + human_count(static_cast<std::uint64_t>(found.as_whole)) +
+           " of them also in the sum over the tensor. Optimizers that normalize gradients before "
+           "averaging them "
+           "(ADOPT, LaProp) do that";
   if (found.pairs >= 8 && found.worst <= moment_constant(0.9, 0.999))
-    return "than the betas allow that were saved, and no further than 0.9 and 0.999 would. The "
-           "betas were probably changed during the run";
+    return "than the saved betas allow, but within what 0.9 and 0.999 allow. The betas were "
+           "probably changed during the run";
   return "";
 }
 
@@ -139,8 +140,9 @@ void find_broken_moment_bounds(const Facts& facts, std::vector<Finding>& finding
                     found.how.front() + ").";
   } else {
     finding.severity = Severity::kWarning;
-    finding.cause = of_whom + " cannot belong to each other (" + found.how.front() +
-                    "): no gradients lead there, so rows were mixed up or overwritten.";
+    finding.cause =
+        of_whom + " cannot belong together (" + found.how.front() +
+        "): no gradients can produce these values, so rows were mixed up or overwritten.";
   }
   finding.evidence = {{"pairs", capped(found.how)},
                       {"pair_count", broken},
@@ -162,32 +164,34 @@ void find_broken_moment_bounds(const Facts& facts, std::vector<Finding>& finding
 const Rule kMomentBound = {
     .id = "moment-bound",
     .depth = Depth::kData,
-    .title = "Two moments that cannot belong to each other",
+    .title = "The two Adam moments of a parameter contradict each other",
     .teaches =
         "exp_avg is a running mean of the gradients and exp_avg_sq of their squares, so the square "
         "of the first is at most a constant times the second, whatever the gradients were: 52.9 "
-        "for the usual betas of 0.9 and 0.999. Where it is more, or the second is negative or zero "
-        "next to a first that is not, rows of one of them came from elsewhere. The bound finds few "
-        "of the mixed elements. The betas of each parameter are read from its group where they "
-        "were saved. It is a warning only where the group has what torch's Adam or a fused one "
-        "writes into it, and where no beta1 leads so far, whatever it was during the run: 1 / (1 - "
-        "beta2) times the second. Otherwise, or where nearly all pairs are above and some as a "
-        "whole, it is only said: AdaBelief, ADOPT and LaProp share nothing but the names with "
-        "Adam. A second moment below zero, or of zero next to a first that is not, is of none of "
-        "them. States that Adam does not have (SOAP's bases) leave their parameter out. Where "
-        "moments and masters are more than 512 MiB an eighth of the checkpoint's bytes is read "
-        "once more for them, from all over the tensors, and what was not read is listed under "
-        "\"not checked\".",
-    .lesson = {.drawing = R"(
+        "for the usual betas of 0.9 and 0.999. If it is more, or the second is negative, or zero "
+        "next to a first that is not, rows of one of them come from somewhere else. The bound "
+        "catches only a few of the mixed elements. The betas of each parameter are read from its "
+        "group if they were saved. It is a warning only if the group has the settings that torch's "
+        "Adam or a fused one writes, and if no beta1 can explain it: more than 1 / (1 - beta2) "
+        "times the second. Otherwise, or if nearly all pairs are above the bound and some also in "
+        "the sum over the tensor, it is only a hint: AdaBelief, ADOPT and LaProp share only the "
+        "names with Adam. A "
+        "second moment below zero, or zero next to a nonzero first, fits none of them. Parameters "
+        "with states that Adam does not have (SOAP's bases) are skipped. If moments and masters "
+        "are more than 512 MiB, a sample of one eighth of the checkpoint's bytes is read for this, "
+        "and the rest is listed under \"not checked\".",
+    .lesson =
+        {.drawing = R"(
   row    exp_avg   squared   exp_avg_sq   ratio, at most 52.9
    0        0.02    0.0004       0.0010     0.4
    1        0.90      0.81       0.0010     810       from another row
 )",
-               .remedy = "Take the optimizer from an earlier step, or start both moments at zero."},
+         .remedy =
+             "Take the optimizer states from an earlier step, or reset both moments to zero."},
     .hint = {.what = "whether rows of optimizer states were mixed up",
              .needs = "--against an earlier step",
-             .open_with_spec = true,
-             .open_at_data = true},
+             .remains_open_with_spec = true,
+             .remains_open_at_data = true},
     .run = find_broken_moment_bounds,
 };
 

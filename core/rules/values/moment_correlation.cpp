@@ -38,8 +38,8 @@ void find_uncorrelated_moments(const Facts& facts, std::vector<Finding>& finding
   if (lines.empty()) return;
   Finding finding{.rule = "moment-correlation", .severity = Severity::kInfo};
   finding.cause = "The two moments of " + plural(lines.size(), "parameter") +
-                  " do not follow each other (" + short_list_text(lines) +
-                  "): perhaps rows of one belong elsewhere; this alone proves nothing.";
+                  " do not correlate (" + short_list_text(lines) +
+                  "): rows of one may belong elsewhere; this alone is not proof.";
   finding.evidence = {{"pairs", capped(lines)},
                       {"pair_count", count_of(lines.size())},
                       {"pairs_looked_at", pairs},
@@ -53,12 +53,12 @@ void find_uncorrelated_moments(const Facts& facts, std::vector<Finding>& finding
 const Rule kMomentCorrelation = {
     .id = "moment-correlation",
     .depth = Depth::kData,
-    .title = "Two moments that do not follow each other",
+    .title = "The two Adam moments of a parameter do not correlate",
     .teaches =
         "Where gradients are large both moments are large, so the logarithm of the first follows "
-        "half the logarithm of the second. Where it does not (a correlation below 0.15 over more "
-        "than 10,000 elements whose second moment varies at all), rows of one may have come from "
-        "elsewhere. Only a hint: numbers that were made up look the same, and only the bound of "
+        "half the logarithm of the second. If it does not (a correlation below 0.15 over more than "
+        "10,000 elements whose second moment varies), rows of one may come from somewhere else. "
+        "This is only a hint: synthetic test data looks the same, and only the bound of "
         "moment-bound is certain.",
     .lesson = {.drawing = R"(
   row    log |exp_avg|   half log exp_avg_sq
@@ -66,12 +66,12 @@ const Rule kMomentCorrelation = {
    1          -4.1             -8.7       large beside small:
    2          -8.8             -3.2       one of them from another row?
 )",
-               .remedy = "Only a hint: see whether moment-bound finds the pair too, or compare "
+               .remedy = "Only a hint: see whether moment-bound reports the pair too, or compare "
                          "with --against."},
     .hint = {.what = "whether rows of optimizer states were mixed up",
              .needs = "--against an earlier step",
-             .open_with_spec = true,
-             .open_at_data = true},
+             .remains_open_with_spec = true,
+             .remains_open_at_data = true},
     .run = find_uncorrelated_moments,
 };
 

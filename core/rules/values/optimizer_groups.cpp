@@ -11,6 +11,7 @@
 #include "core/facts/facts.h"
 #include "core/facts/states/optimizer_steps.h"
 #include "core/rules/rules.h"
+#include "core/rules/values/coarse_steps.h"
 #include "core/rules/values/groups_without_states.h"
 #include "core/rules/values/stale_steps.h"
 
@@ -33,17 +34,17 @@ std::string step_assignment_text(const SavedStep& step) {
 // Steps.
 
 // Plans that every wrong entry gets the common step; false if one cannot be changed.
-bool repair_steps(const Checkpoint& c, const StepCheck& steps, Finding& finding) {
-  if (!steps.latest || !steps.others_agree || !steps.is_exception) return false;
+bool plan_step_corrections(const Checkpoint& c, const StepCheck& steps, Finding& finding) {
+  if (!steps.latest || !steps.are_other_steps_equal || !steps.is_exception) return false;
   for (const WrongStep& wrong : steps.wrong) {
     const SavedStep& step = *wrong.step;
-    if (step.tensor && steps.tensor_donor != nullptr &&
-        c.dtype(*step.tensor) == c.dtype(*steps.tensor_donor->tensor) &&
-        same(c.shape(*step.tensor), c.shape(*steps.tensor_donor->tensor))) {
-      finding.diagnoses.emplace_back(
-          PartlyLost{*step.tensor, copy_of(c.shape(*step.tensor)), {}, steps.tensor_donor->fqn});
-    } else if (step.object && steps.object_donor != nullptr) {
-      finding.entries.push_back({step.fqn, steps.object_donor->fqn});
+    if (step.tensor && steps.tensor_with_latest_step != nullptr &&
+        c.dtype(*step.tensor) == c.dtype(*steps.tensor_with_latest_step->tensor) &&
+        same(c.shape(*step.tensor), c.shape(*steps.tensor_with_latest_step->tensor))) {
+      finding.diagnoses.emplace_back(PartlyLost{
+          *step.tensor, copy_of(c.shape(*step.tensor)), {}, steps.tensor_with_latest_step->fqn});
+    } else if (step.object && steps.object_with_latest_step != nullptr) {
+      finding.entries.push_back({step.fqn, steps.object_with_latest_step->fqn});
     } else {
       finding.diagnoses.clear();
       finding.entries.clear();
@@ -56,9 +57,9 @@ bool repair_steps(const Checkpoint& c, const StepCheck& steps, Finding& finding)
 void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
                         std::vector<Finding>& findings) {
   if (steps.wrong.empty()) return;
-  Finding finding{
-      .rule = "optimizer-groups",
-      .severity = steps.is_exception || steps.no_counts ? Severity::kWarning : Severity::kInfo};
+  Finding finding{.rule = "optimizer-groups",
+                  .severity = steps.is_exception || steps.has_invalid_counts ? Severity::kWarning
+                                                                             : Severity::kInfo};
   finding.link = kLink;
   std::vector<std::string> lines, reasons;
   for (const WrongStep& wrong : steps.wrong) {
@@ -67,24 +68,25 @@ void report_wrong_steps(const Checkpoint& c, const StepCheck& steps,
     reasons.push_back(wrong.why);
   }
   std::string latest = step_text(steps.latest);
-  finding.cause = plural(lines.size(), "optimizer step") + " cannot be (" + short_list_text(lines) +
+  finding.cause = plural(lines.size(), "optimizer step") + " cannot be right (" +
+                  short_list_text(lines) +
                   "): " + (steps.latest ? "others are at " + latest + ", and this" : "this") +
                   " is contradicted by " + reasons.front() + ".";
   finding.evidence = {{"steps", capped(lines)},
                       {"count", count_of(lines.size())},
                       {"contradicted_by", capped(reasons)}};
   if (steps.latest) finding.evidence.emplace_back("latest_step", *steps.latest);
-  if (repair_steps(c, steps, finding)) {
-    finding.remedy = Remedy{"fill", false,
-                            "The step becomes " + latest +
-                                ", which all others have; what was saved there is gone. Nothing "
-                                "else changes."};
+  if (plan_step_corrections(c, steps, finding)) {
+    finding.remedy = Remedy{
+        "fill", false,
+        "The step becomes " + latest +
+            ", which all others have; the saved value is overwritten. Nothing else changes."};
   } else {
     finding.evidence.emplace_back(
         "what_to_do",
         "no safe remedy" +
-            std::string(steps.others_agree ? ": no other step is kept in the same form"
-                                           : ": the other steps are not equal") +
+            std::string(steps.are_other_steps_equal ? ": no other step is stored in the same form"
+                                                    : ": the other steps are not equal") +
             ". Load the optimizer, set the step of these groups to the number of "
             "updates that they had" +
             (steps.latest ? " (" + latest + " if they were trained from the start)" : "") +
@@ -123,15 +125,15 @@ void report_steps_apart(const DeviatingStepsText& apart, std::optional<double> o
 void report_undecided_steps(const StepCheck& steps, std::vector<Finding>& findings) {
   report_steps_apart(
       {steps.unknown, "far behind the others", "others are at",
-       "parameters that were added lately, or a step that was not counted",
+       "parameters that were added recently, or a step that was not counted",
        "an earlier checkpoint (--against), or moments that can be read as plain numbers",
        "latest_step"},
       steps.latest, findings);
-  report_steps_apart({steps.ahead, "far ahead of the others", "most are at",
-                      "parameters that were trained before the others were added, or a number that "
-                      "something wrote over",
-                      "an earlier checkpoint (--against)", "step_of_most"},
-                     steps.latest, findings);
+  report_steps_apart(
+      {steps.ahead, "far ahead of the others", "most are at",
+       "parameters that were trained before the others were added, or an overwritten value",
+       "an earlier checkpoint (--against)", "step_of_most"},
+      steps.latest, findings);
 }
 
 // Membership.
@@ -156,7 +158,7 @@ struct Membership {
   std::vector<std::string> twice, missing, orphans;
 };
 
-Membership membership_of(const SavedOptimizer& optimizer) {
+Membership listed_parameters_of(const SavedOptimizer& optimizer) {
   Membership out;
   std::set<std::string> listed;
   for (const ParamGroup& group : optimizer.groups) {
@@ -187,7 +189,7 @@ void report_membership(const SavedOptimizer& optimizer, std::vector<Finding>& fi
                std::all_of(optimizer.groups.begin(), optimizer.groups.end(),
                            [](const ParamGroup& group) { return group.lists_params; });
   if (!lists) return;
-  Membership seen = membership_of(optimizer);
+  Membership seen = listed_parameters_of(optimizer);
   if (seen.twice.empty() && seen.missing.empty() && seen.orphans.empty()) return;
   Finding finding{.rule = "optimizer-groups"};
   // Gaps are unusual but harmless. If many states are in no group, each pipeline stage had its own
@@ -204,17 +206,16 @@ void report_membership(const SavedOptimizer& optimizer, std::vector<Finding>& fi
   add(seen.missing, plural(seen.missing.size(), "number") + " left out");
   finding.cause = "The parameter groups of " + optimizer.prefix +
                   "param_groups cannot be right: " + short_list_text(what) +
-                  "; whoever loads them by position gives states to other "
-                  "parameters.";
+                  "; a loader that matches by position assigns states to the wrong parameters.";
   for (const ParamGroup& group : optimizer.groups)
     finding.subjects.push_back(optimizer.prefix + "param_groups." + group.name + ".params");
-  finding.evidence = {{"listed_twice", capped(seen.twice)},
-                      {"states_in_no_group", capped(seen.orphans)},
-                      {"numbers_left_out", capped(seen.missing)},
-                      {"what_to_do",
-                       "no safe remedy: which list is right is not in the "
-                       "checkpoint. Compare with one of the same run (--against), or "
-                       "load by name and save again"}};
+  finding.evidence = {
+      {"listed_twice", capped(seen.twice)},
+      {"states_in_no_group", capped(seen.orphans)},
+      {"numbers_left_out", capped(seen.missing)},
+      {"what_to_do",
+       "no safe remedy: the checkpoint does not show which list is right. Compare with a "
+       "checkpoint of the same run (--against), or load by name and save again"}};
   findings.push_back(std::move(finding));
 }
 
@@ -315,23 +316,24 @@ void report_order(const Checkpoint& c, const SavedOptimizer& mine, const SavedOp
   }
   finding.cause =
       std::string(members_stay ? "The settings of the parameter groups" : "The parameter groups") +
-      " are in another order than in " + reference + " (" + short_list_text(lines) +
-      "): a load by position gives one group the settings of another.";
+      " are ordered differently from " + reference + " (" + short_list_text(lines) +
+      "): a load by position gives a group the settings of another group.";
   finding.evidence = {{"groups", capped(lines)}, {"reference", reference}};
-  // If parameters are numbered in the order of groups, only group names tell.
+  // Reorders only if groups list parameters by name: indices would be renumbered with the groups,
+  // so nothing can be matched.
   bool by_name = std::all_of(mine.groups.begin(), mine.groups.end(), [](const ParamGroup& group) {
     return std::none_of(group.params.begin(), group.params.end(), is_index);
   });
   if (!members_stay && by_name) finding.entries = reordered_entries(c, mine, *order);
   if (!finding.entries.empty()) {
     finding.remedy = Remedy{"rename", true,
-                            "The groups are put into the order of the reference, by the names of "
-                            "their parameters. No byte moves."};
+                            "Put the groups into the order of the reference, by their parameters' "
+                            "names. No byte moves."};
   } else {
     finding.evidence.emplace_back(
         "what_to_do",
         "no safe remedy: build the optimizer with its groups in the order of this checkpoint, "
-        "load, then regroup by the names of the parameters");
+        "load, then regroup by parameter names");
   }
   findings.push_back(std::move(finding));
 }
@@ -365,6 +367,7 @@ void find_optimizer_group_faults(const Facts& facts, std::vector<Finding>& findi
     report_wrong_steps(facts.checkpoint, steps, findings);
     report_undecided_steps(steps, findings);
     report_stale_steps(facts, optimizer, pairs, findings);
+    report_coarse_steps(facts, optimizer, findings);
     report_membership(optimizer, findings);
     find_groups_without_states(facts, optimizer, findings);
     if (other != nullptr)
@@ -377,27 +380,28 @@ void find_optimizer_group_faults(const Facts& facts, std::vector<Finding>& findi
 const Rule kOptimizerGroups = {
     .id = "optimizer-groups",
     .depth = Depth::kHeaders,
-    .title = "Steps or parameter groups that cannot be",
+    .title = "Optimizer steps or parameter groups are impossible",
     .teaches =
-        "An optimizer saves its settings by group, and how many steps were made by group or by "
-        "parameter. A group that was empty on the rank whose copy was kept says step 1, or none, "
-        "while the others went on to 100: the first updates after a load are then too large. "
-        "Moments tell: after no step both are zero, after one step the square of the first divided "
-        "by the second is one number everywhere, and after few steps it is bounded by less than "
-        "after many. A step that they contradict cannot be, nor one that is not a count (NaN, less "
-        "than none), and where all others agree it becomes theirs. Parameters that were added "
-        "lately, frozen ones, and groups with other settings are as they should be. With a "
-        "reference (--against) groups in another order are found, too: torch matches them by "
-        "position. Parameters that flattened groups name and that have no states next to others "
-        "stop a strict load.",
+        "An optimizer saves settings per group, and the number of steps per group or per "
+        "parameter. A group that was empty on the rank whose copy was kept may say step 1, or "
+        "none, while the others are at 100: the first updates after a load are then too large. The "
+        "moments show it: after no step both are zero; after one step the square of the first "
+        "divided by the second is one constant; after few steps its bound is lower than after "
+        "many. A step that the moments contradict is impossible, and so is one that is not a count "
+        "(NaN, negative); if all other steps agree, the repair sets it to theirs. Recently added "
+        "parameters, frozen ones, and groups with different settings are not reported. With a "
+        "reference (--against) groups in a different order are found too: torch matches them by "
+        "position. A strict load fails at parameters that flattened groups name but that have no "
+        "states. A step that was cast with the weights to bfloat16 or float16 cannot count past "
+        "256 or 2,048.",
     .lesson = {.drawing = R"(
   group   weight_decay   step   moments of its parameters
     0         0.1         100   those of many steps
     1         0.0           1   those of many steps, too: step 1 cannot be
 )",
-               .remedy = "Where all other steps agree, the one that cannot be becomes theirs. "
-                         "Groups that a reference has in another order are put into its order, by "
-                         "the names of their parameters.",
+               .remedy =
+                   "If all other steps agree, the repair sets the impossible one to theirs. With a "
+                   "reference, groups are put into its order, by their parameters' names.",
                .link = "https://github.com/NVIDIA/TransformerEngine/issues/1986"},
     .run = find_optimizer_group_faults,
 };

@@ -66,7 +66,7 @@ bool fits_its_storage(const TorchFileTensor& tensor) {
 }
 
 // True if all copies can be read side by side within the memory limit.
-bool fits_memory_together(const RankCopies& copies) {
+bool can_read_copies_together(const RankCopies& copies) {
   const std::uint64_t most = kHeldTogether / copies.size();
   return std::all_of(copies.begin(), copies.end(), [&](const RankCopy& copy) {
     return is_stored_in_order(*copy.tensor) ? fits_its_storage(*copy.tensor)
@@ -116,7 +116,7 @@ std::vector<CopyPart> parts_of(const std::vector<RankCopies>& groups,
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const RankCopies& copies = groups[i];
     out[i].from_first.resize(copies.size() - 1);
-    if (!fits_memory_together(copies)) {
+    if (!can_read_copies_together(copies)) {
       out[i].is_read = false;
       continue;
     }
@@ -145,7 +145,7 @@ std::vector<std::uint64_t> numbers_of(const std::vector<CopyDivergence>& all) {
 
 constexpr std::size_t kNumbers = 4 + kSteps.size();
 
-CopyDivergence from_numbers(std::span<const std::uint64_t> numbers) {
+CopyDivergence decode_copy_divergence(std::span<const std::uint64_t> numbers) {
   auto count = [&](std::size_t i) { return static_cast<std::int64_t>(numbers[i]); };
   CopyDivergence out{count(0), count(1), count(2), std::bit_cast<double>(numbers[3]), {}};
   for (std::size_t i = 0; i < kSteps.size(); ++i) out.histogram[i] = count(4 + i);
@@ -228,7 +228,7 @@ Result<std::vector<ComparedCopies>> compare_copies(const CheckInput& input,
     if (!group.is_read) continue;
     for (std::size_t copy = 0; copy < group.from_first.size(); ++copy)
       group.from_first[copy].join(
-          from_numbers(std::span(numbers).subspan(copy * kNumbers, kNumbers)));
+          decode_copy_divergence(std::span(numbers).subspan(copy * kNumbers, kNumbers)));
   }
   return out;
 }

@@ -37,7 +37,7 @@ Codes elements_in_box(const TensorValues& values, const Box& box) {
 }
 
 // Makes -0 and 0 equal.
-void drop_sign_of_zero(Codes& codes) {
+void replace_negative_zeros(Codes& codes) {
   constexpr std::uint16_t kMinusZero = 0x8000;
   std::replace(codes.begin(), codes.end(), kMinusZero, std::uint16_t{0});
 }
@@ -154,7 +154,7 @@ std::vector<PartlyLost> all_shift_corrections(const Facts& facts,
   const Checkpoint& c = facts.checkpoint;
   std::map<TensorId, std::vector<TensorId>> moments;  // by weight
   for (const OptimizerState& state : each_state(facts)) {
-    if (state.role == StateRole::kMoment && state.parameter && state.parameter_is_sure)
+    if (state.role == StateRole::kMoment && state.parameter && state.is_parameter_certain)
       moments[*state.parameter].push_back(state.state);
   }
   std::vector<PartlyLost> parts;
@@ -193,18 +193,17 @@ Finding describe_shift(const Checkpoint& c, const std::vector<const MasterValues
     if (example.empty() && is_shown) example = fqn;
     tiles += shifted;
     finding.subjects.push_back(fqn);
-    lines.push_back(fmt::format("{}: {} of {}", fqn, shifted, plural(shifts[i].size(), "tile")));
+    lines.push_back(fmt::format("{}: {} of {}", fqn, shifted, plural(shifts[i].size(), "chunk")));
   }
   const std::int64_t distance = by < 0 ? -by : by;
   const std::size_t count = finding.subjects.size();
   finding.cause = fmt::format(
       "{} not the {} belong to: {} shifted by {} (element i of {} is element i {} {} of its "
-      "weight). The save counted padding that was taken out of its buffers, and shifted the "
-      "moments "
-      "of these tiles as well.",
+      "weight). The save counted padding that was removed from its buffers, and shifted the "
+      "moments of these chunks as well.",
       count == 1 ? "One master copy is" : human_count(count) + " master copies are",
       count == 1 ? "weight that it" : "weights that they",
-      tiles == 1 ? "one tile is" : plural(tiles, "tile") + " are",
+      tiles == 1 ? "one chunk is" : plural(tiles, "chunk") + " are",
       plural(static_cast<std::uint64_t>(distance), "element"), example, by < 0 ? "-" : "+",
       distance);
   finding.evidence = {{"shift", by},
@@ -229,8 +228,8 @@ std::string tile_shifts(const Checkpoint& checkpoint, TensorId master, const Ten
   for (ChunkId chunk : chunks) {
     const Box box = box_of(checkpoint, chunk);
     Codes part = elements_in_box(rounded, box), whole = elements_in_box(weights, box);
-    drop_sign_of_zero(part);
-    drop_sign_of_zero(whole);
+    replace_negative_zeros(part);
+    replace_negative_zeros(whole);
     if (!text.empty()) text += ',';
     const auto by = part == whole ? std::optional<std::int64_t>(0) : flat_shift(part, whole);
     text += by ? std::to_string(*by) : "?";
@@ -267,7 +266,7 @@ bool report_shifted_masters(const Facts& facts, const std::vector<const MasterVa
     const LostCount loss = loss_of(parts);
     finding.remedy = Remedy{
         "retile", false,
-        fmt::format("Shift the tiles back by {}: {} elements kept, {} lost, {} of them (masters) "
+        fmt::format("Shift the chunks back by {}: {} elements kept, {} lost, {} of them (masters) "
                     "refilled from the weights; the rest are moments and are masked.",
                     plural(static_cast<std::uint64_t>(by), "element"),
                     human_count(static_cast<std::uint64_t>(loss.kept)),

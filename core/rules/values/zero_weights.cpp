@@ -22,11 +22,11 @@ namespace shw {
 namespace {
 
 constexpr std::int64_t kEnoughZeros = 64;
-constexpr std::int64_t kMostParts = 64;
+constexpr std::int64_t kMostFusedParts = 64;
 // Limits of reading a matrix: lines per part, elements per line.
 constexpr std::int64_t kLinesOfPart = 8, kMostOfLine = 4096;
 
-std::optional<FloatCounts> zeros_counted(const Facts& facts, TensorId tensor) {
+std::optional<FloatCounts> float_counts_of_full_tensor(const Facts& facts, TensorId tensor) {
   if (!can_be_counted(facts.checkpoint.dtype(tensor)) ||
       facts.tilings[index_of(tensor)].tiling != Tiling::kExact)
     return std::nullopt;
@@ -95,11 +95,10 @@ void report_zero_experts(const std::vector<std::string>& subjects,
                          const std::vector<std::string>& details, std::vector<Finding>& findings) {
   if (subjects.empty()) return;
   findings.push_back(zero_finding(
-      subjects,
-      fmt::format("In {} of stacked experts whole experts are zeros ({}). They were never written, "
-                  "or one rank's experts were saved and the rest filled with zeros; a model "
-                  "computes with them without an error.",
-                  plural(subjects.size(), "tensor"), short_list_text(details))));
+      subjects, fmt::format("In {} of stacked experts some experts are all zeros ({}). They were "
+                            "never written, or only one rank's experts were saved and the rest "
+                            "filled with zeros; a model uses them without an error.",
+                            plural(subjects.size(), "tensor"), short_list_text(details))));
   findings.back().evidence = {{"experts", capped(details)}, {"count", count_of(subjects.size())}};
 }
 
@@ -107,10 +106,9 @@ void report_zero_vocabulary(const std::vector<std::string>& subjects,
                             std::vector<Finding>& findings) {
   if (subjects.empty()) return;
   findings.push_back(zero_finding(
-      subjects,
-      fmt::format("{} {} nothing but zeros: all tokens are the same to the model. It was allocated "
-                  "and never written, unless this is the step before the first.",
-                  short_list_text(subjects), subjects.size() == 1 ? "is" : "are")));
+      subjects, fmt::format("{} {} only zeros: the model cannot tell tokens apart. It was never "
+                            "written, unless this checkpoint was saved before the first step.",
+                            short_list_text(subjects), subjects.size() == 1 ? "is" : "are")));
 }
 
 // Classes whose norms multiply by the weight itself, not by 1 + weight, and whose attention has no
@@ -146,9 +144,9 @@ void report_all_zero(const Facts& facts, const std::map<std::string, ZeroFamily>
   }
   if (subjects.empty() || !never_has_zero_weights(facts)) return;
   findings.push_back(zero_finding(
-      subjects, fmt::format("{} {} of nothing but zeros ({}), in every layer that has one: what "
-                            "such a weight multiplies is lost, and the model answers the same to "
-                            "everything. They were allocated and never written.",
+      subjects, fmt::format("{} {} all zero ({}), in every layer that has one: everything they "
+                            "multiply becomes zero, and the model gives the same output for every "
+                            "input. They were allocated and never written.",
                             plural(subjects.size(), "tensor"), subjects.size() == 1 ? "is" : "are",
                             short_list_text(details))));
 }
@@ -161,7 +159,7 @@ void find_zero_tensors(const Facts& facts, std::vector<Finding>& findings) {
   std::vector<std::string> stacked, stacked_details, vocabulary;
   for (TensorId tensor : each_tensor(facts)) {
     if (!is_model_weight(c, tensor)) continue;
-    const auto counts = zeros_counted(facts, tensor);
+    const auto counts = float_counts_of_full_tensor(facts, tensor);
     if (!counts || counts->count < kEnoughZeros) continue;
     if (const std::int64_t experts = zero_experts(c, tensor, *counts); experts != 0) {
       stacked.emplace_back(c.fqn(tensor));
@@ -187,9 +185,8 @@ void find_zero_tensors(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (finding.subjects.empty()) return;
   finding.cause = fmt::format(
-      "{} {} of nothing but zeros, while the same {} of other layers or experts {} not ({}). They "
-      "were never written, or filled with zeros where a part was missing; a model computes with "
-      "them without an error.",
+      "{} {} all zero, while the same {} of other layers or experts {} not ({}). They were never "
+      "written, or a tool filled missing data with zeros; a model uses them without an error.",
       plural(finding.subjects.size(), "tensor"), finding.subjects.size() == 1 ? "is" : "are",
       finding.subjects.size() == 1 ? "one" : "ones", finding.subjects.size() == 1 ? "is" : "are",
       short_list_text(finding.subjects));
@@ -198,7 +195,7 @@ void find_zero_tensors(const Facts& facts, std::vector<Finding>& findings) {
 }
 
 struct AdapterZeros {
-  std::vector<std::string> partly, all_b;
+  std::vector<std::string> partly, all_lora_b_zero;
   std::size_t tensors = 0, b = 0, zero_tensors = 0;
   std::int64_t parts = 0;  // the number of ranks that matches the last tensor
 };
@@ -224,10 +221,10 @@ struct WrittenPart {
 
 // n if the number of zeros allows that only one of n equal parts has values. Not conclusive: a
 // pruned matrix may have as many.
-std::int64_t parts_by_count(ExtentsView shape, const FloatCounts& counts) {
+std::int64_t part_count_by_zeros(ExtentsView shape, const FloatCounts& counts) {
   if (shape.size() != 2 || counts.zero == 0 || counts.zero == counts.count) return 0;
   const std::int64_t kept = counts.count - counts.zero;
-  for (std::int64_t n = 2; n <= kMostParts; ++n) {
+  for (std::int64_t n = 2; n <= kMostFusedParts; ++n) {
     if (shape[0] % n != 0 && shape[1] % n != 0) continue;
     const std::int64_t part = counts.count / n;
     if (kept <= part && kept * 50 >= part * 49) return n;
@@ -236,7 +233,7 @@ std::int64_t parts_by_count(ExtentsView shape, const FloatCounts& counts) {
 }
 
 // True if sampled lines across `dim` have values inside the part and are zero outside.
-bool is_written_part(const Checkpoint& c, TensorId tensor, const WrittenPart& written) {
+bool is_only_written_part(const Checkpoint& c, TensorId tensor, const WrittenPart& written) {
   const ExtentsView shape = c.shape(tensor);
   const std::int64_t size = shape[written.dim] / written.parts;
   const std::int64_t step = std::max<std::int64_t>(1, size / kLinesOfPart);
@@ -255,20 +252,21 @@ std::optional<WrittenPart> written_part(const Checkpoint& c, TensorId tensor, st
     if (c.shape(tensor)[dim] % parts != 0) continue;
     for (std::int64_t part = 0; part < parts; ++part) {
       const WrittenPart written{dim, parts, part};
-      if (is_written_part(c, tensor, written)) return written;
+      if (is_only_written_part(c, tensor, written)) return written;
     }
   }
   return std::nullopt;
 }
 
 // The last half of a vocabulary is zeros and no layer has zeros: rows without a token, usually.
-Finding padded_vocabulary(const std::vector<std::string>& subjects, const std::string& detail) {
+Finding padded_vocabulary_finding(const std::vector<std::string>& subjects,
+                                  const std::string& detail) {
   Finding finding = zero_finding(
       subjects,
-      fmt::format("The last half of the vocabulary is exact zeros ({}). Rows that no token "
-                  "uses are padding. If the tokenizer uses them, one of two ranks' parts "
-                  "was saved alone.",
-                  detail));
+      fmt::format(
+          "The last half of the vocabulary is exact zeros ({}). If no token uses these rows, they "
+          "are padding. If the tokenizer uses them, only one of two ranks' shards was saved.",
+          detail));
   finding.severity = Severity::kInfo;
   return finding;
 }
@@ -278,20 +276,22 @@ void find_partly_zero_weights(const Facts& facts, std::vector<Finding>& findings
   const Checkpoint& c = facts.checkpoint;
   struct Partly {
     std::vector<std::string> subjects, details;
-    bool ends_vocabularies = true;  // the zeros are the last rows of embeddings or output layers
+    bool are_last_vocabulary_rows =
+        true;  // the zeros are the last rows of embeddings or output layers
   };
   std::map<std::int64_t, Partly> by_parts;
   for (TensorId tensor : each_tensor(facts)) {
     if (!is_model_weight(c, tensor) || c.shape(tensor).size() != 2) continue;
-    const auto counts = zeros_counted(facts, tensor);
+    const auto counts = float_counts_of_full_tensor(facts, tensor);
     if (!counts || counts->count < kEnoughZeros) continue;
-    const std::int64_t parts = parts_by_count(c.shape(tensor), *counts);
+    const std::int64_t parts = part_count_by_zeros(c.shape(tensor), *counts);
     const auto written = parts == 0 ? std::nullopt : written_part(c, tensor, parts);
     if (!written) continue;
     const std::int64_t size = c.shape(tensor)[written->dim] / parts;
     Partly& partly = by_parts[parts];
-    partly.ends_vocabularies = partly.ends_vocabularies && is_vocabulary(c.fqn(tensor)) &&
-                               written->dim == 0 && written->part == 0;
+    partly.are_last_vocabulary_rows = partly.are_last_vocabulary_rows &&
+                                      is_vocabulary(c.fqn(tensor)) && written->dim == 0 &&
+                                      written->part == 0;
     partly.subjects.emplace_back(c.fqn(tensor));
     partly.details.push_back(fmt::format("{}: only {} {} to {} have values", c.fqn(tensor),
                                          written->dim == 0 ? "rows" : "columns",
@@ -299,18 +299,16 @@ void find_partly_zero_weights(const Facts& facts, std::vector<Finding>& findings
   }
   for (auto& [parts, partly] : by_parts) {
     if (partly.subjects.size() < 2) continue;  // a single tensor may be designed so
-    if (parts == 2 && partly.ends_vocabularies) {
-      findings.push_back(padded_vocabulary(partly.subjects, partly.details.front()));
+    if (parts == 2 && partly.are_last_vocabulary_rows) {
+      findings.push_back(padded_vocabulary_finding(partly.subjects, partly.details.front()));
       continue;
     }
     findings.push_back(zero_finding(
-        partly.subjects,
-        fmt::format("In {} matrices {} of {} equal parts are exact zeros ({}). One rank's part was "
-                    "saved as "
-                    "the whole and the rest was never gathered; a model computes with the zeros "
-                    "without an error.",
-                    human_count(partly.subjects.size()), parts - 1, parts,
-                    partly.details.front())));
+        partly.subjects, fmt::format("In {} matrices {} of {} equal parts are exact zeros ({}). "
+                                     "One rank's shard was saved as the whole and the rest was "
+                                     "never gathered; a model uses the zeros without an error.",
+                                     human_count(partly.subjects.size()), parts - 1, parts,
+                                     partly.details.front())));
     findings.back().evidence = {{"parts", parts},
                                 {"tensors", capped(partly.details)},
                                 {"count", count_of(partly.subjects.size())}};
@@ -344,13 +342,13 @@ void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
   AdapterZeros seen;
   for (TensorId tensor : each_tensor(facts)) {
     const auto part = part_of_adapter(c.fqn(tensor));
-    const auto counts = part ? zeros_counted(facts, tensor) : std::nullopt;
+    const auto counts = part ? float_counts_of_full_tensor(facts, tensor) : std::nullopt;
     if (!counts || counts->count == 0 || *part == LoraPart::kMagnitude) continue;
     const bool is_b = *part == LoraPart::kB || *part == LoraPart::kEmbeddingA;
     ++seen.tensors;
     seen.zero_tensors += counts->zero == counts->count ? 1 : 0;
     seen.b += is_b ? 1 : 0;
-    if (is_b && counts->zero == counts->count) seen.all_b.emplace_back(c.fqn(tensor));
+    if (is_b && counts->zero == counts->count) seen.all_lora_b_zero.emplace_back(c.fqn(tensor));
     const std::int64_t parts = parts_of_rows(c.shape(tensor), *counts);
     if (parts == 0) continue;
     seen.parts = parts;
@@ -361,8 +359,8 @@ void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
     Finding finding{.rule = std::string(kZeroWeights.id), .severity = Severity::kWarning};
     finding.cause = fmt::format(
         "In {} of {} of the adapter {} of {} equal parts of the rows are exact zeros ({}). One "
-        "rank's part was saved and the rest filled with zeros; the adapter applies that part "
-        "alone.",
+        "rank's shard was saved and the rest filled with zeros; the adapter applies only that "
+        "shard.",
         human_count(seen.partly.size()), plural(seen.tensors, "tensor"), seen.parts - 1, seen.parts,
         seen.partly.front());
     for (const std::string& one : seen.partly)
@@ -372,25 +370,25 @@ void find_adapter_zeros(const Facts& facts, std::vector<Finding>& findings) {
                         {"parts", seen.parts}};
     findings.push_back(std::move(finding));
   }
-  if (seen.b == 0 || seen.all_b.empty()) return;
+  if (seen.b == 0 || seen.all_lora_b_zero.empty()) return;
   Finding finding{.rule = std::string(kZeroWeights.id)};
-  const bool all = seen.all_b.size() == seen.b;
+  const bool all = seen.all_lora_b_zero.size() == seen.b;
   // LoRA starts A at random, so an adapter of zeros alone was allocated and never written.
   const bool is_unwritten = seen.zero_tensors == seen.tensors && seen.tensors > seen.b;
-  // The run may not have reached some layers.
+  // An info if the adapter may be early in its training: the run may not have updated some layers
+  // yet.
   finding.severity =
       is_unwritten || (all && has_training_files(c)) ? Severity::kWarning : Severity::kInfo;
   finding.cause = fmt::format(
-      "{} of {} of the adapter {} nothing but zeros, as LoRA starts them: {}.",
-      human_count(seen.all_b.size()), plural(seen.b, "lora_B or lora_up tensor"),
-      seen.all_b.size() == 1 ? "is" : "are",
-      is_unwritten ? "so are all others, which LoRA starts at random. The adapter was "
-                     "allocated and never written, or its parts were not gathered"
-      : all        ? "it changes nothing of its base; it was never trained, or what it learned "
-                     "was not saved"
-                   : "these modules were never trained");
-  finding.evidence = {{"count", count_of(seen.all_b.size())}, {"of", count_of(seen.b)}};
-  finding.subjects = std::move(seen.all_b);
+      "{} of {} of the adapter {} only zeros, their initial value in LoRA: {}.",
+      human_count(seen.all_lora_b_zero.size()), plural(seen.b, "lora_B or lora_up tensor"),
+      seen.all_lora_b_zero.size() == 1 ? "is" : "are",
+      is_unwritten ? "so are all others, which LoRA starts at random. The adapter was allocated "
+                     "and never written, or its shards were not gathered"
+      : all ? "the adapter has no effect: it was never trained, or its training was not saved"
+            : "these modules were never trained");
+  finding.evidence = {{"count", count_of(seen.all_lora_b_zero.size())}, {"of", count_of(seen.b)}};
+  finding.subjects = std::move(seen.all_lora_b_zero);
   findings.push_back(std::move(finding));
 }
 
@@ -406,22 +404,21 @@ void find_zero_weights(const Facts& facts, std::vector<Finding>& findings) {
 const Rule kZeroWeights = {
     .id = "zero-weights",
     .depth = Depth::kData,
-    .title = "Weights of nothing but zeros",
+    .title = "A weight holds only zeros",
     .teaches =
-        "A weight of a trained model has no reason to be all zeros where its siblings in other "
-        "layers, or other experts, are not: it was allocated and never written, or a tool put "
-        "zeros where a part was missing. The same in rows: where one of four parts of each matrix "
-        "of an adapter or of a model has values and three parts are exact zeros, one rank of four "
-        "saved its part as the whole. Matrices that begin at zero by design (LoRA's B, the last "
-        "one of a residual "
-        "block) do so in all layers, and are not reported above info.",
+        "A trained weight should not be all zeros if the same weight in other layers or experts is "
+        "not: it was allocated and never written, or a tool filled missing data with zeros. The "
+        "same holds for rows: if one quarter of each matrix has values and three quarters are "
+        "exactly zero, one rank of four saved its shard as the whole. Matrices that start at zero "
+        "by design (LoRA's B, the last one of a residual block) are zero in all layers, and are "
+        "reported only as info.",
     .lesson = {.drawing = R"(
   experts.5.gate_proj.weight     0.013  -0.207   0.090
   experts.6.gate_proj.weight     0       0       0         never written
   experts.7.gate_proj.weight     0.051   0.120  -0.044
 )",
                .remedy = "Take the tensors from an earlier checkpoint or from the ranks that hold "
-                         "them; nothing in this one says what they were."},
+                         "them; this one does not contain their values."},
     .words = {.text = "nothing but zeros"},
     .outcome = RunOutcome::kLosesElements,
     .run = find_zero_weights,

@@ -13,7 +13,7 @@ namespace shw {
 
 namespace {
 
-std::string list_advice(const Checkpoint& checkpoint) {
+std::string advice_to_list_tensors(const Checkpoint& checkpoint) {
   const std::string path = checkpoint.directory() == nullptr ? "" : checkpoint.directory()->name();
   return "`shardwright ls" + (path.empty() ? "" : " " + shell_word(path)) + "` lists the tensors.";
 }
@@ -26,7 +26,7 @@ Result<TensorId> find_tensor(const Checkpoint& checkpoint, const std::string& fq
     if (tensor.fqn == fqn)
       return fail(ErrorKind::kDamaged,
                   "the index places " + fqn +
-                      " in this file, which cannot be read: of the tensor only the name is known",
+                      " in this file, which cannot be read: only the tensor's name is known",
                   {checkpoint.file(tensor.item.file).path}, "Bring the file back.");
   }
   std::vector<std::string_view> names;
@@ -36,7 +36,7 @@ Result<TensorId> find_tensor(const Checkpoint& checkpoint, const std::string& fq
   for (const std::string& name : did_you_mean(fqn, names)) {
     advice += (advice.empty() ? "did you mean " : ", ") + printable(name);
   }
-  advice = advice.empty() ? list_advice(checkpoint) : advice + "?";
+  advice = advice.empty() ? advice_to_list_tensors(checkpoint) : advice + "?";
   return fail(ErrorKind::kNotFound, "there is no tensor \"" + fqn + "\"", {}, advice);
 }
 
@@ -63,7 +63,7 @@ Result<std::vector<std::uint32_t>> tensors_of(const Checkpoint& checkpoint,
   if (!found.empty()) return found;
   if (is_pattern(name))
     return fail(ErrorKind::kNotFound, "no tensor fits \"" + name + "\"", {},
-                list_advice(checkpoint));
+                advice_to_list_tensors(checkpoint));
   SHW_TRY(TensorId tensor, find_tensor(checkpoint, name));
   return std::vector{static_cast<std::uint32_t>(tensor)};
 }
@@ -75,9 +75,10 @@ Result<TensorId> find_one_tensor(const Checkpoint& checkpoint, const std::string
   auto found = tensors_of(checkpoint, words);
   if (!found) return find_tensor(checkpoint, words);
   if (found->size() != 1)
-    return fail(ErrorKind::kUsage,
-                plural(found->size(), "tensor") + " fit \"" + words + "\", and one is asked for",
-                {}, "`shardwright ls CHECKPOINT '" + words + "'` lists them.");
+    return fail(
+        ErrorKind::kUsage,
+        plural(found->size(), "tensor") + " fit \"" + words + "\", but exactly one is needed", {},
+        "`shardwright ls CHECKPOINT '" + words + "'` lists them.");
   return TensorId{found->front()};
 }
 

@@ -30,8 +30,8 @@ TermTest matches_nothing() {
 }
 
 // "finding:*" or "finding:coverage-gap".
-TermTest has_finding(const Checkpoint& checkpoint, const CheckReport* report,
-                     std::string_view rule) {
+TermTest parse_finding_term(const Checkpoint& checkpoint, const CheckReport* report,
+                            std::string_view rule) {
   std::vector<bool> marked(checkpoint.tensor_count(), false);
   FindingPlaces places(checkpoint);
   for (const Finding& finding : report == nullptr ? std::vector<Finding>{} : report->findings) {
@@ -80,7 +80,7 @@ std::optional<WantedShape> parse_shape(std::string_view text) {
   return wanted;
 }
 
-TermTest has_shape(const Checkpoint& checkpoint, std::string_view text) {
+TermTest parse_shape_term(const Checkpoint& checkpoint, std::string_view text) {
   auto parsed = parse_shape(text);
   if (!parsed) return matches_nothing();
   return [&checkpoint, wanted = std::move(*parsed)](TensorId tensor) {
@@ -112,7 +112,7 @@ std::optional<WantedDtype> parse_dtype(std::string_view text) {
   return std::nullopt;
 }
 
-TermTest has_dtype(const Checkpoint& checkpoint, std::string_view text) {
+TermTest parse_dtype_term(const Checkpoint& checkpoint, std::string_view text) {
   auto parsed = parse_dtype(text);
   if (!parsed) return matches_nothing();
   return [&checkpoint, wanted = std::move(*parsed)](TensorId tensor) {
@@ -141,7 +141,8 @@ Term split(std::string_view word) {
   return {word.substr(0, colon), word.substr(colon + 1)};
 }
 
-TermTest has_word(const Checkpoint& checkpoint, std::string_view word, const FoldedNames* names) {
+TermTest parse_word_term(const Checkpoint& checkpoint, std::string_view word,
+                         const FoldedNames* names) {
   if (is_fuzzy_word(word)) {
     if (names != nullptr) {
       auto letters = std::make_shared<LettersInNames>(word.substr(1), *names);
@@ -172,11 +173,11 @@ bool is_term(std::string_view word) {
 TermTest make_test(const Checkpoint& checkpoint, const CheckReport* report, std::string_view word,
                    const FoldedNames* names) {
   auto [key, value] = split(word);
-  if (key == "finding") return has_finding(checkpoint, report, value);
+  if (key == "finding") return parse_finding_term(checkpoint, report, value);
   if (key == "rank") return written_by(checkpoint, value);
-  if (key == "shape") return has_shape(checkpoint, value);
-  if (key == "dtype") return has_dtype(checkpoint, value);
-  if (key != "ndim") return has_word(checkpoint, word, names);
+  if (key == "shape") return parse_shape_term(checkpoint, value);
+  if (key == "dtype") return parse_dtype_term(checkpoint, value);
+  if (key != "ndim") return parse_word_term(checkpoint, word, names);
   const auto ndim = parse_number<std::size_t>(value);
   if (!ndim) return matches_nothing();
   return [&checkpoint, ndim = *ndim](TensorId tensor) {
@@ -184,7 +185,7 @@ TermTest make_test(const Checkpoint& checkpoint, const CheckReport* report, std:
   };
 }
 
-std::string advice_or(std::string advice, const char* otherwise) {
+std::string advice_or_default(std::string advice, const char* otherwise) {
   return advice.empty() ? otherwise : std::move(advice);
 }
 
@@ -199,9 +200,10 @@ std::optional<InvalidTerm> problem_of_finding(std::string_view value) {
     if (value == "*" || rule.id.find(value) != std::string_view::npos) return std::nullopt;
     ids.push_back(rule.id);
   }
-  return InvalidTerm{"there is no rule \"" + std::string(value) + "\"",
-                     advice_or(did_you_mean_text(did_you_mean(value, ids)),
-                               "`shardwright explain` lists the rules; finding:* is all of them.")};
+  return InvalidTerm{
+      "unknown rule \"" + std::string(value) + "\"",
+      advice_or_default(did_you_mean_text(did_you_mean(value, ids)),
+                        "`shardwright explain` lists the rules; finding:* is all of them.")};
 }
 
 std::optional<InvalidTerm> problem_of_dtype(std::string_view value) {
@@ -209,13 +211,13 @@ std::optional<InvalidTerm> problem_of_dtype(std::string_view value) {
   std::vector<std::string_view> names;
   for (std::size_t i = 1; i < static_cast<std::size_t>(Dtype::kCount); ++i)
     names.push_back(name(static_cast<Dtype>(i)));
-  return InvalidTerm{
-      "there is no dtype \"" + std::string(value) + "\"",
-      advice_or(did_you_mean_text(did_you_mean(lowered(value), names)),
-                "dtype:bfloat16, dtype:bf16, dtype:float32 and the like are known.")};
+  return InvalidTerm{"unknown dtype \"" + std::string(value) + "\"",
+                     advice_or_default(did_you_mean_text(did_you_mean(lowered(value), names)),
+                                       "Examples: dtype:bfloat16, dtype:bf16, dtype:float32.")};
 }
 
-std::optional<InvalidTerm> problem_of(const Checkpoint& checkpoint, std::string_view word) {
+std::optional<InvalidTerm> invalid_term_of_word(const Checkpoint& checkpoint,
+                                                std::string_view word) {
   auto [key, value] = split(word);
   if (key.empty()) return std::nullopt;
   if (key == "finding") return problem_of_finding(value);
@@ -228,13 +230,13 @@ std::optional<InvalidTerm> problem_of(const Checkpoint& checkpoint, std::string_
                        std::string(key) + ":3 is one."};
   if (is_term(word)) return std::nullopt;
   // Names may contain a colon.
-  TermTest named = has_word(checkpoint, word, nullptr);
+  TermTest named = parse_word_term(checkpoint, word, nullptr);
   for (std::uint32_t t = 0; t < checkpoint.tensor_count(); ++t) {
     if (named(TensorId{t})) return std::nullopt;
   }
-  return InvalidTerm{"there is no term \"" + std::string(key) + ":\", and no name holds it",
-                     advice_or(did_you_mean_text(did_you_mean(key, kTerms)),
-                               "The terms are finding:, dtype:, rank:, ndim: and shape:.")};
+  return InvalidTerm{"unknown term \"" + std::string(key) + ":\", and no name contains it",
+                     advice_or_default(did_you_mean_text(did_you_mean(key, kTerms)),
+                                       "The terms are finding:, dtype:, rank:, ndim: and shape:.")};
 }
 
 std::vector<std::string_view> words_of(std::string_view text) {
@@ -307,7 +309,7 @@ bool is_narrower(std::string_view text, std::string_view before) {
 
 Status check_filter(const Checkpoint& checkpoint, std::string_view text) {
   for (std::string_view word : words_of(text)) {
-    if (auto problem = problem_of(checkpoint, word))
+    if (auto problem = invalid_term_of_word(checkpoint, word))
       return fail(ErrorKind::kUsage, problem->message, {}, problem->advice);
   }
   return {};

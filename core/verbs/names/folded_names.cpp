@@ -16,7 +16,7 @@ std::uint64_t sign_of(char c) {
 }
 }  // namespace
 
-std::uint64_t recognised_files_text(std::string_view text) {
+std::uint64_t character_set_mask(std::string_view text) {
   std::uint64_t signs = 0;
   for (char c : text) signs |= sign_of(lower(c));
   return signs;
@@ -41,7 +41,7 @@ FoldedNames fold_names(const Checkpoint& checkpoint) {
     names.begin.push_back(names.text.size());
     for (char c : checkpoint.fqn(TensorId{t})) names.text += lower(c);
     std::string_view name = std::string_view(names.text).substr(names.begin.back());
-    names.signs.push_back(recognised_files_text(name));
+    names.signs.push_back(character_set_mask(name));
     names.text += '\0';
     auto front = std::mismatch(before.begin(), before.end(), name.begin(), name.end()).first;
     names.shared.push_back(

@@ -12,7 +12,7 @@
 namespace shw {
 
 // A bit set of the letters, digits and groups of other characters in a text, ignoring case.
-std::uint64_t recognised_files_text(std::string_view text);
+std::uint64_t character_set_mask(std::string_view text);
 
 // All names in one text: a word is searched in 250,000 names as one text of 12 MB, which is faster
 // than in separate strings.
@@ -20,7 +20,7 @@ struct FoldedNames {
   std::string text;
   std::vector<std::size_t> begin;     // begin of each name, plus the end
   std::vector<std::uint16_t> shared;  // length of the prefix shared with the previous name
-  std::vector<std::uint64_t> signs;   // recognised_files_text() each name
+  std::vector<std::uint64_t> signs;   // character_set_mask() of each name
   std::string_view of(std::uint32_t tensor) const {
     return std::string_view(text).substr(begin[tensor], begin[tensor + 1] - begin[tensor] - 1);
   }

@@ -52,7 +52,7 @@ class FuzzyMatcher {
 class LettersInNames {
  public:
   LettersInNames(std::string_view letters, const FoldedNames& names)
-      : letters_(letters), signs_(recognised_files_text(letters)), names_(names), seen_(1) {}
+      : letters_(letters), signs_(character_set_mask(letters)), names_(names), seen_(1) {}
   bool in(std::uint32_t tensor);
 
  private:

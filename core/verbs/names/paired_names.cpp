@@ -20,10 +20,10 @@ struct PairSides {
   const Checkpoint& other;  // in the world `to`
   BoundMap bound;           // from `one`
   BoundMap of_other;        // from `other`, in reverse; may be empty
-  Names saved_one, saved_other;
+  Names saved_names_of_one, saved_other;
 };
 
-std::string stored_name_of(const Names& names, const std::string& read) {
+std::string saved_name_of_read_name(const Names& names, const std::string& read) {
   const auto found = names.find(read);
   return found == names.end() ? read : found->second;
 }
@@ -47,14 +47,17 @@ std::vector<std::string> texts_of(const std::vector<CounterPattern>& patterns) {
 PairedTensors tensors_of(const PairSides& sides, const BoundRow& row) {
   PairedTensors out;
   for (const std::vector<std::string>& cell : row.from) {
-    for (const std::string& fqn : cell) out.from.push_back(stored_name_of(sides.saved_one, fqn));
+    for (const std::string& fqn : cell)
+      out.from.push_back(saved_name_of_read_name(sides.saved_names_of_one, fqn));
   }
   for (const std::string& fqn : row.to)
-    out.to.push_back(stored_name_of(sides.saved_other, without_written_prefix(sides.map, fqn)));
+    out.to.push_back(
+        saved_name_of_read_name(sides.saved_other, without_written_prefix(sides.map, fqn)));
   return out;
 }
 
-PairedRow begin_row(const PairSides& sides, const BoundRow& bound, const PairedTensors& first) {
+PairedRow make_paired_row(const PairSides& sides, const BoundRow& bound,
+                          const PairedTensors& first) {
   const MapRow& of_map = sides.map.rows[bound.row];
   PairedRow row;
   row.from = texts_of(of_map.from);
@@ -73,7 +76,7 @@ void add_rows(const PairSides& sides, PairedNames& out, std::set<std::string>& m
   for (const BoundRow& bound : sides.bound.rows) {
     PairedTensors tensors = tensors_of(sides, bound);
     const auto [at, is_new] = number_of.try_emplace(bound.row, out.rows.size());
-    if (is_new) out.rows.push_back(begin_row(sides, bound, tensors));
+    if (is_new) out.rows.push_back(make_paired_row(sides, bound, tensors));
     PairedRow& row = out.rows[at->second];
     row.from_count += tensors.from.size();
     row.to_count += tensors.to.size();
@@ -87,22 +90,25 @@ void add_rows(const PairSides& sides, PairedNames& out, std::set<std::string>& m
 
 void add_unpaired(const PairSides& sides, const std::set<std::string>& made, PairedNames& out) {
   for (const std::string& fqn : sides.bound.without_row)
-    out.only_from.push_back({stored_name_of(sides.saved_one, fqn), "no row of the map takes it"});
+    out.only_from.push_back(
+        {saved_name_of_read_name(sides.saved_names_of_one, fqn), "no row of the map uses it"});
   for (const std::string& fqn : sides.bound.left_out)
-    out.only_from.push_back({stored_name_of(sides.saved_one, fqn), "left out: it is not a weight"});
-  for (const auto& [copy, of] : sides.bound.left_copies)
-    out.only_from.push_back({stored_name_of(sides.saved_one, copy), "a copy of " + of});
+    out.only_from.push_back(
+        {saved_name_of_read_name(sides.saved_names_of_one, fqn), "left out: it is not a weight"});
+  for (const auto& [copy, of] : sides.bound.omitted_copies)
+    out.only_from.push_back(
+        {saved_name_of_read_name(sides.saved_names_of_one, copy), "a copy of " + of});
   std::map<std::string, std::string> why;
   for (const std::string& fqn : sides.of_other.left_out)
-    why[stored_name_of(sides.saved_other, fqn)] = "left out: it is not a weight";
-  for (const auto& [copy, of] : sides.of_other.left_copies)
-    why[stored_name_of(sides.saved_other, copy)] = "a copy of " + of;
+    why[saved_name_of_read_name(sides.saved_other, fqn)] = "left out: it is not a weight";
+  for (const auto& [copy, of] : sides.of_other.omitted_copies)
+    why[saved_name_of_read_name(sides.saved_other, copy)] = "a copy of " + of;
   for (std::uint32_t t = 0; t < sides.other.tensor_count(); ++t) {
     std::string fqn(sides.other.fqn(TensorId{t}));
     if (made.contains(fqn)) continue;
     const auto known = why.find(fqn);
     out.only_to.push_back(
-        {std::move(fqn), known == why.end() ? "no row of the map makes it" : known->second});
+        {std::move(fqn), known == why.end() ? "no row of the map produces it" : known->second});
   }
 }
 
@@ -125,7 +131,7 @@ Result<PairedNames> pair_through_map(const MapOfPair& pair, const Checkpoint& fi
   const ModelFacts followed =
       facts_from_other_side(map, of_one, sides.other, sides.of_other, facts);
   SHW_TRY(sides.bound, bind_map(map, MapDirection::kForward, of_one, followed));
-  sides.saved_one = saved_names_by_read_name(sides.bound);
+  sides.saved_names_of_one = saved_names_by_read_name(sides.bound);
   sides.saved_other = saved_names(sides.other, sides.of_other);
   PairedNames out;
   out.map = map.name;
@@ -180,9 +186,9 @@ Result<PairedNames> pair_learned(const Checkpoint& first, const Checkpoint& seco
     if (at == number_of.end()) continue;
     std::string& doubt = out.rows[at->second].doubt;
     if (row.is_by_name)
-      doubt += "All elements are one value, which other tensors have too: names decided. ";
+      doubt += "All elements are equal, as in other tensors too, so names decided. ";
     if (row.leaves_padding)
-      doubt += "Rows that pad it hold values that the other side does not have. ";
+      doubt += "Its padding rows hold values that the other side does not have. ";
   }
   std::map<std::string_view, std::string_view> why;
   for (const UnexplainedTensor& one : learned.unexplained) why[one.fqn] = one.why;

@@ -41,7 +41,7 @@ struct StepRequest {
 };
 
 // Finds the first path part that is @latest or @latest-complete.
-std::optional<StepRequest> parse_request(std::string_view path) {
+std::optional<StepRequest> parse_step_alias(std::string_view path) {
   for (std::size_t at = 0; at < path.size();) {
     const std::size_t end = std::min(path.find('/', at), path.size());
     const std::string_view part = path.substr(at, end - at);
@@ -112,7 +112,7 @@ Result<std::vector<StepFolder>> steps_of(const StepRequest& request, Progress* p
 
 // Drops results of repairs ("step_9000-repaired-2"); true if any was
 // dropped.
-bool drop_results(const StepRequest& request, std::vector<StepFolder>& steps) {
+bool drop_repaired_steps(const StepRequest& request, std::vector<StepFolder>& steps) {
   const std::size_t before = steps.size();
   std::erase_if(steps, [&](const StepFolder& step) {
     return posix_store().exists(request.run + "/" + step.name + request.below + "/" +
@@ -131,21 +131,22 @@ Status keep_matching_steps(const StepRequest& request, std::vector<StepFolder>& 
   if (patterns.empty())
     return fail(ErrorKind::kUnsupported,
                 steps.empty()
-                    ? "holds no step: nothing in it has a name that ends in a number"
+                    ? "holds no step: no name in it ends in a number"
                     : fmt::format("holds no step that is a checkpoint; checked {}",
                                   steps.size() == 1 ? steps.front().name
                                                     : fmt::format("{} to {}", steps.back().name,
                                                                   steps.front().name)),
                 {request.run + request.below},
-                "Name the folder that holds the steps, as in runs/llama/@latest.");
-  if (patterns.size() > 1 && drop_results(request, steps))
+                "Give the folder that holds the steps, as in runs/llama/@latest.");
+  if (patterns.size() > 1 && drop_repaired_steps(request, steps))
     return keep_matching_steps(request, steps);
   if (patterns.size() > 1)
     return fail(
         ErrorKind::kUnsupported,
-        fmt::format("holds steps of several names, and nobody knows which is the newest: {}",
-                    short_list_text(examples)),
-        {request.run}, "Name one by its folder.");
+        fmt::format(
+            "holds steps with different name patterns, so the newest cannot be determined: {}",
+            short_list_text(examples)),
+        {request.run}, "Give the folder of one step.");
   std::erase_if(steps, [&](const StepFolder& step) { return !patterns.contains(step.pattern); });
   return {};
 }
@@ -170,7 +171,7 @@ Result<std::string> incomplete_reason(const std::string& path, Progress* progres
   return std::string();
 }
 
-std::string joined_path(const StepRequest& request, const StepFolder& step) {
+std::string path_of_step(const StepRequest& request, const StepFolder& step) {
   const std::string folder =
       request.run == "." ? "" : request.run + (request.run == "/" ? "" : "/");
   return folder + step.name + request.below;
@@ -191,7 +192,7 @@ Typed paths_in_options(VerbOptions& verb_options) {
 
 // A request is about what is there now, not about what an open checkpoint was listed with.
 void forget_listing_of(const std::string& path) {
-  const auto request = parse_request(path);
+  const auto request = parse_step_alias(path);
   forget_listings(request ? request->run : path);
 }
 
@@ -248,18 +249,18 @@ Result<ResolvedSteps> unpacked(BytesView bytes) {
 }  // namespace
 
 bool is_step_alias(std::string_view path) {
-  return parse_request(path).has_value();
+  return parse_step_alias(path).has_value();
 }
 
 Result<NewestStep> newest_step(const std::string& path, Progress* progress) {
   forget_listing_of(path);
   NewestStep newest{path, path, {}};
-  const std::optional<StepRequest> request = parse_request(path);
+  const std::optional<StepRequest> request = parse_step_alias(path);
   if (!request) return newest;
   SHW_TRY(std::vector<StepFolder> steps, steps_of(*request, progress));
   SHW_CHECK(keep_matching_steps(*request, steps));
   for (const StepFolder& step : steps) {
-    newest.path = joined_path(*request, step);
+    newest.path = path_of_step(*request, step);
     if (!request->complete) return newest;
     SHW_TRY(std::string lacks, incomplete_reason(newest.path, progress));
     if (lacks.empty()) return newest;
@@ -267,7 +268,7 @@ Result<NewestStep> newest_step(const std::string& path, Progress* progress) {
   }
   return fail(ErrorKind::kUnsupported,
               fmt::format("holds no complete step: {}", short_list_text(newest.passed_over)),
-              {request->run}, "`shardwright check` of one of them says more.");
+              {request->run}, "Run `shardwright check` on one of them for details.");
 }
 
 Result<std::vector<NewestStep>> resolve_newest_steps(VerbOptions& verb_options, Progress* progress,
@@ -298,7 +299,7 @@ Result<std::vector<NewestStep>> resolve_newest_steps(VerbOptions& verb_options, 
 std::string in_words(const NewestStep& step) {
   std::string text = printable(step.asked) + " is " + printable(step.path);
   if (step.passed_over.empty()) return text;
-  text += "; passed over, since not complete:";
+  text += "; skipped because incomplete:";
   for (const std::string& passed : step.passed_over) text += "\n  " + printable(passed);
   return text;
 }

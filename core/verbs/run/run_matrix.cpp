@@ -13,7 +13,7 @@ namespace shw::verbs {
 namespace {
 
 // Length of the first word if all modules share it ("model."); the list of tensors omits it too.
-std::size_t common_first_word(const std::vector<RunModule>& modules) {
+std::size_t common_first_word_length(const std::vector<RunModule>& modules) {
   if (modules.empty()) return 0;
   const std::string_view first = modules[0].tensor;
   const std::size_t dot = first.find('.');
@@ -42,7 +42,7 @@ std::size_t common_beginning(const RunSteps& run) {
 void add_rows(RunMatrix& matrix, const RunNumbers& numbers) {
   matrix.rows.push_back({"all modules", {}, 0});
   const std::vector<RunModule>& modules = *numbers.modules;
-  const std::size_t prefix = common_first_word(modules);
+  const std::size_t prefix = common_first_word_length(modules);
   for (std::uint32_t m = 0; m < modules.size(); ++m) {
     std::string name = modules[m].name.substr(std::min(prefix, modules[m].name.size()));
     matrix.rows.push_back({name.empty() ? "top level" : std::move(name), m, 0});
@@ -75,7 +75,8 @@ RunCell cell_of(const StepNumbers* step, const RunMatrixRow& row) {
 }
 
 // Norms are only comparable over the same number of finite elements.
-void compare_with_before(RunCell& cell, const ModuleNumbers* now, const ModuleNumbers* before) {
+void set_relative_norm_change(RunCell& cell, const ModuleNumbers* now,
+                              const ModuleNumbers* before) {
   if (now == nullptr || before == nullptr || before->elements != now->elements) return;
   if (cell.is_anomalous() || before->nan + before->infinite != 0) return;
   const double old = before->norm();
@@ -96,8 +97,9 @@ void fill_row(RunMatrix& matrix, const std::vector<const StepNumbers*>& steps, s
     cell.begins = cell.is_anomalous() && !was_odd;
     was_odd = was_odd || cell.is_anomalous();
     const StepNumbers* before = s + 1 < steps.size() ? steps[s + 1] : nullptr;
-    compare_with_before(cell, numbers_in(*steps[s], row),
-                        before != nullptr && !before->error ? numbers_in(*before, row) : nullptr);
+    set_relative_norm_change(
+        cell, numbers_in(*steps[s], row),
+        before != nullptr && !before->error ? numbers_in(*before, row) : nullptr);
     row.most_change = std::max(row.most_change, std::abs(cell.change));
   }
 }
@@ -164,11 +166,11 @@ std::string first_anomaly_text(const RunSteps& run, const RunMatrix& matrix) {
     left += ". " + plural(run.steps.size() - matrix.counted, "step") + " not counted";
   if (matrix.failed != 0) left += ". " + plural(matrix.failed, "step") + " could not be opened";
   if (matrix.incomplete != 0)
-    left += ". " + plural(matrix.incomplete, "step") + " could not be read whole";
+    left += ". " + plural(matrix.incomplete, "step") + " could not be read completely";
   if (!matrix.first_anomaly) {
     const std::size_t read = matrix.counted - matrix.failed;
     if (read == 0) return "Nothing was read" + left;
-    return "No NaN or infinite element in what was read of " + plural(read, "step") + left;
+    return "No NaN or infinite element in the data read of " + plural(read, "step") + left;
   }
   const FirstAnomaly& first = *matrix.first_anomaly;
   const RunCell& cell = matrix.cell(first.row, first.step);

@@ -142,7 +142,7 @@ std::string difference_text(const Checkpoint& before, const Checkpoint& now) {
   return text;
 }
 
-std::size_t lost_files(const Checkpoint& checkpoint) {
+std::size_t count_files_with_lost_data(const Checkpoint& checkpoint) {
   std::vector<bool> lost(checkpoint.file_count(), false);
   if (checkpoint.directory() == nullptr) return 0;
   for (ChunkId chunk : checkpoint.chunks()) {
@@ -179,11 +179,12 @@ Result<std::shared_ptr<const Checkpoint>> open_and_check_step(RunStep& step, Pro
   }
   step.verdict = report->verdict;
   step.tensors = checkpoint.tensor_count();
-  step.headline = check_headline(checkpoint, *report, affected_by(checkpoint, report->findings));
+  step.headline =
+      check_headline(checkpoint, *report, count_affected_by_findings(checkpoint, report->findings));
   step.is_error = std::any_of(report->findings.begin(), report->findings.end(),
                               [](const auto& f) { return f.severity == Severity::kError; });
   step.has_hint = !rules_with_hints(report->unjudged).empty();
-  step.files_lost = lost_files(checkpoint);
+  step.files_lost = count_files_with_lost_data(checkpoint);
   step.elements_lost = unreadable_in(checkpoint, report->findings).elements;
   return std::move(*opened);
 }

@@ -20,7 +20,7 @@ tl::unexpected<Error> bad_pattern_error(std::string why) {
               "Type \"text\", /50 4b 03 for bytes, or =1.5 for a number.");
 }
 
-Result<Bytes> hex_bytes(std::string_view text) {
+Result<Bytes> parse_hex_bytes(std::string_view text) {
   Bytes bytes;
   std::string digits;
   for (char c : text) {
@@ -118,7 +118,7 @@ bool is_byte_pattern(std::string_view text) {
 Result<BytePattern> parse_byte_pattern(std::string_view text, const BytesWindow& window) {
   BytePattern pattern;
   if (text.size() > kMostPattern)
-    return bad_pattern_error("more than 4,096 letters are not looked for");
+    return bad_pattern_error("the search text may have at most 4,096 characters");
   if (text.starts_with('"')) {
     text.remove_prefix(1);
     if (text.ends_with('"')) text.remove_suffix(1);
@@ -128,14 +128,13 @@ Result<BytePattern> parse_byte_pattern(std::string_view text, const BytesWindow&
     return pattern;
   }
   if (text.starts_with('/')) {
-    SHW_TRY(pattern.bytes, hex_bytes(text.substr(1)));
+    SHW_TRY(pattern.bytes, parse_hex_bytes(text.substr(1)));
     return pattern;
   }
   if (!text.starts_with('='))
     return bad_pattern_error("\"" + std::string(text) + "\" is not a pattern");
   if (window.dtype == Dtype::kUnknown || window.values_first == window.values_last)
-    return bad_pattern_error(
-        "a number is looked for among the elements of a tensor; none is shown");
+    return bad_pattern_error("to search for a number, show a tensor first");
   SHW_TRY(pattern.bytes, bytes_of_number(window.dtype, text.substr(1)));
   if (window.big_endian) std::ranges::reverse(pattern.bytes);
   pattern.first = window.values_first;
@@ -164,7 +163,7 @@ Result<BytesWindow> bytes_found(const Checkpoint& checkpoint, const BytesWindow&
   if (!pattern) return missing(pattern.error().message);
   SHW_TRY(auto source, checkpoint.directory()->open(now.path));
   SHW_TRY(const auto place, find_bytes(*source, *pattern, now.at + 1, progress));
-  if (!place) return missing(std::string(text) + " is nowhere in this file");
+  if (!place) return missing(std::string(text) + " does not occur in this file");
   return bytes_at(checkpoint, now.path, *place, std::nullopt, progress);
 }
 

@@ -37,10 +37,11 @@ class RecordSearch {
   Result<Neighbours> find_neighbours(Progress* progress) {
     for (std::uint32_t c = 0; c < checkpoint_.chunk_count(); ++c) {
       if ((c & 0xFFFFu) == 0 && is_cancelled(progress)) return cancelled_error();
-      if (auto item = checkpoint_.item(ChunkId{c})) consider_item(*item, ChunkId{c}, nullptr);
+      if (auto item = checkpoint_.item(ChunkId{c}))
+        update_neighbours_with(*item, ChunkId{c}, nullptr);
     }
     for (const NonTensorEntry& object : checkpoint_.objects()) {
-      if (object.item) consider_item(*object.item, std::nullopt, &object.fqn);
+      if (object.item) update_neighbours_with(*object.item, std::nullopt, &object.fqn);
     }
     if (best_ && best_->chunk) best_->name = name_of(checkpoint_, *best_->chunk);
     // "Previous" is the begin of the current record, unless its first byte is selected.
@@ -49,8 +50,8 @@ class RecordSearch {
   }
 
  private:
-  void consider_item(const ItemPlace& place, std::optional<ChunkId> chunk,
-                     const std::string* object) {
+  void update_neighbours_with(const ItemPlace& place, std::optional<ChunkId> chunk,
+                              const std::string* object) {
     if (place.file == FileId::kNone || place.offset < 0 ||
         checkpoint_.file(place.file).path != path_)
       return;
@@ -89,9 +90,9 @@ FileRange range_of(const ItemPlace& place, std::uint64_t size, std::vector<std::
   }
   if (length > size - offset) {
     std::uint64_t there = size - offset;
-    wrong.push_back(fmt::format("cut off: the file ends at byte {}, {} of its {} bytes are missing",
-                                human_count(size), human_count(length - there),
-                                human_count(length)));
+    wrong.push_back(
+        fmt::format("truncated: the file ends at byte {}, {} of its {} bytes are missing",
+                    human_count(size), human_count(length - there), human_count(length)));
     length = there;
   }
   return {offset, length};
@@ -135,7 +136,7 @@ void add_values(const Checkpoint& checkpoint, ChunkId chunk, FileRange range,
   }
   if (parts.is_archive && window.values_first == range.offset) {
     window.values_last = window.values_first;
-    window.no_values = "no payload can be told in it";
+    window.no_values = "no payload was found in it";
   }
 }
 

@@ -19,7 +19,7 @@ class ValueSearch {
       : checkpoint_(checkpoint),
         tensor_(tensor),
         slice_(slice),
-        sought_(sought),
+        searched_value_(sought),
         reference_(reference) {}
 
   std::int64_t extent(int dim) const {
@@ -62,7 +62,7 @@ class ValueSearch {
 
   Result<std::int64_t> count(Span rows, Span columns) {
     const ValuesRequest ask = request_for(rows, columns);
-    if (sought_ == SearchedValue::kNan) {
+    if (searched_value_ == SearchedValue::kNan) {
       SHW_TRY(const SliceValues values, slice_values(checkpoint_, tensor_, ask));
       unread_ += values.unread;
       return static_cast<std::int64_t>(values.statistics.nan);
@@ -93,7 +93,7 @@ class ValueSearch {
   const Checkpoint& checkpoint_;
   TensorId tensor_;
   const SliceValues& slice_;
-  SearchedValue sought_;
+  SearchedValue searched_value_;
   const Checkpoint* reference_;
   std::int64_t unread_ = 0;
 };

@@ -47,7 +47,7 @@ struct SliceValues {
   int row_dim = -1, column_dim = -1;   // -1: none
   std::int64_t rows = 1, columns = 1;  // of the window
   std::int64_t first_row = 0, first_column = 0;
-  std::int64_t looked_rows = 0, looked_columns = 0;  // evenly spaced if fewer than the window's
+  std::int64_t sampled_rows = 0, sampled_columns = 0;  // evenly spaced if fewer than the window's
 
   std::int64_t cell_rows = 0, cell_columns = 0;
   std::vector<ValueCell> cells;  // row-major; empty for non-numeric dtypes
@@ -60,7 +60,7 @@ struct SliceValues {
   std::vector<std::string> table;   // from the window's corner; empty text: no element
   std::optional<Error> error;       // first read error
   std::optional<ValuePlace> found;  // the element that was searched for
-  bool is_all() const { return looked_rows == rows && looked_columns == columns; }
+  bool is_all() const { return sampled_rows == rows && sampled_columns == columns; }
 };
 
 // B - A for examined elements that both have.

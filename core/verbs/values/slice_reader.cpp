@@ -61,8 +61,9 @@ bool as_doubles(Dtype dtype, BytesView bytes, std::vector<double>& out) {
 }  // namespace
 
 // Evenly spaced runs of a range with about `wanted` positions; the whole range if that is enough.
-std::vector<SliceReader::Run> SliceReader::spaced_runs(std::int64_t extent, std::int64_t wanted,
-                                                       std::int64_t most_runs) {
+std::vector<SliceReader::Run> SliceReader::evenly_spaced_runs(std::int64_t extent,
+                                                              std::int64_t wanted,
+                                                              std::int64_t most_runs) {
   if (wanted >= extent) return {{0, extent}};
   std::int64_t count = std::clamp<std::int64_t>(std::min(wanted, most_runs), 1, extent);
   std::int64_t length = std::max<std::int64_t>(1, wanted / count);
@@ -233,11 +234,12 @@ Status SliceReader::read_statistics() {
   std::int64_t wide =
       columns <= kWholeColumns ? columns : std::max(kWholeColumns, kMostLooked / rows);
   wide = std::min(wide, columns);
-  auto bands = spaced_runs(rows, std::max<std::int64_t>(1, kMostLooked / wide),
-                           wide == columns ? kMostRuns : 64);
-  auto runs = spaced_runs(columns, wide, kMostRuns / static_cast<std::int64_t>(bands.size()) + 1);
-  out_.looked_rows = total(bands);
-  out_.looked_columns = total(runs);
+  auto bands = evenly_spaced_runs(rows, std::max<std::int64_t>(1, kMostLooked / wide),
+                                  wide == columns ? kMostRuns : 64);
+  auto runs =
+      evenly_spaced_runs(columns, wide, kMostRuns / static_cast<std::int64_t>(bands.size()) + 1);
+  out_.sampled_rows = total(bands);
+  out_.sampled_columns = total(runs);
   auto cells = [](std::int64_t extent, std::int64_t most, const std::vector<Run>& of) {
     std::int64_t enough = of.size() == 1 ? extent : static_cast<std::int64_t>(of.size());
     return std::min({extent, most, enough});
@@ -247,7 +249,7 @@ Status SliceReader::read_statistics() {
   out_.cells.resize(static_cast<std::size_t>(out_.cell_rows * out_.cell_columns));
   if (progress_ != nullptr)
     progress_->begin(Phase::kReadingBytes,
-                     static_cast<std::uint64_t>(out_.looked_rows * out_.looked_columns), false);
+                     static_cast<std::uint64_t>(out_.sampled_rows * out_.sampled_columns), false);
   counter_.begin(out_.dtype);
   // Elements per band, the unit of cancellation.
   constexpr std::int64_t kMostPatch = 1 << 18;

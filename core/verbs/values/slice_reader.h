@@ -47,8 +47,8 @@ class SliceReader {
     std::vector<std::uint8_t> state;  // one per element
   };
 
-  static std::vector<Run> spaced_runs(std::int64_t extent, std::int64_t wanted,
-                                      std::int64_t most_runs);
+  static std::vector<Run> evenly_spaced_runs(std::int64_t extent, std::int64_t wanted,
+                                             std::int64_t most_runs);
   static std::int64_t total(const std::vector<Run>& runs);
   Box box_of(ChunkId chunk) const;
   Box box_of(Run rows, Run columns) const;

@@ -16,8 +16,8 @@ namespace shw::verbs {
 namespace {
 
 // Clips the requested window to the tensor.
-Status clip_window(const Checkpoint& checkpoint, TensorId tensor, const ValuesRequest& ask,
-                   SliceValues& out) {
+Status set_clipped_window(const Checkpoint& checkpoint, TensorId tensor, const ValuesRequest& ask,
+                          SliceValues& out) {
   ExtentsView shape = checkpoint.shape(tensor);
   auto refuse = [&](std::string why) {
     return fail(ErrorKind::kUsage, std::move(why),
@@ -34,8 +34,8 @@ Status clip_window(const Checkpoint& checkpoint, TensorId tensor, const ValuesRe
     }
   }
   if (out.ask.dims.size() != shape.size())
-    return refuse(fmt::format("has {} dimensions, and the slice is of {}", shape.size(),
-                              out.ask.dims.size()));
+    return refuse(
+        fmt::format("has {} dimensions, but the slice has {}", shape.size(), out.ask.dims.size()));
   std::vector<int> shown;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     DimRange& range = out.ask.dims[d];
@@ -44,7 +44,7 @@ Status clip_window(const Checkpoint& checkpoint, TensorId tensor, const ValuesRe
     range.last = std::min(range.last, shape[d]);
     if (shape[d] == 0) return refuse("has no elements: its shape is " + shw::to_text(shape));
     if (range.first < 0 || range.first >= range.last)
-      return refuse(fmt::format("has no element at {} of dimension {}, which is {} long",
+      return refuse(fmt::format("has no element {} in dimension {}, which has length {}",
                                 range.first, d, shape[d]));
   }
   if (shown.size() > 2) return refuse("a slice shows two dimensions at most");
@@ -138,7 +138,7 @@ Result<SliceValues> slice_window(const Checkpoint& checkpoint, TensorId tensor,
   if (size_of(out.dtype) == 0)
     return fail(ErrorKind::kUnsupported, "its dtype is not known: there are no values to show",
                 {"", std::nullopt, std::string(checkpoint.fqn(tensor))});
-  SHW_CHECK(clip_window(checkpoint, tensor, ask, out));
+  SHW_CHECK(set_clipped_window(checkpoint, tensor, ask, out));
   return out;
 }
 
@@ -161,7 +161,7 @@ SideBySideValues side_by_side_values(const Checkpoint& a, TensorId tensor, const
   }
   if (!same(a.shape(tensor), b.shape(*other))) {
     beside.note = "in B it has the shape " + shw::to_text(b.shape(*other)) + ", in A " +
-                  shw::to_text(a.shape(tensor)) + ": there is no slice to compare";
+                  shw::to_text(a.shape(tensor)) + ": the slices cannot be compared";
     return beside;
   }
   auto in_b = slice_values(b, *other, values.ask, progress);

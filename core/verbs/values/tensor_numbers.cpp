@@ -34,7 +34,7 @@ Result<CheckpointNumbers> compute_tensor_numbers(const Checkpoint& checkpoint, P
     const std::uint64_t absent = count(counted[i].unread) + count(counted[i].missing);
     numbers.tensors[index_of(tensors[i])] = {s.elements > 0, s.elements,        s.nan, s.infinite,
                                              s.zero,         sum_of_squares(s), absent};
-    if (absent > 0) ++numbers.not_whole;
+    if (absent > 0) ++numbers.partly_read_tensors;
   }
   return numbers;
 }

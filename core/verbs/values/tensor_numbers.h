@@ -21,8 +21,8 @@ struct TensorNumbers {
 };
 
 struct CheckpointNumbers {
-  std::vector<TensorNumbers> tensors;  // by index of TensorId
-  std::size_t not_whole = 0;           // float tensors of which an element could not be read
+  std::vector<TensorNumbers> tensors;   // by index of TensorId
+  std::size_t partly_read_tensors = 0;  // float tensors of which an element could not be read
 };
 
 std::vector<TensorId> float_tensors(const Checkpoint& checkpoint);

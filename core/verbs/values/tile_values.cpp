@@ -47,7 +47,7 @@ double number_in(const std::string& text) {
   return code == std::errc{} ? value : 0;
 }
 
-void put_numbers(const StatisticsSums& sums, TileNumbers& tile) {
+void set_tile_numbers_from_sums(const StatisticsSums& sums, TileNumbers& tile) {
   tile.elements = sums.elements;
   tile.nan = sums.nan;
   tile.infinite = sums.infinite;
@@ -172,7 +172,7 @@ Status TileValueReader::read_tiles() {
     TileNumbers& numbers = values_.tiles[tile];
     numbers.state = error ? TileNumbers::State::kUnread : TileNumbers::State::kLooked;
     if (!error) {
-      put_numbers(sums_[tile - values_.done], numbers);
+      set_tile_numbers_from_sums(sums_[tile - values_.done], numbers);
       continue;
     }
     ++values_.unread;

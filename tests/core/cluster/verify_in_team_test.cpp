@@ -134,22 +134,22 @@ TEST_CASE("a worker that sees another source ends all of them, who are told whic
 
 TEST_CASE("what workers tell each other of a comparison comes out as it went in") {
   Mismatch mismatch{Extents{3, -1, 7}, "0.5 (0x3f000000)", "nan"};
-  auto found = unpacked_chunk(packed(ComparedChunk(ComparedTile{mismatch})));
+  auto found = decode_compared_chunk(packed(ComparedChunk(ComparedTile{mismatch})));
   REQUIRE((found && *found && (*found)->mismatch));
   CHECK((*found)->mismatch->index == mismatch.index);
   CHECK((*found)->mismatch->value == mismatch.value);
   CHECK((*found)->mismatch->expected == mismatch.expected);
-  found = unpacked_chunk(packed(ComparedChunk(ComparedTile{{}, 7})));
+  found = decode_compared_chunk(packed(ComparedChunk(ComparedTile{{}, 7})));
   REQUIRE((found && *found));
   CHECK_FALSE((*found)->mismatch.has_value());
   CHECK((*found)->out_of_range == 7);
   Error error{ErrorKind::kDamaged, "comes from nowhere", {"a", 7, "t"}, "look"};
-  found = unpacked_chunk(packed(ComparedChunk(tl::unexpected<Error>(error))));
+  found = decode_compared_chunk(packed(ComparedChunk(tl::unexpected<Error>(error))));
   REQUIRE((found && !*found));
   CHECK((*found).error().message == error.message);
   CHECK((*found).error().place.tensor == "t");
   Result<std::optional<Error>> object = std::optional<Error>(error);
-  auto told = unpacked_object(packed(object));
+  auto told = decode_compared_object(packed(object));
   REQUIRE((told && *told && **told));
   CHECK((**told)->advice == "look");
   VerifyReport report{VerifyReport::Outcome::kBroken, {"a", ""}, 3, -4, 5, {}};

@@ -1,4 +1,5 @@
-// References whose tensors are computed, and weights that have nothing in common with theirs.
+// References whose tensors are computed, and weights that have unrelated to the reference with
+// theirs.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -48,7 +49,8 @@ std::shared_ptr<const Checkpoint> computed_weights(const Weights& weights) {
                             [bytes](std::int64_t, std::int64_t) -> Result<Bytes> { return bytes; },
                             true});
   }
-  auto made = only_computed(*laid_weights(weights)->directory(), std::move(part), nullptr);
+  auto made =
+      make_computed_only_checkpoint(*laid_weights(weights)->directory(), std::move(part), nullptr);
   REQUIRE(made.has_value());
   return *made;
 }
@@ -113,7 +115,8 @@ TEST_CASE("differs from reference: weights at right angles next to equal ones ar
   REQUIRE(told_as_differing(report).size() == 1);
   CHECK(told_as_differing(report)[0]->severity == Severity::kWarning);
   CHECK(told_as_differing(report)[0]->subjects.size() == 6);
-  CHECK(told_as_differing(report)[0]->cause.find("nothing in common") != std::string::npos);
+  CHECK(told_as_differing(report)[0]->cause.find("unrelated to the reference") !=
+        std::string::npos);
   const CheckReport tuned = held_beside(laid_weights(trained), laid_weights(stored, "reference"));
   REQUIRE_FALSE(told_as_differing(tuned).empty());
   for (const Finding* finding : told_as_differing(tuned))

@@ -80,7 +80,7 @@ TEST_CASE("blocks that are under way together come to what they come to one by o
       CHECK(run.bytes == wanted.bytes);
       CHECK(run.written->crc == wanted.written->crc);
       CHECK(run.written->elements == wanted.written->elements);
-      CHECK(run.peak_bytes <= std::max<std::uint64_t>(several.under_way_bytes, wanted.peak_bytes));
+      CHECK(run.peak_bytes <= std::max<std::uint64_t>(several.in_flight_bytes, wanted.peak_bytes));
       CHECK(seen.begun == seen.finished);
       CHECK(seen.most <= 1 + seed % 5);
       most = std::max(most, seen.most);

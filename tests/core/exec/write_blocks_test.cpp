@@ -63,7 +63,7 @@ Ran run(const Program& program, OutputId output, Workspace& workspace, std::uint
   }
   REQUIRE(file.finish(out.offset + out.length));
   ran.payload = file.bytes;
-  ran.crc = crc_of_all(ranges, out.length);
+  ran.crc = combine_range_crcs(ranges, out.length);
   ran.holes = out.length - file.written;
   ran.peak_bytes = workspace.peak_bytes;
   return ran;

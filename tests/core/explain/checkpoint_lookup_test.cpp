@@ -63,10 +63,10 @@ TEST_CASE("explain: the stored shape tells which side of the message is the file
     REQUIRE(lookup.names.size() == 1);
     return lookup.names[0];
   };
-  CHECK(says(verdict({64, 32}, {128, 32}), "the message calls saved"));
-  CHECK(
-      says(verdict({128, 32}, {64, 32}), "the model asks for: the message is about another file"));
-  CHECK(says(verdict({128, 32}, {256, 32}), "neither of the message's shapes"));
+  CHECK(says(verdict({64, 32}, {128, 32}), "equals the saved shape in the message"));
+  CHECK(says(verdict({128, 32}, {64, 32}),
+             "the model expects: the message is about a different file"));
+  CHECK(says(verdict({128, 32}, {256, 32}), "neither shape in the message"));
 }
 
 TEST_CASE("explain: a single part or a path is not looked up as a tensor") {
@@ -86,7 +86,7 @@ TEST_CASE(
               *adapter);
   REQUIRE(lookup.names.size() == 1);
   CHECK(lookup.here == 1);
-  CHECK(says(lookup.names[0], "the message calls saved"));
+  CHECK(says(lookup.names[0], "equals the saved shape in the message"));
   CHECK(look_up_text("Missing key(s) in state_dict: \"model.safetensors\". ").names.empty());
 }
 
@@ -110,11 +110,25 @@ TEST_CASE("explain: what the lookup decides comes before what the words suggest"
     return explanation.hypotheses.front();
   };
   CHECK(first_with("\"embed_tokens.weight\", \"layers.0.mlp.up_proj.weight\"").title ==
-        "the names are all here, behind the prefix \"model.\"");
+        "all names are in the checkpoint, behind the prefix \"model.\"");
   CHECK(first_with("\"base_model.model.embed_tokens.weight\"").title ==
-        "the names are all here, without the prefix \"base_model.\"");
+        "all names are in the checkpoint, without the prefix \"base_model.\"");
   CHECK(first_with("\"model.embed_tokens.weight\"").id == "other-file");
   CHECK(first_with("\"model.layers.0.mlp.gate_proj.weight\"").id == "not-saved");
   // One of them is nowhere: the words decide.
   CHECK(first_with("\"model.embed_tokens.weight\", \"model.norm.weight\"").id != "other-file");
+}
+
+TEST_CASE("explain: weights that the checkpoint has in one tensor are not called unsaved") {
+  CheckpointBuilder builder;
+  for (const char* fqn : {"model.layers.0.self_attn.qkv_proj.weight",
+                          "model.layers.0.self_attn.o_proj.weight", "model.norm.weight"})
+    builder.add_tensor(fqn, Dtype::kBfloat16, Extents{64, 32});
+  const auto checkpoint = std::move(builder).finish();
+  const auto has_siblings = [&](const std::string& name) {
+    const auto text = parse_error_text("Missing key(s) in state_dict: \"" + name + "\". ");
+    return look_up(text, *checkpoint).names.front().has_siblings;
+  };
+  CHECK_FALSE(has_siblings("model.layers.0.self_attn.q_proj.weight"));
+  CHECK_FALSE(has_siblings("model.vision_tower.encoder.layers.3.mlp.fc1.weight"));
 }

@@ -89,7 +89,7 @@ TEST_CASE("message files: a row has its texts, its meanings and no condition but
   CHECK(kind.loader == "verl");
   CHECK(kind.patterns[1] == "none");
   CHECK(kind.patterns[2].empty());
-  CHECK(kind.certainty == MessageCertainty::kThatItFailed);
+  CHECK(kind.certainty == MessageCertainty::kOnlyFailure);
   CHECK(kind.condition == nullptr);
   REQUIRE(kind.meanings[0].rule != nullptr);
   CHECK(kind.meanings[0].rule->id == "missing-file");

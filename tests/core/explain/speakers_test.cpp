@@ -254,7 +254,7 @@ TEST_CASE("explain: each row of words is the first that its own example fits") {
     CAPTURE(std::string(kind->example));
     const std::string lower = pasted_text(kind->example).lower;
     const MessageKind* found =
-        kind->words->of_traceback ? traceback_kind(lower) : match_general_kind(lower);
+        kind->words->matches_in_traceback ? traceback_kind(lower) : match_general_kind(lower);
     REQUIRE(found != nullptr);
     CHECK(std::string(found->id) == kind->id);
   }

@@ -167,3 +167,20 @@ TEST_CASE("explain: sentences about the run around a checkpoint are told apart")
       {"KeyError: (0, 0)", "", "rank-pair-key", "rank-files-missing"},
   });
 }
+
+TEST_CASE("what a program warned of before its traceback is no cause") {
+  const std::string warned =
+      "FutureWarning: You are using `torch.load` with `weights_only=False`\n"
+      "There were missing keys in the checkpoint model loaded: ['lm_head.weight'].\n";
+  const std::string failed =
+      "Traceback (most recent call last):\n  File \"a.py\", line 1, in load\n"
+      "RuntimeError: Error(s) in loading state_dict for Net:\n"
+      "\tsize mismatch for fc.weight: copying a param with shape torch.Size([8, 4]) from "
+      "checkpoint, the shape in current model is torch.Size([8, 8]).\n";
+  const auto read = parse_error_text(warned + failed);
+  REQUIRE(read.messages.size() == 1);
+  CHECK(read.messages[0].name == "fc.weight");
+  CHECK_FALSE(parse_error_text(warned).messages.empty());
+  const std::string vague = "Traceback (most recent call last):\nRuntimeError: it failed\n";
+  CHECK(parse_error_text(warned + vague).messages == parse_error_text(warned).messages);
+}

@@ -35,6 +35,8 @@ TEST_CASE("plain data is read from an archive and from a bare pickle alike") {
       {pickled_text("adam") + ".", "adam"},
       {"](K\1K\2K\3K\4K\5e.", "(1, 2, 3, 4, ...)"},
       {"K\1K\2\x86.", "(1, 2)"},
+      {"ctorch\nSize\nK\1K\2\x86\x85R.", "(1, 2)"},
+      {"ctorch\nSize\n)R.", "something else"},
       {"ccollections\nOrderedDict\n)R(" + pickled_text("a") + "K\1u.", "something else"},
       {"cos\nsystem\n" + pickled_text("true") + "\x85R.", "something else"},
   };

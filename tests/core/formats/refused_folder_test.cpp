@@ -6,6 +6,7 @@
 #include "core/formats/items/items.h"
 #include "core/formats/open.h"
 #include "core/formats/torch_file/torch_file_support.h"
+#include "core/temporary_folder.h"
 
 using namespace shw;
 using namespace shw::test;
@@ -74,4 +75,16 @@ TEST_CASE("run folder: the newest step of arrays of zarr without an index is ope
   for (const Finding& finding : (*opened)->opening_findings())
     is_newest = is_newest || finding.cause.find("Opened checkpoint_1000") != std::string::npos;
   CHECK(is_newest);
+}
+
+TEST_CASE("refused file: settings next to the weights are refused with the folder to open") {
+  TemporaryFolder folder;
+  for (const char* name : {"config.json", "trainer_state.json", "tokenizer.model", "README.md"}) {
+    CAPTURE(name);
+    put(folder / name, "{}");
+    const auto opened = open_checkpoint(folder / name);
+    REQUIRE_FALSE(opened.has_value());
+    CHECK(opened.error().kind == ErrorKind::kUnsupported);
+    CHECK(opened.error().advice.find(folder.path()) != std::string::npos);
+  }
 }

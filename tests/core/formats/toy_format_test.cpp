@@ -109,7 +109,7 @@ TEST_CASE("a format of the test alone is checked, shown, mapped and planned") {
   CHECK(info_to_json(*checkpoint).find("\"format\": \"toy\"") != std::string::npos);
   TensorId w = *checkpoint->find("w");
   CHECK(tensor_to_json(*checkpoint, w, nullptr, 0).find("b.bin") != std::string::npos);
-  CHECK(map_to_json("w", saved_tiling(*checkpoint, w), nullptr).find("\"writer\": 1") !=
+  CHECK(tensor_map_to_json("w", saved_tiling(*checkpoint, w), nullptr).find("\"writer\": 1") !=
         std::string::npos);
   auto plan = make_plan(*checkpoint, *report, {});
   REQUIRE(plan.has_value());

@@ -2,11 +2,15 @@
 
 #include <doctest/doctest.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <thread>
 
 #include "core/faulty_store.h"
+#include "core/io/read_whole.h"
 #include "core/memory_store.h"
 #include "core/temporary_folder.h"
 
@@ -127,6 +131,55 @@ TEST_CASE("a folder in memory is published once, under a name that nothing has")
   REQUIRE(folder.has_value());
   CHECK_FALSE((*folder)->create("../y").has_value());
   CHECK_FALSE((*folder)->copy_whole_file_in("/nothing", "y", nullptr).has_value());
+}
+
+TEST_CASE("a finished folder takes the name of an empty folder, and of nothing else") {
+  TemporaryFolder folder;
+  Store& store = posix_store();
+  const auto published = [&](const std::string& name) {
+    auto made = store.make_folder(folder / "new.partial-1");
+    REQUIRE(made.has_value());
+    REQUIRE(write_text(**made, "f", "1"));
+    const bool is_free = store.is_free_for_folder(folder / name);
+    const Status status = store.publish(folder / "new.partial-1", folder / name);
+    CHECK(status.has_value() == is_free);
+    if (!status) REQUIRE(store.discard(folder / "new.partial-1", ".partial-"));
+    return is_free;
+  };
+  std::filesystem::create_directory(folder / "empty");
+  std::filesystem::create_directory(folder / "full");
+  std::filesystem::create_directory_symlink("empty", folder / "link");
+  put(folder / "full/g", "2");
+  put(folder / "file", "3");
+  CHECK_FALSE(published("full"));
+  CHECK_FALSE(published("file"));
+  CHECK_FALSE(published("link"));
+  CHECK(published("empty"));
+  CHECK(store.names(folder / "empty") == std::vector<std::string>{"f"});
+  CHECK_FALSE(published("empty"));
+  CHECK(published("other"));
+}
+
+TEST_CASE("a text that the user names may come through a pipe, up to the limit") {
+  int ends[2] = {};
+  REQUIRE(::pipe(ends) == 0);
+  const std::string path = "/dev/fd/" + std::to_string(ends[0]);
+  std::thread writer([&] {
+    const std::string text(100'000, 'x');
+    CHECK(::write(ends[1], text.data(), text.size()) == 100'000);
+    ::close(ends[1]);
+  });
+  CHECK(read_whole_text(path) == std::string(100'000, 'x'));
+  writer.join();
+  CHECK(read_whole_text(path) == "");
+  ::close(ends[0]);
+  REQUIRE(::pipe(ends) == 0);
+  CHECK(::write(ends[1], "12345", 5) == 5);
+  ::close(ends[1]);
+  const auto refused = read_whole_text("/dev/fd/" + std::to_string(ends[0]), 4);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().kind == ErrorKind::kDamaged);
+  ::close(ends[0]);
 }
 
 TEST_CASE("what is decoded is in files that have no name and leave nothing") {

@@ -11,7 +11,7 @@ void check_made(const ModelMap& map, MapDirection way, const std::vector<TiledTe
   const auto there = laid(made, "made");
   auto proof = prove_map(map, way, laid(source, "source"), *there, nullptr);
   REQUIRE(proof.has_value());
-  CHECK(proof->surplus.empty());
+  CHECK(proof->unexpected_results.empty());
   for (std::size_t i = 0; i < proof->tensors.size(); ++i) {
     CAPTURE(made[i].fqn);
     CHECK(proof->tensors[i] == ProvedTensor::kEqual);

@@ -125,7 +125,7 @@ TEST_CASE("maps: layers that differ are numbered") {
 
 TEST_CASE("maps: forms are chosen by a person") {
   ModelFacts facts = small_facts("qwen3_moe");
-  facts.said_forms = {"singleton", "local"};
+  facts.forms_named_by_user = {"singleton", "local"};
   const Tensors there = there_and_back("hf-megatron", llama(true), facts);
   CHECK(shape_in(there, "decoder.layers.1.mlp.experts.experts.2.linear_fc1.weight_v") ==
         Extents{48, 64});
@@ -186,7 +186,7 @@ TEST_CASE("maps: Qwen3 keeps its layer for several tokens next to the model, wit
   CHECK(shape_in(there, "mtp.layers.0.transformer_layer.self_attention.linear_qkv.weight") ==
         Extents{128, 64});
   CHECK(shape_in(there, "mtp.layers.0.transformer_layer.mlp.linear_fc1.weight") == Extents{96, 64});
-  facts.said_forms = {"singleton"};
+  facts.forms_named_by_user = {"singleton"};
   there_and_back("hf-megatron", tensors, facts);
 }
 

@@ -32,10 +32,11 @@ Seen hugging_face() {
   return *checkpoint;
 }
 
-MappedSteps steps_to(const Seen& source, const std::string& world, const LeaveOut& leave_out = {},
+MappedSteps steps_to(const Seen& source, const std::string& world,
+                     const ConversionExclusions& leave_out = {},
                      const std::vector<std::string>& forms = {}) {
   ModelFacts facts = facts_in_folder(*hugging_face());
-  facts.said_forms = forms;
+  facts.forms_named_by_user = forms;
   auto mapped = mapped_steps(*source, nullptr, world, facts, leave_out);
   REQUIRE_MESSAGE(mapped.has_value(), mapped.error().message);
   return std::move(*mapped);
@@ -165,9 +166,9 @@ TEST_CASE("optimizer states: a fused parameter of another shape than its weights
   // And those of layer 0, which are stacked with it: of queries, keys and values.
   REQUIRE(mapped.left_out_states.size() == 4);
   CHECK(mapped.left_out_states[0].fqn == state);
-  CHECK(mapped.left_out_states[0].why == LeftOutReason::kOtherShape);
+  CHECK(mapped.left_out_states[0].why == StateOmissionReason::kOtherShape);
   for (std::size_t i = 1; i < 4; ++i)
-    CHECK(mapped.left_out_states[i].why == LeftOutReason::kIncomplete);
+    CHECK(mapped.left_out_states[i].why == StateOmissionReason::kIncomplete);
 }
 
 TEST_CASE("optimizer states: a fused parameter is written where each of its weights has one") {
@@ -266,7 +267,7 @@ TEST_CASE("optimizer states: the state of a tied weight is taken once") {
   const std::string head = "optimizer.state.lm_head.weight.exp_avg";
   BoundMap weights;
   weights.way = MapDirection::kBack;
-  weights.left_copies = {{"lm_head.weight", "tok_embeddings.weight"}};
+  weights.omitted_copies = {{"lm_head.weight", "tok_embeddings.weight"}};
   weights.rows.push_back({.to = {"tok_embeddings.weight"},
                           .from = {{"model.embed_tokens.weight"}},
                           .from_shapes = {{4, 2}},

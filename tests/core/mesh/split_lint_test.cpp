@@ -30,18 +30,17 @@ bool is_silent(const std::vector<std::int64_t>& rows, std::int64_t tp) {
 TEST_CASE("F2.4: what a split will come to is known before it is saved") {
   CHECK(to_text(of({4, 8}, 1)) == "stops at rank 1: bounds, off 2+4>4");
   CHECK(to_text(of({5, 7}, 1)) == "stops at rank 0: 5 rows cannot be halved");
-  CHECK(of({0, 4, 4}, 1).outcome == Outcome::kSilent);
+  CHECK(of({0, 4, 4}, 1).outcome == Outcome::kSilentLoss);
   CHECK(of({0, 4, 4}, 1).ratio == 2);
-  CHECK(of({2, 2, 2, 2}, 1).outcome == Outcome::kSilent);
+  CHECK(of({2, 2, 2, 2}, 1).outcome == Outcome::kSilentLoss);
   CHECK(of({2, 2, 2, 2}, 1).ratio == 4);
   CHECK(of({0, 0, 8}, 1).outcome == Outcome::kHarmless);
-  CHECK(of({4, 4}, 2).outcome == Outcome::kSilent);
+  CHECK(of({4, 4}, 2).outcome == Outcome::kSilentLoss);
   CHECK(of({4, 4}, 2).ratio == 4);
   CHECK(of({6, 6}, 2).outcome == Outcome::kReshape);
   CHECK(of({0, 8}, 2).outcome == Outcome::kBounds);
   // A single owner, and the one uneven split that is silently lost.
-  CHECK(to_text(of({8}, 2)) ==
-        "silent: 1 row of 2 is saved, the others are lost without a message");
+  CHECK(to_text(of({8}, 2)) == "silent: 1 row of 2 is saved, the others are lost without an error");
   CHECK(of({4, 8}, 2).ratio == 6);
   CHECK(to_text(of({2, 2, 4}, 1)) == "stops at rank 2: boundary, ends at 1 of 2");
 }
@@ -58,7 +57,7 @@ TEST_CASE("every even split of 8 and of 12 rows comes to what the report found")
             CAPTURE(b);
             CAPTURE(c);
             SplitForecast forecast = of(rows, tp);
-            CHECK(forecast.is_loss() == is_silent(rows, tp));
+            CHECK(forecast.loses_rows_silently() == is_silent(rows, tp));
             if (tp == 1) CHECK((forecast.outcome == Outcome::kHarmless) == (rows[3] == item));
           }
         }

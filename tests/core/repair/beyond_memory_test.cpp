@@ -56,7 +56,7 @@ Plan plan_of(Step step, const char* format) {
   Plan plan;
   plan.steps = {DropStep{{"obj.*"}}, std::move(step)};
   plan.format = format;
-  plan.shard_bytes = format_called(format).traits.one_piece ? 3000 : 0;
+  plan.shard_bytes = format_called(format).traits.has_one_piece_per_tensor ? 3000 : 0;
   return plan;
 }
 

@@ -59,7 +59,7 @@ Result<RepairResult> made_of(DrawnPlan& plan, const TargetState& all) {
 
 }  // namespace
 
-TEST_CASE("what was in a file that is gone is given up by a step, counted, and all else is kept") {
+TEST_CASE("what was in a missing file is given up by a step, counted, and all else is kept") {
   int with_losses = 0;
   for (unsigned seed = 0; seed < 60; ++seed) {
     CAPTURE(seed);
@@ -128,7 +128,7 @@ TEST_CASE(
   cut.resize(2000);
   store.put("/ck/__1_0.distcp", std::move(cut));
   auto checkpoint = open_in(store, "/ck");
-  WantedForm form{&dcp_format(), 0, "/out"};
+  ResultFormat form{&dcp_format(), 0, "/out"};
   std::vector<Step> steps = {FillStep{{"*"}, {}, 0, "", "", true}};
   auto refused = lower_target(taken(checkpoint, steps), form);
   REQUIRE_FALSE(refused.has_value());

@@ -182,7 +182,7 @@ TEST_CASE("tiles with impossible offsets are drawn where they can be, or not at 
   std::int64_t huge = std::int64_t{1} << 62;
   TiledTensor saved{{4, 4}, {{{{huge, huge}, {huge, huge}}, 0}, {{{-5, -5}, {2, 2}}, 1}}};
   CHECK_FALSE(map_to_text("w", saved, nullptr, {false, true, 80}).empty());
-  CHECK_FALSE(map_to_json("w", saved, nullptr).empty());
+  CHECK_FALSE(tensor_map_to_json("w", saved, nullptr).empty());
 }
 
 TEST_CASE("the page tells ranks and files with those that are not there first") {

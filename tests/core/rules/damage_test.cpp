@@ -39,7 +39,7 @@ TEST_CASE("damage: a finding about a missing file marks the tensors that have it
   const std::vector<Finding> findings = {about_subject("gone", Severity::kError)};
   const DamageMarks marks = damage_marks(*checkpoint, findings);
   CHECK(marks.tensors == std::vector<std::uint8_t>{0, 3, 3});
-  const AffectedCounts counts = affected_by(*checkpoint, findings);
+  const AffectedCounts counts = count_affected_by_findings(*checkpoint, findings);
   CHECK(counts.tensors == 2);
   CHECK(counts.files == 1);
   CHECK(affected_counts_text(counts) == "1 cause, 2 tensors, 1 file");

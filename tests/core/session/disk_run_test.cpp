@@ -12,10 +12,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::string kHealthy = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_fsdp/ckpt";
+const std::string kHasExpectedSizes = std::string(SHW_TEST_DATA) + "/torch-2.14/healthy_fsdp/ckpt";
 
 void put_step(const std::string& path) {
-  fs::copy(kHealthy, path, fs::copy_options::recursive);
+  fs::copy(kHasExpectedSizes, path, fs::copy_options::recursive);
 }
 
 struct DiskSession {
@@ -144,6 +144,11 @@ TEST_CASE("disk: files that someone else changes are named, and opening again fo
   fs::remove(one.folder / "step/__1_0.distcp");
   one.apply({DiskCommand{}});
   CHECK(one.now()->changed_on_disk == "1 file was removed (__1_0.distcp)");
+  put(one.folder / "step/report.html", "no part of a checkpoint");
+  put(one.folder / "step/__9_0.distcp", "new");
+  one.apply({DiskCommand{}});
+  CHECK(one.now()->changed_on_disk ==
+        "1 file was removed (__1_0.distcp), 1 file was added (__9_0.distcp)");
   const std::string fqn(one.now()->checkpoint->fqn(TensorId{0}));
   one.apply({SelectTensorCommand{fqn}});
   one.apply({reopen_command(*one.now(), one.folder / "step"), CheckCommand{}});

@@ -53,7 +53,7 @@ TEST_CASE("fill: a file that is missing or cut off is taken from another step, a
     REQUIRE(s.now()->repaired != nullptr);
     CHECK(s.now()->repaired->output == s.damaged + "-repaired");
     CHECK(s.now()->verified->outcome == VerifyReport::Outcome::kProved);
-    CHECK(s.now()->still_wrong->empty());
+    CHECK(s.now()->result_findings->empty());
     // Both steps are copies of one checkpoint; filled elements are never called the tensor's own.
     s.apply({OpenCommand{s.damaged + "-repaired"}, CompareCommand{s.whole, true}});
     REQUIRE(s.now()->compared != nullptr);
@@ -108,7 +108,7 @@ TEST_CASE("tensor numbers: norm, zeros and elements are those of each tensor's s
   REQUIRE(s.now()->numbers != nullptr);
   const Checkpoint& c = *s.now()->checkpoint;
   REQUIRE(s.now()->numbers->tensors.size() == c.tensor_count());
-  CHECK(s.now()->numbers->not_whole == 0);
+  CHECK(s.now()->numbers->partly_read_tensors == 0);
   for (TensorId tensor : c.tensors()) {
     const verbs::TensorNumbers& numbers = s.now()->numbers->tensors[index_of(tensor)];
     CHECK(numbers.is_read);
@@ -122,9 +122,9 @@ TEST_CASE("tensor numbers: norm, zeros and elements are those of each tensor's s
   CHECK(s.now()->numbers == nullptr);
   s.apply({TensorNumbersCommand{}});
   REQUIRE(s.now()->numbers != nullptr);
-  std::size_t not_whole = 0;
+  std::size_t partly_read_tensors = 0;
   for (const verbs::TensorNumbers& numbers : s.now()->numbers->tensors)
-    not_whole += numbers.absent != 0 ? 1 : 0;
-  CHECK(not_whole > 0);
-  CHECK(s.now()->numbers->not_whole == not_whole);
+    partly_read_tensors += numbers.absent != 0 ? 1 : 0;
+  CHECK(partly_read_tensors > 0);
+  CHECK(s.now()->numbers->partly_read_tensors == partly_read_tensors);
 }

@@ -59,7 +59,7 @@ TEST_CASE("a repair that is paused writes nothing more, and is whole once it goe
   CHECK(held.seconds == seconds);
   CHECK_FALSE(std::filesystem::exists(s.folder / "out"));
   CHECK(s.session.snapshot()->repaired == nullptr);
-  CHECK(held.on_stop == StopEffect::kResumable);
+  CHECK(held.stop_effect == StopEffect::kResumable);
 
   s.session.apply(ContinueCommand{});
   s.session.wait();

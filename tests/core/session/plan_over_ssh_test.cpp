@@ -28,7 +28,7 @@ Snapshot checked_over_there() {
   Finding finding;
   finding.rule = "local-saved-as-global";
   finding.subjects = {"optimizer.state.w.exp_avg"};
-  finding.cause = "one rank's shard was saved as the whole";
+  finding.cause = "one rank's shard was saved as the whole tensor";
   finding.remedy = Remedy{"retile", false, "Put each survivor where it belongs."};
   report.findings = {finding};
   snapshot.report = std::make_shared<const CheckReport>(report);
@@ -52,15 +52,15 @@ TEST_CASE("plan: the machine of the checkpoint reads every byte again only when 
     CHECK(after.plan->undecided.size() == 1);
     CHECK_FALSE(was_called());
   }
-  PlanCommand over_there;
-  over_there.over_there = true;
-  auto failed = run_plan(snapshot, over_there, nullptr);
+  PlanCommand remote;
+  remote.on_remote_host = true;
+  auto failed = run_plan(snapshot, remote, nullptr);
   CHECK(was_called());
   REQUIRE_FALSE(failed.has_value());  // so that the plan of this machine stays
   CHECK(failed.error().message == "the disk is gone");
   snapshot.runs_over_ssh = false;
-  snapshot.why_not_over_ssh = "Shardwright is not installed over there.";
-  failed = run_plan(snapshot, over_there, nullptr);
+  snapshot.why_not_over_ssh = "Shardwright is not installed on that machine.";
+  failed = run_plan(snapshot, remote, nullptr);
   REQUIRE_FALSE(failed.has_value());
   CHECK(failed.error().advice == snapshot.why_not_over_ssh);
 }

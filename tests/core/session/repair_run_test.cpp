@@ -73,8 +73,8 @@ TEST_CASE("stopped: a repair is found beside the checkpoint, and resumed with it
   CHECK(s.now()->repaired->output == out);
   REQUIRE(executed_plan(*s.now()) != nullptr);
   CHECK(executed_plan(*s.now())->operations.size() == stopped_plan->operations.size());
-  REQUIRE(s.now()->still_wrong != nullptr);
-  CHECK(s.now()->still_wrong->empty());
+  REQUIRE(s.now()->result_findings != nullptr);
+  CHECK(s.now()->result_findings->empty());
   CHECK_FALSE(s.now()->can_undo);
   CHECK(s.now()->stopped->runs.empty());
   auto left = std::filesystem::directory_iterator(s.folder / "");
@@ -218,7 +218,7 @@ TEST_CASE("target: the bytes that a plan writes are counted once for all paths")
   const auto counted = s.now()->target;
   REQUIRE(counted != nullptr);
   REQUIRE(counted->needs.has_value());
-  CHECK(counted->needs_of == s.now()->plan);
+  CHECK(counted->plan_of_needs == s.now()->plan);
   Snapshot next = *s.now();
   auto marked = std::make_shared<verbs::RepairTarget>(*counted);
   marked->needs = 12345;

@@ -73,7 +73,7 @@ TEST_CASE("write-as: another format is planned, shown, written next to it and pr
   CHECK(s.now()->repaired->output == path + "-safetensors");
   CHECK(s.now()->verified->outcome == VerifyReport::Outcome::kProved);
   CHECK(s.now()->after->format().name == "safetensors");
-  CHECK(s.now()->still_wrong->empty());
+  CHECK(s.now()->result_findings->empty());
 
   s.apply({CheckCommand{}});
   CHECK(s.now()->plan == nullptr);

@@ -42,10 +42,10 @@ TEST_CASE("block orders: the largest blocks are those that a trial of every size
     for (std::int64_t place : places) {
       for (std::int64_t k = 0; k < size; ++k) order.push_back(place * size + k);
     }
-    const std::int64_t together = blocks_together(order);
+    const std::int64_t together = mergeable_block_count(order);
     REQUIRE(together == largest_by_trial(order));
     coarse += together > size ? 1U : 0U;  // blocks that stay together by chance
-    if (together == size) CHECK(coarse_order(order, together) == places);
+    if (together == size) CHECK(order_of_merged_blocks(order, together) == places);
   }
   CHECK(coarse > 0);
 }

@@ -177,3 +177,35 @@ TEST_CASE("what becomes of a number that is out of range is said") {
   CHECK(out_of_range_text(Dtype::kFloat16) == "what is beyond 65504 becomes infinity");
   CHECK(out_of_range_text(Dtype::kFloat32) == "what is beyond 3.4028235e+38 becomes infinity");
 }
+
+TEST_CASE("a dtype keeps every value of another if all its codes come back from a cast") {
+  const Dtype all[] = {Dtype::kFloat64,        Dtype::kFloat32,        Dtype::kFloat16,
+                       Dtype::kBfloat16,       Dtype::kFloat8E4m3fn,   Dtype::kFloat8E5m2,
+                       Dtype::kFloat8E4m3fnuz, Dtype::kFloat8E5m2fnuz, Dtype::kFloat8E8m0fnu};
+  for (Dtype from : all) {
+    const std::size_t size = size_of(from);
+    if (size > 2) continue;
+    const std::int64_t count = std::int64_t{1} << (8 * size);
+    std::vector<std::uint16_t> codes(static_cast<std::size_t>(count)), back(codes.size());
+    for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::uint16_t>(i);
+    for (Dtype to : all) {
+      if (from == to || !can_cast(from, to) || !can_cast(to, from)) continue;
+      CAPTURE(name(from));
+      CAPTURE(name(to));
+      std::vector<std::byte> there(codes.size() * 8);
+      std::vector<double> wide(codes.size());
+      auto* codes_begin = reinterpret_cast<std::byte*>(codes.data());
+      cast_row(from, codes_begin, 2, to, there.data(), 8, count);
+      cast_row(to, there.data(), 8, from, reinterpret_cast<std::byte*>(back.data()), 2, count);
+      cast_row(from, codes_begin, 2, Dtype::kFloat64, reinterpret_cast<std::byte*>(wide.data()), 8,
+               count);
+      bool is_same = true;
+      for (std::size_t i = 0; i < codes.size(); ++i)
+        is_same = is_same && (codes[i] == back[i] || std::isnan(wide[i]));
+      CHECK(keeps_every_value(to, from) == is_same);
+    }
+  }
+  CHECK(keeps_every_value(Dtype::kFloat64, Dtype::kFloat32));
+  CHECK_FALSE(keeps_every_value(Dtype::kFloat32, Dtype::kFloat64));
+  CHECK_FALSE(keeps_every_value(Dtype::kBfloat16, Dtype::kFloat32));
+}

@@ -58,7 +58,7 @@ struct NamesGame {
     const std::size_t at = pick(tensors), entry = *entry_named(all, tensors[at]);
     TargetTensor tensor;
     tensor.fqn = tensors[at] = new_name();
-    put_entry(all, entry, std::move(tensor));
+    replace_entry_tensor(all, entry, std::move(tensor));
   }
 
   void change_object() {

@@ -44,7 +44,7 @@ Bytes bytes_of_tile(const LoweredTarget& lowered, const OutputTile& tile, std::s
 }
 
 void check_lowered(const DrawnPlan& plan, const TargetState& all, std::uint64_t slab) {
-  WantedForm form{&dcp_format(), 0, "/out"};
+  ResultFormat form{&dcp_format(), 0, "/out"};
   auto lowered = lower_target(all, form);
   if (!lowered) FAIL(lowered.error().message << "\n" << told(plan.steps));
   CHECK(lowered->outputs.tensors.size() == plan.wanted.size());

@@ -35,10 +35,9 @@ TEST_CASE("a command is quoted as a shell reads it and says all that the verb ta
 TEST_CASE("a repair of a format without a writer ends with a conversion") {
   VerbOptions options;
   options.checkpoint = "run";
-  CHECK(repair_command_line(kUnknownFormat, options) ==
-        "shardwright repair run --then convert:dcp");
+  CHECK(repair_command_line(Checkpoint(), options) == "shardwright repair run --then convert:dcp");
   options.then = {"cast:bf16"};
-  CHECK(repair_command_line(kUnknownFormat, options) == "shardwright repair run --then cast:bf16");
+  CHECK(repair_command_line(Checkpoint(), options) == "shardwright repair run --then cast:bf16");
 }
 
 TEST_CASE("a plan from a file says by itself what is expected and filled") {

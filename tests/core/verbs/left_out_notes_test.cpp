@@ -32,7 +32,8 @@ MappedSteps many_left_out() {
           "optimizer.state.layers." + std::to_string(layer) + ".w1.weight." + kind;
       mapped.left_out.push_back(fqn);
       mapped.left_out_states.push_back(
-          {fqn, kind, kind[0] == 'p' ? LeftOutReason::kNoPlace : LeftOutReason::kNoWeight});
+          {fqn, kind,
+           kind[0] == 'p' ? StateOmissionReason::kNoPlace : StateOmissionReason::kNoWeight});
     }
   }
   return mapped;
@@ -49,7 +50,8 @@ TEST_CASE("left out notes: one line per kind of state and reason, with count and
 
 TEST_CASE("left out notes: steps are named only where no state is converted") {
   MappedSteps mapped = many_left_out();
-  mapped.left_out_states = {{"optimizer.state.w.step", "step", LeftOutReason::kNotElementwise}};
+  mapped.left_out_states = {
+      {"optimizer.state.w.step", "step", StateOmissionReason::kNotElementwise}};
   mapped.left_out = {"optimizer.state.w.step"};
   CHECK(has_line_with(notes_of(mapped), {"step of 1"}));
   mapped.states["exp_avg"] = 1;
@@ -62,7 +64,7 @@ TEST_CASE("left out notes: other tensors and entries are counted by their patter
     const std::string number = std::to_string(layer);
     mapped.left_out.push_back("model.layers." + number + ".rotary_emb.inv_freq");
     for (const char* setting : {".lr", ".eps"})
-      mapped.left_entries.push_back("optimizer.param_groups.layers." + number + ".w" + setting);
+      mapped.omitted_entries.push_back("optimizer.param_groups.layers." + number + ".w" + setting);
   }
   const auto notes = notes_of(mapped);
   CHECK(notes.size() == 2);

@@ -41,6 +41,11 @@ void check_is_cut(const std::string& from, const std::string& out) {
       verbs::repair(*opened, verbs::plan_reshard(*opened, options).value(), {out + "-2"}, nullptr);
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().message.find("Partial") != std::string::npos);
+
+  put(from + ".json", R"json({"w": ["Shard(1)"], "head.*": ["Replicate"]})json");
+  auto unmatched = verbs::plan_reshard(*opened, options);
+  REQUIRE_FALSE(unmatched.has_value());
+  CHECK(unmatched.error().message.find("\"head.*\"") != std::string::npos);
 }
 
 }  // namespace
@@ -84,7 +89,7 @@ TEST_CASE("a plan that cuts tensors is refused by name where the target holds th
       auto refused = taken(step, format);
       REQUIRE_FALSE(refused.has_value());
       CHECK(refused.error().kind == ErrorKind::kUsage);
-      CHECK(refused.error().message.find("w would be cut") != std::string::npos);
+      CHECK(refused.error().message.find("w would be split") != std::string::npos);
     }
     CHECK(taken(whole, format).has_value());
   }

@@ -56,7 +56,7 @@ TEST_CASE("the name of the output and that of the half-made folder resume the sa
     KilledOnDisk killed;
     auto resumed = killed.resume(by_partial ? killed.partial + "/" : killed.folder / "out");
     if (!resumed) FAIL(resumed.error().message);
-    CHECK_FALSE(resumed->was_complete);
+    CHECK_FALSE(resumed->had_nothing_left_to_do);
     CHECK(resumed->result.output == killed.folder / "out");
     CHECK(resumed->result.files_kept == killed.wanted.size() - 2);
     Files made = files_below(posix_store(), killed.folder / "out");
@@ -70,7 +70,7 @@ TEST_CASE("the name of the output and that of the half-made folder resume the sa
     CHECK_FALSE(posix_store().exists(killed.partial));
     auto again = killed.resume(killed.folder / "out");
     REQUIRE(again.has_value());
-    CHECK(again->was_complete);
+    CHECK(again->had_nothing_left_to_do);
     CHECK(again->result.certificate == killed.folder / "out/certificate.json");
   }
 }
@@ -112,8 +112,9 @@ TEST_CASE("a result: where another run was first nothing half-made is left") {
   write_three(folder / "ckpt");
   auto checkpoint = opened(folder / "ckpt");
   FaultyStore late(posix_store(), [&](const std::string& step, const std::string& path) {
-    if (step == "create" && path == "certificate.json")
-      std::filesystem::create_directory(folder / "out");
+    if (step == "create" && path == "certificate.json" &&
+        std::filesystem::create_directory(folder / "out"))
+      put(folder / "out/file", "1");
     return std::optional<Error>();
   });
   REQUIRE_FALSE(apply_plan(late, *checkpoint, plan_of_rows(*checkpoint, true), {folder / "out"}));

@@ -35,7 +35,7 @@ TEST_CASE("settings are read back as they were written, and as shipped where the
   CHECK(*again == kOwn);
   CHECK(*parse_ui_settings(R"({"shardwright-desk": 1})") == UiSettings{});
   TemporaryFolder folder;
-  KeptSettings none = read_ui_settings(posix_store(), folder / "desk.json");
+  LoadedUiSettings none = read_ui_settings(posix_store(), folder / "desk.json");
   CHECK(none.settings == UiSettings{});
   CHECK(none.refused.empty());
 }
@@ -100,7 +100,7 @@ TEST_CASE("a settings file that was refused is set aside before ours takes its n
   REQUIRE(write_ui_settings(posix_store(), file, kOwn, false));  // folders are made
   CHECK(read_ui_settings(posix_store(), file).settings == kOwn);
   put_text(file, "set -o vi\n");
-  KeptSettings kept = read_ui_settings(posix_store(), file);
+  LoadedUiSettings kept = read_ui_settings(posix_store(), file);
   CHECK(kept.refused == "it is not JSON");
   CHECK(kept.settings == UiSettings{});
   REQUIRE(write_ui_settings(posix_store(), file, kOwn, true));

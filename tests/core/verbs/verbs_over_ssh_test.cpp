@@ -37,7 +37,7 @@ Finding local_finding() {
   Finding finding;
   finding.rule = "local-saved-as-global";
   finding.subjects = {"optimizer.state.w.exp_avg"};
-  finding.cause = "one rank's shard was saved as the whole";
+  finding.cause = "one rank's shard was saved as the whole tensor";
   return finding;
 }
 
@@ -74,7 +74,7 @@ TEST_CASE("make_plan: a remedy without its diagnosis names the machine that can 
   REQUIRE(plan->undecided.size() == 1);
   const auto* why = find_evidence<std::string>(plan->undecided[0], "not_repaired_because");
   REQUIRE(why != nullptr);
-  CHECK(why->find("run `shardwright plan` over there") != std::string::npos);
+  CHECK(why->find("run `shardwright plan` on that machine") != std::string::npos);
 }
 
 TEST_CASE("ssh_use: only this version and commit over there, or a sentence that says why not") {
@@ -85,7 +85,7 @@ TEST_CASE("ssh_use: only this version and commit over there, or a sentence that 
     options.spec = "/here/spec.json";
     CHECK_FALSE(verbs::ssh_use(options).is_possible);
     CHECK(verbs::ssh_use(options).why_not ==
-          "The spec or the reference is not a file of that machine.");
+          "The spec or the reference is not a file on that machine.");
     options.checkpoint = "/runs/step_1";
     CHECK(verbs::ssh_use(options).why_not.empty());
   }
@@ -100,8 +100,7 @@ TEST_CASE("ssh_use: only this version and commit over there, or a sentence that 
     const verbs::SshUse use = verbs::ssh_use(options_over_ssh());
     CHECK_FALSE(use.is_possible);
     CHECK(use.why_not ==
-          "Shardwright over there is of commit 000000000000, and this one is of "
-          "commit " +
+          "Shardwright on that machine is commit 000000000000, but this one is commit " +
               std::string(kProgramCommit) + ".");
   }
   const OtherHost older(test::answer_of_version(std::string(kJsonSchema), "0.0.9"));
@@ -195,7 +194,7 @@ CheckpointDifference difference_of_every_kind() {
   TensorDifference unread = different("unread", DifferenceKind::kUndecided, Dtype::kFloat32);
   unread.a->missing = 4;
   unread.b->filled = 2;
-  unread.why = {"the file is cut off"};
+  unread.why = {"the file is truncated"};
   unread.error = Error{ErrorKind::kDamaged, "is cut off", {"b/__0_0.distcp", 4096, "unread"}};
   unread.error_in = 'b';
   add(unread);
@@ -314,7 +313,7 @@ TEST_CASE(
     REQUIRE(numbers.has_value());
     CHECK(numbers->tensors[index_of(tensor)].elements == volume);
     CHECK(numbers->tensors[index_of(tensor)].zero == volume - 1);
-    CHECK(numbers->not_whole == floats.size() - 1);
+    CHECK(numbers->partly_read_tensors == floats.size() - 1);
   }
   {
     // What is not read takes no memory; what is read is bounded.

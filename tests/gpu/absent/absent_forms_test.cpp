@@ -25,6 +25,6 @@ TEST_CASE("a build without CUDA says so, and what to take instead") {
 TEST_CASE("a build without CUDA still knows which kernels a slab would take") {
   StatisticsJob numbers{Dtype::kFloat32, 0, 1000, nullptr};
   SlabTables tables;
-  add_work(tables, {{}, {}, {}, {}, std::span(&numbers, 1)});
+  add_slab_work_to_tables(tables, {{}, {}, {}, {}, std::span(&numbers, 1)});
   CHECK(tables.of(Kernel::kNumbers4).size() == 1);
 }

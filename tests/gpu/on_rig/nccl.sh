@@ -55,8 +55,8 @@ refused() {
   if compgen -G 'out*' > /dev/null; then echo "something was written"; exit 1; fi
 }
 SHW_RIG_CARDS=2 refused 4 "workers 0 and 2 would share a card" run --transport nccl
-SHW_RIG_CARDS=0 refused 4 "worker 0 cannot: no GPU can be taken" run --transport nccl
-refused 3 "there is one process" "$on_rig" "${words[@]}" --transport nccl
+SHW_RIG_CARDS=0 refused 4 "worker 0 cannot: no GPU can be used" run --transport nccl
+refused 3 "needs more than one process" "$on_rig" "${words[@]}" --transport nccl
 
 # FAULT, and what somebody says of it. The first groups open the communicator.
 broken() {

@@ -54,7 +54,7 @@ TEST_CASE("a transpose is recognised by bytes in pieces of any cut, and its twin
       return *found;
     };
     const OrientationFound crossed = asked(turned, image);
-    CHECK(crossed.orientation == Orientation::kCrossed);
+    CHECK(crossed.orientation == Orientation::kSwappedDims);
     CHECK(crossed.exact);
     CHECK(crossed.matrices == crossed.transposed);
     const OrientationFound same_bytes = asked(turned, truth);
@@ -81,7 +81,7 @@ TEST_CASE("elements that no grid picks are compared too") {
   const OrientationFound found = asked();
   CHECK_FALSE(found.exact);
   CHECK(found.sampled);
-  CHECK(found.orientation == Orientation::kCrossed);  // by the criterion, since one bit differs
+  CHECK(found.orientation == Orientation::kSwappedDims);  // by the criterion, since one bit differs
 }
 
 TEST_CASE("transposed: a matrix whose signs were turned is not a transpose of its reference") {
@@ -97,5 +97,5 @@ TEST_CASE("transposed: a matrix whose signs were turned is not a transpose of it
   };
   CHECK(asked(negated) == Orientation::kUnrelated);
   CHECK(asked(with_matrices_turned(negated, shape, 4)) == Orientation::kUnrelated);
-  CHECK(asked(with_matrices_turned(truth, shape, 4)) == Orientation::kCrossed);
+  CHECK(asked(with_matrices_turned(truth, shape, 4)) == Orientation::kSwappedDims);
 }

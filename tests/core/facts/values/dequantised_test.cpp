@@ -3,7 +3,8 @@
 // mxfp4_packed and the other packed_* by compressed-tensors 0.20, for auto_round* and gptq_dynamic
 // by AutoRound 0.16, for mlx_* by MLX 0.32, for nf4_in_bfloat16 by the blocks that bitsandbytes
 // 0.50 wrote, and for torchao_int4 and torchao_mx by torchao 0.18, for
-// gguf_nvfp4 by gguf 0.19.
+// gguf_nvfp4 by gguf 0.19, for gptq_3bit by AutoGPTQ 0.8, for gptq_planes by the codes that
+// GPTQModel 7.7 packed, for hqq* by hqq 0.2.8, and for bitnet* by the layers of transformers 5.24.
 #include "core/facts/values/dequantised.h"
 
 #include <doctest/doctest.h>
@@ -51,7 +52,16 @@ TEST_CASE("dequantised: every form reads as its formula makes it") {
                                  "mlx_3bit",
                                  "mlx_mxfp8",
                                  "mlx_nvfp4",
-                                 "nf4_in_bfloat16"}) {
+                                 "nf4_in_bfloat16",
+                                 "gptq_3bit",
+                                 "gptq_planes",
+                                 "auto_round_bits",
+                                 "auto_round_gptq_bits",
+                                 "auto_round_awq_bits",
+                                 "hqq",
+                                 "hqq_bfloat16",
+                                 "bitnet",
+                                 "bitnet_bitlinear"}) {
     CAPTURE(name);
     const std::string folder = std::string(SHW_TEST_DATA) + "/quantised/" + name;
     auto stored = open_checkpoint(folder + "/ckpt");

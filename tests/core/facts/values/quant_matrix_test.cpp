@@ -146,10 +146,29 @@ void check_change(const StoredParts& changed, const std::map<std::string, TruthT
 }  // namespace
 
 TEST_CASE("quantised parts: a part that does not fit is reported and nothing is decoded from it") {
-  for (const std::string name :
-       {"fp8_block", "mxfp4", "gptq", "awq", "nf4", "int8", "nvfp4", "mlx", "packed", "mxfp8",
-        "mxfp4_packed", "packed_asymmetric", "packed_actorder", "auto_round_gptq", "auto_round_awq",
-        "mlx_mixed", "mlx_mxfp8", "mlx_nvfp4", "nf4_in_bfloat16"}) {
+  for (const std::string name : {"fp8_block",
+                                 "mxfp4",
+                                 "gptq",
+                                 "awq",
+                                 "nf4",
+                                 "int8",
+                                 "nvfp4",
+                                 "mlx",
+                                 "packed",
+                                 "mxfp8",
+                                 "mxfp4_packed",
+                                 "packed_asymmetric",
+                                 "packed_actorder",
+                                 "auto_round_gptq",
+                                 "auto_round_awq",
+                                 "mlx_mixed",
+                                 "mlx_mxfp8",
+                                 "mlx_nvfp4",
+                                 "nf4_in_bfloat16",
+                                 "gptq_3bit",
+                                 "gptq_planes",
+                                 "auto_round_bits",
+                                 "hqq"}) {
     CAPTURE(name);
     const StoredParts whole_parts = stored_parts(name);
     auto truth =

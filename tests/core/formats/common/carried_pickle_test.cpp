@@ -114,7 +114,7 @@ TEST_CASE("what would run something or is not known is refused by its name") {
        "e",
        "__main__.Config"},
       {"(cbuiltins\ngetattr\n(K\1K\2tRt", "builtins.getattr"},
-      {"ccollections\nOrderedDict\n)R)R", "computed"},
+      {"ccollections\nOrderedDict\n)R)R", "function call"},
       {"K\1Q", "storage"},
   };
   for (const auto& [value, name] : rows) {
@@ -122,6 +122,7 @@ TEST_CASE("what would run something or is not known is refused by its name") {
     auto refused = carried(as_pickle(value));
     REQUIRE_FALSE(refused.has_value());
     CHECK(refused.error().kind == ErrorKind::kUnsupported);
+    CAPTURE(refused.error().message);
     CHECK(refused.error().message.find(name) != std::string::npos);
   }
 }

@@ -37,7 +37,7 @@ TEST_CASE("index checks: names are matched as by sets of names and files") {
     for (std::size_t i = 0; i < map.size(); ++i) {
       const std::size_t place = matched.entries[i];
       const auto found = files_of.find(map[i].first);
-      REQUIRE((place == MatchedIndex::kNotHeld) == (found == files_of.end()));
+      REQUIRE((place == MatchedIndex::kNotStored) == (found == files_of.end()));
       if (found == files_of.end()) continue;
       const StoredTensor& held = matched.held[place];
       CHECK(held.name == map[i].first);

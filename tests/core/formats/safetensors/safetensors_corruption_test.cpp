@@ -107,6 +107,25 @@ TEST_CASE("a dtype that nobody knows ends no check, not even of a tensor of noth
   }
 }
 
+TEST_CASE("an entry without a dtype and without bytes is told as a name without a tensor") {
+  const auto cause_of = [](const std::string& entry) {
+    const std::string header =
+        R"({"w":{"dtype":"F32","shape":[4,3],"data_offsets":[0,48]},"head":)" + entry + "}";
+    auto opened = open_checkpoint(
+        memory_directory("ckpt", {{"model.safetensors", to_bytes(file_with(header, 48))}}));
+    REQUIRE(opened.has_value());
+    auto report = check(**opened, {});
+    REQUIRE(report.has_value());
+    for (const Finding& finding : report->findings)
+      if (finding.severity == Severity::kError) return finding.cause;
+    return std::string();
+  };
+  CHECK(cause_of(R"({"dtype":"","shape":[],"data_offsets":[0,0]})").find("had no tensor for it") !=
+        std::string::npos);
+  CHECK(cause_of(R"({"dtype":"F9","shape":[],"data_offsets":[0,0]})")
+            .find("\"F9\" is not supported") != std::string::npos);
+}
+
 TEST_CASE("a dtype of the format that torch has none for is not checked, and is not damage") {
   struct Case {
     const char *dtype, *shape;

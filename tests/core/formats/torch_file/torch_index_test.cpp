@@ -80,10 +80,10 @@ TEST_CASE("what an index of torch.save files promises and is not there is report
     return findings_of(*opened(two_files(index_text(entries, total))));
   };
   CHECK(says(with(a + b + ",\"c\":\"" + kSecond + "\""), Severity::kError,
-             "The index places 1 tensor in files that do not hold them"));
+             "The index places 1 tensor in files that do not contain them"));
   CHECK(says(with(a + "\"b\":\"" + kFirst + "\""), Severity::kError,
-             "The index says that b is in " + kFirst + ", and it is in " + kSecond));
-  CHECK(says(with("\"b\":\"" + kSecond + "\""), Severity::kWarning, "The index does not name"));
+             "The index says that b is in " + kFirst + ", but it is in " + kSecond));
+  CHECK(says(with("\"b\":\"" + kSecond + "\""), Severity::kWarning, "The index does not list"));
   CHECK(says(with(a + b, 50), Severity::kInfo, "metadata.total_size is 50"));
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("a tensor that is in two of the files is reported") {
                                {{"m/data/0", std::string(24, '\2')}}));
   auto checkpoint = opened(files);
   CHECK(names_of(*checkpoint) == "a b |");
-  CHECK(says(findings_of(*checkpoint), Severity::kError, "in a file before it too"));
+  CHECK(says(findings_of(*checkpoint), Severity::kError, "in an earlier file too"));
 }
 
 TEST_CASE("parts without an index are one model where their numbers are complete") {
@@ -113,7 +113,7 @@ TEST_CASE("parts without an index are one model where their numbers are complete
   auto checkpoint = opened(files);
   CHECK(names_of(*checkpoint) == "a b |");
   CHECK(values_by_name(*checkpoint)["b"] == Bytes(24, std::byte{2}));
-  CHECK(says(findings_of(*checkpoint), Severity::kWarning, "There is no " + kIndex));
+  CHECK(says(findings_of(*checkpoint), Severity::kWarning, "The index " + kIndex + " is missing"));
   // An unreadable file is damage of the whole.
   Files damaged = files;
   damaged[1].second = to_bytes("PK and nothing");
@@ -121,7 +121,7 @@ TEST_CASE("parts without an index are one model where their numbers are complete
   // A tensor in two files is reported.
   Files twice = files;
   twice[1].second = twice[0].second;
-  CHECK(says(findings_of(*opened(twice)), Severity::kError, "in a file before it too"));
+  CHECK(says(findings_of(*opened(twice)), Severity::kError, "in an earlier file too"));
 }
 
 TEST_CASE("of parts without an index those that are gone are named") {
@@ -134,7 +134,7 @@ TEST_CASE("of parts without an index those that are gone are named") {
     REQUIRE_FALSE(refused.has_value());
     CHECK(refused.error().place.file == name);
     CHECK(refused.error().message.find("of the 2 parts") != std::string::npos);
-    CHECK(refused.error().advice.find("Fetch what is missing") != std::string::npos);
+    CHECK(refused.error().advice.find("Download the missing parts") != std::string::npos);
   }
 }
 
@@ -177,7 +177,30 @@ TEST_CASE("the file of groups that an optimizer's index names is missed where it
                             kFirst + R"(","b":")" + kSecond + "\"}}";
   Files files = two_files(index);
   CHECK(says(findings_of(*opened(files)), Severity::kError,
-             "pytorch_optim_group.bin is not there: " + kIndex));
+             "pytorch_optim_group.bin is missing: " + kIndex));
   files.emplace_back("pytorch_optim_group.bin", to_bytes(part("0", '\1')));
   CHECK(findings_of(*opened(files)).empty());
+}
+
+TEST_CASE("a number that is missing from a row of files without an index is told") {
+  const auto row = [](const std::vector<std::string>& names) {
+    Files files;
+    for (const std::string& name : names)
+      files.emplace_back(
+          name, to_bytes(part(std::string(1, static_cast<char>('a' + files.size())), '\1')));
+    return findings_of(*opened(files));
+  };
+  const auto told = [](const std::vector<Finding>& findings) {
+    return std::any_of(findings.begin(), findings.end(),
+                       [](const Finding& finding) { return finding.rule == "missing-file"; });
+  };
+  const auto gone = row({"hf_model_0001_0.pt", "hf_model_0002_0.pt", "hf_model_0004_0.pt"});
+  CHECK(says(gone, Severity::kWarning, "hf_model_0003_0.pt is missing"));
+  CHECK_FALSE(told(row({"hf_model_0001_0.pt", "hf_model_0002_0.pt"})));
+  CHECK_FALSE(told(row({"part_00.pt", "part_01.pt", "part_02.pt"})));
+  // Not padded, of several words, in two numbers, or with more gone than there: no row of parts.
+  CHECK_FALSE(told(row({"layer_1.pt", "layer_2.pt", "layer_4.pt"})));
+  CHECK_FALSE(told(row({"encoder_01.pt", "decoder_03.pt"})));
+  CHECK_FALSE(told(row({"a_01_02.pt", "a_03_04.pt"})));
+  CHECK_FALSE(told(row({"s_0001.pt", "s_0100.pt"})));
 }

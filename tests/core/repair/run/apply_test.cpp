@@ -27,7 +27,7 @@ TEST_CASE("a plan says what it does with numbers, and comes back from JSON") {
   other.evidence = {{"expected", std::string("bfloat16")}, {"count", std::int64_t{3}}};
   Plan plan = plan_of(*checkpoint, {axis_moved(), shape, other});
   REQUIRE(plan.operations.size() == 1);
-  CHECK(plan.operations[0].text == "relabel 4 tiles: [2, 6, 2] becomes [2, 3, 4]");
+  CHECK(plan.operations[0].text == "relabel 4 chunks: [2, 6, 2] becomes [2, 3, 4]");
   CHECK(plan.operations[0].tiles == 4);
   CHECK(plan.operations[0].bytes_moved == 0);
   CHECK(plan.lossless);
@@ -157,6 +157,7 @@ TEST_CASE("the output may be neither the checkpoint, in it, around it, nor there
   auto checkpoint = opened(folder / "ckpt");
   Plan plan = plan_of(*checkpoint, {axis_moved()});
   std::filesystem::create_directory(folder / "taken");
+  put(folder / "taken/file", "1");
   for (const std::string& out : {folder / "ckpt", folder / "ckpt/", folder / "ckpt/inside",
                                  folder / "ckpt/../ckpt/inside", folder.path(), folder / "taken"}) {
     CAPTURE(out);

@@ -83,6 +83,24 @@ TEST_CASE("half adapters: one module without alpha is reported, none or half of 
   CHECK(all_causes(checked_tensors(tensors), "half-pair").empty());
 }
 
+TEST_CASE(
+    "half adapters: a factor that LoKr lost is reported without a config, in all modules too") {
+  NamedTensors tensors;
+  for (int module = 0; module < 3; ++module) {
+    const std::string name = fmt::format("lora_unet_{}.", module);
+    tensors[name + "lokr_w1"] = {"F32", {4, 4}};
+    tensors[name + "lokr_w2_a"] = {"F32", {8, 2}};
+    tensors[name + "lokr_w2_b"] = {"F32", {2, 8}};
+  }
+  CHECK(all_causes(checked_tensors(tensors), "half-pair").empty());
+  tensors.erase("lora_unet_1.lokr_w1");
+  CHECK(all_causes(checked_tensors(tensors), "half-pair").find("lora_unet_1.lokr_w1") !=
+        std::string::npos);
+  std::erase_if(tensors, [](const auto& one) { return one.first.ends_with("lokr_w1"); });
+  CHECK(all_causes(checked_tensors(tensors), "half-pair").find("lora_unet_0.lokr_w1") !=
+        std::string::npos);
+}
+
 TEST_CASE("half pair: an autoencoder with the middle block of one half alone is reported") {
   NamedTensors vae;
   for (const char* part : {"encoder.down_blocks.0.", "encoder.mid_block.", "decoder.mid_block.",
@@ -95,7 +113,7 @@ TEST_CASE("half pair: an autoencoder with the middle block of one half alone is 
     const CheckReport report = checked_tensors(lacking);
     const Finding* finding = find(report, "half-pair");
     REQUIRE(finding != nullptr);
-    CHECK(finding->cause.find(half + ".mid_block is not there") != std::string::npos);
+    CHECK(finding->cause.find(half + ".mid_block is missing") != std::string::npos);
   }
   // Autoencoders without such a block.
   std::erase_if(vae, [](const auto& one) { return one.first.find("mid") != std::string::npos; });

@@ -30,7 +30,7 @@ using NamedTensors = std::map<std::string, NamedTensor>;
 inline std::int64_t bytes_per_element(const std::string& dtype) {
   if (dtype == "F32" || dtype == "I32" || dtype == "U32") return 4;
   if (dtype == "I64") return 8;
-  return dtype == "BF16" || dtype == "F16" ? 2 : 1;
+  return dtype == "BF16" || dtype == "F16" || dtype == "I16" ? 2 : 1;
 }
 
 inline std::string elements_of(const NamedTensor& tensor) {

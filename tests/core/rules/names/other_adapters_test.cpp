@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/rules/names/adapter_layers.h"
 #include "core/rules/names/named_tensors.h"
 
 using namespace shw;
@@ -57,7 +58,10 @@ TEST_CASE("adapter: a rank of LoHa, LoKr, VeRA or HRA that is not r is reported"
   };
   const auto kinds = std::to_array<Kind>(
       {{"LOHA", {{"hada_w1_a", {"F32", {16, 4}}}, {"hada_w1_b", {"F32", {4, 16}}}}},
-       {"LOKR", {{"lokr_w2_a", {"F32", {16, 4}}}, {"lokr_w2_b", {"F32", {4, 16}}}}},
+       {"LOKR",
+        {{"lokr_w1", {"F32", {4, 4}}},
+         {"lokr_w2_a", {"F32", {16, 4}}},
+         {"lokr_w2_b", {"F32", {4, 16}}}}},
        {"VERA", {{"vera_lambda_b", {"F32", {16}}}, {"vera_lambda_d", {"F32", {4}}}}},
        {"HRA", {{"hra_u", {"F32", {16, 4}}}}}});
   for (const Kind& kind : kinds) {
@@ -275,6 +279,10 @@ TEST_CASE("adapter: a factor that LoKr lacks is reported, whole or as two matric
     OtherAdapter lacking = sound;
     lacking.tensors.erase(kRootOfOthers + "model.layers.1.self_attn.q_proj.lokr_w1");
     CHECK(contradiction(lacking).find("q_proj.lokr_w1") != std::string::npos);
+    OtherAdapter half = sound;
+    std::erase_if(half.tensors,
+                  [](const auto& one) { return one.first.find("lokr_w2") != std::string::npos; });
+    CHECK(contradiction(half).find("q_proj.lokr_w2") != std::string::npos);
   }
 }
 
@@ -290,4 +298,20 @@ TEST_CASE("adapter: names that do not begin as PEFT asks are reported for every 
   };
   CHECK(renamed("_orig_mod.", 0).find("base_model.") != std::string::npos);
   CHECK(renamed("", std::string("base_model.").size()).find("base_model.") != std::string::npos);
+}
+
+TEST_CASE("adapter layers: numbered stages of a network of convolutions may differ, experts not") {
+  const std::vector<std::string_view> stages = {
+      "down_blocks.0.resnets.0.conv1", "down_blocks.1.resnets.0.conv1",
+      "down_blocks.1.resnets.0.conv_shortcut", "down_blocks.2.resnets.0.conv1",
+      "down_blocks.2.resnets.0.conv_shortcut"};
+  CHECK(modules_missing_in_layers(stages).empty());
+  std::vector<std::string> experts;
+  for (int layer = 0; layer < 3; ++layer) {
+    for (const char* module : {"gate_proj", "up_proj"}) {
+      if (layer != 1 || module[0] == 'g')
+        experts.push_back("layers." + std::to_string(layer) + ".mlp.experts.0." + module);
+    }
+  }
+  CHECK(modules_missing_in_layers({experts.begin(), experts.end()}).size() == 1);
 }

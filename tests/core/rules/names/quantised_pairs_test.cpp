@@ -146,6 +146,19 @@ TEST_CASE("quantised pairs: each companion that one weight lacks is reported") {
   }
 }
 
+TEST_CASE("quantised pairs: all that one weight lacks is one finding") {
+  for (const Quantised& module : quantised_modules()) {
+    if (std::string(module.scheme) != "NF4") continue;
+    NamedTensors tensors = four_layers(module);
+    std::erase_if(tensors, [](const auto& one) {
+      return one.first.starts_with("model.layers.2.up_proj.weight.");
+    });
+    const std::string causes = all_causes(checked_quantised(tensors, module), "quantised-pairs");
+    CHECK(causes.find("no `weight.absmax`, no `weight.quant_map`, no ") != std::string::npos);
+    CHECK(causes.find("1 of 4 ") == causes.rfind("1 of 4 "));
+  }
+}
+
 TEST_CASE("quantised pairs: scales under two endings are counted") {
   const Quantised& module = quantised_modules()[0];
   NamedTensors tensors = four_layers(module);

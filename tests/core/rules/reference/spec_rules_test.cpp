@@ -27,7 +27,7 @@ std::vector<Finding> look(CheckpointBuilder& builder, const char* json) {
 
 }  // namespace
 
-TEST_CASE("a tensor saved under a wrapper's name is renamed, and another is missing") {
+TEST_CASE("a tensor saved under names with a wrapper's prefix is renamed, and another is missing") {
   CheckpointBuilder builder;
   builder.set_format(test::kUnnamedFormat);
   add(builder, "module._orig_mod.layers.0.w", {2, 3}, Dtype::kFloat32);
@@ -137,7 +137,7 @@ TEST_CASE("two 4-bit values to a byte are not another shape where the loader unp
     return findings[0];
   };
   Format whole = test::kUnnamedFormat;
-  whole.traits.one_piece = true;
+  whole.traits.has_one_piece_per_tensor = true;
   for (Dtype dtype : {Dtype::kUint8, Dtype::kInt8, Dtype::kFloat4E2m1fnX2}) {
     const Finding packed = found(whole, dtype, "up.weight_scale", 4);
     CHECK(packed.severity == Severity::kInfo);
@@ -162,7 +162,7 @@ TEST_CASE("one rank's part of flattened parameters is recognised by its number o
   const Case cases[] = {
       {{{"embed.weight", {260}}, {"up.weight", {32, 16}}},
        "4 x 260 = 64 x 16 + 16: embed.weight holds one rank's part of a flat parameter of 4 ranks "
-       "into which FSDP had put embed.weight and norm.weight"},
+       "that FSDP made of embed.weight and norm.weight"},
       {{{"embed.weight", {347}}, {"norm.weight", {0}}, {"up.weight", {32, 16}}},
        "3 x 347 = 64 x 16 + 16 + 1 of padding"},
       {{{"embed.weight", {256}}, {"norm.weight", {4}}, {"up.weight", {128}}},

@@ -271,7 +271,7 @@ TEST_CASE("the law is the two cosines, as a plain loop has them, sampled where l
   Values truth = noise(shape, 19);
   OrientationFound found =
       *find_orientation(values(transposed(trained_on(truth, 20), shape)), values(truth));
-  CHECK(found.orientation == Orientation::kCrossed);
+  CHECK(found.orientation == Orientation::kSwappedDims);
   CHECK_FALSE(found.exact);
   CHECK(found.sampled);
   CHECK(found.compared <= std::int64_t{1} << 22);

@@ -23,7 +23,7 @@ TEST_CASE("unreadable config: one that is hostile or not JSON hides nothing and 
     CAPTURE(text.substr(0, 40));
     CheckReport report = beside_config(llama_weights(), text);
     CHECK(finding_of_side_file(report).empty());
-    CHECK(is_config_open(report, "that can be read"));
+    CHECK(is_config_open(report, "a readable config.json"));
   }
   for (const char* text : {"null", "[]", "\"llama\"", "{}", "{\"model_type\": null}",
                            "{\"model_type\": 3}", "{\"model_type\": [\"llama\"]}"}) {
@@ -92,4 +92,33 @@ TEST_CASE("unreadable config: what is in the place of config.json is an error") 
   CHECK(names_all(told("vocab.json", "{\"a\": 1"), {"warning", "cut off"}));
   CHECK(told("vocab.txt", "<s>\n</s>\n").empty());
   CHECK(names_all(told("config.json", std::string(5000, '[')), {"error", "nested deeper"}));
+}
+
+TEST_CASE(
+    "a model's folder without config.json is a warning where generation_config.json is there") {
+  const auto warns = [](FolderFiles files) {
+    files.emplace_back("model.safetensors", llama_weights().file());
+    const CheckReport report = checked_folder(std::move(files));
+    return std::any_of(report.findings.begin(), report.findings.end(), [](const Finding& finding) {
+      return finding.rule == "unreadable-json" && finding.severity == Severity::kWarning;
+    });
+  };
+  const auto generation = std::pair("generation_config.json", bytes_of_text("{}"));
+  CHECK(warns({generation}));
+  CHECK_FALSE(warns({}));
+  CHECK_FALSE(warns({generation, {"params.json", bytes_of_text("{}")}}));
+  CHECK_FALSE(warns({generation, {"config.json", bytes_of_text(config_text(llama_keys()))}}));
+}
+
+TEST_CASE("a large file of a tokenizer that does not end with a bracket is a warning") {
+  const auto warns = [](const std::string& end) {
+    const CheckReport report = checked_folder(
+        {{"model.safetensors", llama_weights().file()},
+         {"tokenizer.json", bytes_of_text("{\"model\": \"" + std::string(2 << 20, 'x') + end)}});
+    return std::any_of(report.findings.begin(), report.findings.end(), [](const Finding& finding) {
+      return finding.rule == "unreadable-json" && finding.severity == Severity::kWarning;
+    });
+  };
+  CHECK(warns("xx"));
+  CHECK_FALSE(warns("\"}\n"));
 }

@@ -106,6 +106,28 @@ TEST_CASE("other form: other values are told where they are read") {
         std::string::npos);
 }
 
+TEST_CASE("other form: values are compared where one form was saved without its outer prefix") {
+  const NamedTensors tensors = llama_tensors(same_name);
+  NamedTensors inner;
+  for (const auto& [name, tensor] : tensors)
+    inner[name.starts_with("model.") ? name.substr(6) : name] = tensor;
+  CHECK(find(checked_twice(tensors, torch_file_of(inner), Depth::kData), "other-form") == nullptr);
+  NamedTensors later = inner;
+  REQUIRE(later.contains("layers.0.mlp.up_proj.weight"));
+  later["layers.0.mlp.up_proj.weight"].value = 7;
+  const CheckReport report = checked_twice(tensors, torch_file_of(later), Depth::kData);
+  REQUIRE(is_told(report));
+  CHECK(find(report, "other-form")->cause.find("1 of 11 tensors") != std::string::npos);
+  // And the other way round: the safetensors have the short names.
+  NamedTensors outer = tensors;
+  outer["model.layers.0.mlp.up_proj.weight"].value = 7;
+  CHECK(is_told(checked_twice(inner, torch_file_of(outer), Depth::kData)));
+  CHECK(find(checked_twice(inner, torch_file_of(tensors), Depth::kData), "other-form") == nullptr);
+  // A text model next to a larger one: what only one of them has is not told.
+  std::erase_if(inner, [](const auto& one) { return one.first.starts_with("layers.1."); });
+  CHECK(find(checked_twice(tensors, torch_file_of(inner), Depth::kData), "other-form") == nullptr);
+}
+
 TEST_CASE("other form: a file that cannot be opened is none") {
   const NamedTensors tensors = llama_tensors(same_name);
   CHECK(find(checked_twice(tensors, bytes_from("version https://git-lfs.github.com/spec/v1\n"),

@@ -266,6 +266,16 @@ TEST_CASE("tables that are computed are equal in the few layers that have them")
   }
 }
 
+TEST_CASE("NaN in as many elements as whole rows of tokens have is told as that") {
+  TemporaryFolder folder;
+  MadeModel model;
+  Numbers table = distinct(512);
+  std::fill_n(table.begin() + 64, 32, std::numeric_limits<double>::quiet_NaN());
+  model.add("model.embed_tokens.weight", Dtype::kFloat32, {32, 16}, table);
+  const auto found = found_in(*made(folder / "rows", model), "value-statistics");
+  CHECK((found.size() == 1 && found[0].cause.find("rows of tokens") != std::string::npos));
+}
+
 TEST_CASE("a tensor of nothing but NaN is a warning, a weight with one too, others information") {
   TemporaryFolder folder;
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -283,8 +293,10 @@ TEST_CASE("a tensor of nothing but NaN is a warning, a weight with one too, othe
     Numbers one = distinct(64);
     one[9] = kNan;
     CHECK(with("one", one) == Severity::kInfo);
-    for (const char* fqn : {"moe.experts.w1", "linear_fc1.weight0", "mixer.A_log", "attn.sinks",
-                            "bn.running_var", "vit.cls_token"}) {
+    for (const char* fqn :
+         {"moe.experts.w1", "linear_fc1.weight0", "mixer.A_log", "attn.sinks", "bn.running_var",
+          "vit.cls_token", "vit.position_embeddings", "swin.mask_token", "multiscale.pos_embed",
+          "attn.relative_position_bias_table"}) {
       MadeModel model;
       model.add(fqn, dtype, {8, 8}, one);
       CHECK(said(*made(folder / (before + fqn), model), "value-statistics") == Severity::kWarning);
@@ -300,6 +312,16 @@ TEST_CASE("a tensor of nothing but NaN is a warning, a weight with one too, othe
         CHECK(said(*made(folder / kind, model), "value-statistics") == Severity::kWarning);
       }
     }
+  }
+  for (const char* fqn : {"fc.weight", "lm_head.bias", "exp_avg_sq", "masked.bias"}) {
+    MadeModel model;
+    Numbers flipped = distinct(2048);
+    flipped[77] = 3e38;
+    if (std::string_view(fqn) == "masked.bias") std::fill_n(flipped.begin(), 512, -3e38);
+    model.add(fqn, Dtype::kFloat32, {32, 64}, flipped);
+    const auto found =
+        said(*made(folder / (std::string("flipped") + fqn), model), "value-statistics");
+    CHECK((found == Severity::kWarning) == std::string_view(fqn).starts_with("fc."));
   }
   MadeModel tiny;
   tiny.add("w", Dtype::kFloat32, {16, 8}, distinct(128, 1e-41));

@@ -1,6 +1,8 @@
 // Impossible steps and parameter groups (N16), and healthy ones that look similar.
 #include "core/rules/values/optimizer_groups_support.h"
 
+#include <fmt/core.h>
+
 #include <limits>
 
 #include "core/base/words.h"
@@ -451,4 +453,25 @@ TEST_CASE("a parameter in two groups, and states in no group, cannot be") {
   // Names in the lists and numbers in the states: two forms, no contradiction.
   holes.entries[0].pickled = pickled_list({pickled_text("a"), pickled_text("b")});
   CHECK(found_in(*made(folder / "spelling", holes), "optimizer-groups").empty());
+}
+
+TEST_CASE("a step in a dtype that cannot hold every count is reported") {
+  TemporaryFolder folder;
+  const auto with_steps = [](Dtype dtype, double step) {
+    MadeModel model = grown(3, 100, false);
+    for (int i = 0; i < 3; ++i)
+      model.add(fmt::format("optimizer.state.l{}.weight.step", i), dtype, {}, {step});
+    return model;
+  };
+  auto coarse =
+      found_in(*made(folder / "coarse", with_steps(Dtype::kBfloat16, 9984)), "optimizer-groups");
+  REQUIRE(coarse.size() == 1);
+  CHECK(coarse[0].severity == Severity::kWarning);
+  CHECK(coarse[0].subjects.size() == 3);
+  CHECK(coarse[0].cause.find("at 9984 its numbers are 64 apart") != std::string::npos);
+  for (const auto& [dtype, step] :
+       {std::pair(Dtype::kBfloat16, 100.0), {Dtype::kFloat16, 1024.0}, {Dtype::kFloat32, 9984.0}})
+    CHECK(found_in(*made(folder / fmt::format("{}", step), with_steps(dtype, step)),
+                   "optimizer-groups")
+              .empty());
 }
