@@ -30,12 +30,12 @@ std::optional<Extents> shape_of_numbers(ExtentsView words, std::int64_t bits) {
   return shape;
 }
 
-bool has_scale_of_groups(ExtentsView scales, ExtentsView numbers,
-                         std::optional<std::int64_t> group) {
+// True if each group of `group` numbers of a row has a scale; 0 stands for groups of any length.
+bool has_scale_of_groups(ExtentsView scales, ExtentsView numbers, std::int64_t group) {
   const std::size_t rows = numbers.size() - 1;
   return scales.size() == numbers.size() && same(scales.first(rows), numbers.first(rows)) &&
          scales.back() >= 1 && numbers.back() % scales.back() == 0 &&
-         (!group || numbers.back() / scales.back() == *group);
+         (group == 0 || numbers.back() / scales.back() == group);
 }
 
 Result<DecodedWeight> mlx_affine_decoder(const QuantSource& from) {
@@ -48,7 +48,7 @@ Result<DecodedWeight> mlx_affine_decoder(const QuantSource& from) {
     return from.unfit("has no scales and biases that fit each other");
   const auto bits = static_cast<unsigned>(*from.config.bits);
   const auto numbers = shape_of_numbers(from.weight(), *from.config.bits);
-  const auto group = from.config.has_overrides ? std::nullopt : from.config.group;
+  const std::int64_t group = from.config.has_overrides ? 0 : from.config.group.value_or(0);
   if (!numbers || !has_scale_of_groups(from.c().shape(*scale), *numbers, group))
     return from.unfit("has scales that do not fit its rows");
   DecodedWeight decoded = from.result(from.pair.stem + ".weight", *numbers);
