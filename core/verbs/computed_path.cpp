@@ -251,9 +251,14 @@ std::string adapter_path(const std::string& tuned, const std::string& base, std:
 
 Result<std::shared_ptr<const Checkpoint>> open_requested(const std::string& path,
                                                          Progress* progress) {
-  return open_path_with_suffix(
+  auto opened = open_path_with_suffix(
       [](const std::string& asked, Progress* told) { return open_checkpoint(asked, told); }, path,
       progress);
+  if (!opened && opened.error().kind == ErrorKind::kDamaged && opened.error().advice.empty())
+    opened.error().advice =
+        "If the file was copied here, compare its size and checksum with the source's, and copy it "
+        "again if they differ. If they are equal, use an earlier step.";
+  return opened;
 }
 
 Result<std::shared_ptr<const Checkpoint>> open_requested_for_comparison(const std::string& path,

@@ -122,3 +122,15 @@ TEST_CASE("asked_path: the config of decoded weights says nothing of quantising"
   CHECK_FALSE(config.empty());
   CHECK(config.find("quantization_config") == std::string::npos);
 }
+
+TEST_CASE("open_requested: a damaged file says what to do") {
+  const TemporaryFolder folder;
+  put(folder / "cut.safetensors", "seven b");
+  const auto cut = verbs::open_requested(folder / "cut.safetensors", nullptr);
+  REQUIRE_FALSE(cut.has_value());
+  CHECK(cut.error().kind == ErrorKind::kDamaged);
+  CHECK(cut.error().advice.find("copy it again") != std::string::npos);
+  const auto absent = verbs::open_requested(folder / "absent", nullptr);
+  REQUIRE_FALSE(absent.has_value());
+  CHECK(absent.error().advice.find("copy it again") == std::string::npos);
+}
