@@ -24,7 +24,7 @@ struct Column {
   float bottom = 0;  // of the panel, if any
   float width() const { return right - left; }
   ImVec2 at() const { return {left, y}; }
-  // Moves on by a part of this height in pixels; returns where the part begins.
+  // Reserves `height` pixels at the current position; returns the y at which they begin.
   float take(float height) {
     y += height;
     return y - height;

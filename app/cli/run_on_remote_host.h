@@ -10,14 +10,15 @@
 
 namespace shw::cli {
 
-// Set for a run over there: "ssh://me@host", so that its JSON names the path that works from here.
+// Environment variable of a remote run: "ssh://me@host". The run's JSON then names paths that work
+// on the local machine.
 inline constexpr const char* kReachedAs = "SHARDWRIGHT_REACHED_AS";
 
 // The exit code of the remote run; nullopt if the verb must run here, and would read every byte
 // over ssh if context.transfer says why. `words`: the arguments that the user typed.
 std::optional<int> run_on_remote_host(Context& context, std::span<const std::string> words);
-// Like run_on_remote_host, for a verb that reads metadata only, once the step to open is resolved.
-// Runs here unless the metadata are large.
+// Like run_on_remote_host, for verbs that read metadata only. Call it when the step to open is
+// known. nullopt (run locally) unless the metadata are large.
 std::optional<int> run_on_remote_host_if_large(Context& context,
                                                std::span<const std::string> words);
 

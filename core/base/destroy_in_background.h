@@ -12,7 +12,7 @@ template <class Things>
 void destroy_in_background(Things things) {
   try {
     std::thread([kept = std::move(things)] {}).detach();
-  } catch (const std::system_error&) {  // no thread available: `value` is destroyed on this thread
+  } catch (const std::system_error&) {  // no thread available: `things` is destroyed on this thread
   }
 }
 

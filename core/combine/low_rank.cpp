@@ -206,7 +206,7 @@ Result<LowRank> factorise_low_rank(const MatrixRows& matrix, std::int64_t rank) 
     if (length <= kNoLength * order[0].first) break;
     kept += length * length;
     const double half = std::sqrt(length);
-    // r^T x turns = U S: `small` holds U S, and `turns` the right singular vectors.
+    // SVD of r^T: `small` holds U S, and `turns` the right singular vectors, so r^T x turns = U S.
     add_columns(left, small.at(j), half / length, found.left.data() + k, wanted);
     add_columns(right, turns.at(j), half, found.right.data() + k * right.length, 1);
   }

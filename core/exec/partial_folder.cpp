@@ -86,8 +86,8 @@ std::map<std::string, Expected> expected_files(const FolderRun& run) {
   return expected;
 }
 
-// Files copied whole whose bytes next to the items differ from the
-// source.
+// Paths of finished files that were copied whole and whose bytes outside of items differ from the
+// source. They are copied again.
 Result<std::set<std::string>> foreign_partial_folders(const FolderRun& run, const Directory& made,
                                                       const std::vector<DurableFile>& noted) {
   std::set<std::string> copied, others;

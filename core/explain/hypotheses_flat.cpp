@@ -83,7 +83,9 @@ void add_empty_shape_hypothesis(const ShapeCase& shapes, const Sides& both,
   all.push_back(std::move(one));
 }
 
-// How a flat vector of n elements can derive from a parameter of `volume` elements.
+// How a 1-D tensor of `n` elements can come from a parameter of shape `whole`: the flattened
+// parameter, or one rank's part of it. `volume`: elements of `whole`. `ranks`: known number of
+// ranks. Flat::weight: confidence of 0 to 1.
 struct Flat {
   double weight = 0;
   std::int64_t ranks = 0;  // n is one of so many parts; 1: the whole

@@ -36,8 +36,9 @@ std::optional<std::pair<std::string_view, std::string_view>> find_single_differi
   return differing;
 }
 
-// The renamed parts of which each missing name has one; empty if they explain less than half. Long
-// lists are looked at in part.
+// Name parts that differ between a missing and an unexpected name, with the number of missing names
+// that have them. Empty if at most half of the missing names are explained. Compares the first 64
+// names of each list.
 std::vector<RenamedPart> renamed_parts(const KeyLists& keys) {
   constexpr std::size_t kMostNames = 64, kMostParts = 8;
   std::vector<RenamedPart> parts;

@@ -155,7 +155,7 @@ const Checkpoint* source_if_of_writer_format(const Outputs& outputs, const Forma
 std::optional<std::uint64_t> bytes_of(const OutputTensor& tensor, const OutputTile& tile);
 // True if the tensor must be written as one chunk.
 bool is_whole(const OutputTensor& tensor);
-// Places the bytes of a storage in a new file where parts must stay contiguous.
+// Places a storage at `offset` of a new file. Its bytes stay contiguous, because chunks view it.
 void place_storage(const CarriedStorage& storage, std::uint32_t file, std::uint64_t offset,
                    LaidOut& laid_out);
 // The source item of a kept chunk.

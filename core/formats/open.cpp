@@ -176,7 +176,8 @@ OpenedCheckpoint open_parts(const std::shared_ptr<const Directory>& around,
   return join_folders(around, parts);
 }
 
-// Weight files at the top of a pipeline, such as one file of all components for other programs.
+// Paths of weight files directly in the folder of a diffusers pipeline, such as one file with all
+// components for other programs.
 std::vector<std::string> weights_at_top(std::span<const Entry> entries, Rows rows) {
   std::vector<std::string> weights;
   for (const Entry& entry : entries) {

@@ -9,7 +9,8 @@
 
 namespace shw {
 
-// A '/' in a name creates groups, so no group may have a dataset's name.
+// Checks names of datasets. HDF5 creates groups for the parts before a '/', and a group cannot have
+// the name of a dataset. The names are kept only if some contain a '/'.
 class DatasetNames {
  public:
   explicit DatasetNames(const Checkpoint& checkpoint);

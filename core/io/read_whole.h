@@ -17,7 +17,7 @@ inline constexpr std::uint64_t kMostIndexFile = std::uint64_t{16} << 30;
 Result<Bytes> read_whole(const ByteSource& source, std::uint64_t most = kMostTextFile);
 Result<std::string> read_whole_text(const ByteSource& source, std::uint64_t most = kMostTextFile);
 
-// Reads all of a file, or of a pipe ("--spec <(jq ...)") until it ends, once.
+// Reads a file, or a pipe ("--spec <(jq ...)") until it ends. A pipe can be read only once.
 Result<std::string> read_whole_text(const std::string& path, std::uint64_t most = kMostTextFile);
 
 }  // namespace shw

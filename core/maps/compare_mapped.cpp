@@ -468,7 +468,8 @@ Result<std::optional<MappedComparison>> compare_mapped(
   out.from = steps.from;
   out.to = steps.to;
   out.map = map.name;
-  // The other side's tensors are reported as ones that it alone has.
+  // Lists unmapped tensors of the converted checkpoint only. Unmapped tensors of the other
+  // checkpoint are reported as tensors that only it has.
   out.without_row = steps.bound.back().without_row;
   out.left_out = of_other.left_out;
   out.incomplete = steps.bound.back().incomplete;

@@ -18,7 +18,8 @@ struct KnownOrder {
 // Orders that move at least one row. Empty if the layout has no parts.
 std::vector<KnownOrder> known_orders(const RowLayout& layout);
 
-// By row of the joined tensor: its part. Empty if the parts cannot be split this way.
+// For each row of the joined tensor, the index of the part (q, k, v, ..) that the row comes from.
+// Empty if a part's rows are not a multiple of `layout.pieces`.
 std::vector<std::size_t> parts_of_rows(const RowLayout& layout);
 
 }  // namespace shw

@@ -12,7 +12,8 @@ namespace shw {
 // Escapes text for HTML and SVG: & < > " ' as entities, control bytes as \xNN.
 std::string escaped(std::string_view text);
 
-// <figure> elements for one tensor: the three pictures, and the overview if there is one.
+// <figure> elements for one tensor: its chunks as saved, as expected and after the repair, and the
+// overview if there is one.
 std::string svg_pictures(const TensorPictures& pictures, const Palette& palette);
 
 }  // namespace shw

@@ -26,7 +26,8 @@ struct RuleExplanation {
   std::string_view link = {};     // a public report; may be empty
 };
 
-// The outcome of a load if severity, remedy and diagnoses of a finding do not tell.
+// What happens when the checkpoint is loaded. Used if severity, remedy and diagnoses of a finding
+// do not determine it.
 enum class RunOutcome : std::uint8_t {
   kLoadsWrongValues,  // loads without a message
   kLoadFails,         // refused by torch's planner, its pickle or the file system

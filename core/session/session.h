@@ -21,8 +21,8 @@ namespace shw {
 enum class StopEffect : std::uint8_t {
   kNothingWritten,   // it only reads
   kOutputDiscarded,  // its unfinished file is removed
-  kUnchanged,        // a repair in place: the checkpoint as it was
-  kResumable,        // what is finished stays, and can be resumed or discarded
+  kUnchanged,        // a cancelled repair in place leaves the checkpoint unchanged
+  kResumable,        // the finished files stay; the repair can be resumed or discarded
   kFinished          // it is not stopped halfway
 };
 

@@ -18,7 +18,8 @@ constexpr std::size_t kFew = 8;              // boxes whose pairs are all compar
 constexpr std::size_t kSample = 64;          // boxes sampled to choose a split
 constexpr std::uint64_t kBudget = 1u << 26;  // box visits: about a second, and 32 per box
 constexpr std::int64_t kMostElements = std::numeric_limits<std::int64_t>::max();
-constexpr int kRounds = 24;             // bisection steps over about 128 borders
+// limit of partition steps when the median of about 128 box borders is sought
+constexpr int kRounds = 24;
 constexpr std::size_t kMaxDepth = 512;  // 20 levels halve a million boxes
 
 struct Region {

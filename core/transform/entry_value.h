@@ -18,7 +18,8 @@ using EntryValue =
 
 // "(0.9, 0.95)": as Python shows it.
 std::string to_text(const EntryValue& value);
-// The opcodes that rebuild the value, written as those of a value that was read (plain_pickle.h).
+// The pickle opcodes that rebuild the value, in the form that plain_pickle.h gives for values read
+// from a file.
 // kUsage if the value is too long.
 Result<std::string> opcodes_of(const EntryValue& value);
 

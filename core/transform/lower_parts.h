@@ -38,8 +38,9 @@ class PartLowering {
                std::span<const Part> parts, const Box& tile) const;
 
  private:
-  // A source with the strides of its elements, per dim of the chunk. Until the end every chunk is a
-  // source of its own, so jobs of two chunks with the same bytes are not merged.
+  // A source of the program, and where and with which strides the part's elements lie in it. Every
+  // chunk is a source of its own until set_sources(), so jobs of two chunks that share bytes are
+  // not merged.
   struct Held {
     SourceId source{};
     PartStorage storage;

@@ -56,7 +56,8 @@ std::map<std::string, std::int64_t> rows_without_padding(const MappedSteps& step
   return rows;
 }
 
-// By saved name: the name by which the map reads a tensor, without the prefix of a wrapper.
+// For each saved name with a wrapper's prefix ("module."): the name without it, by which the map
+// finds the tensor.
 std::map<std::string, std::string, std::less<>> names_as_read(const MappedSteps& steps) {
   if (steps.bound.empty()) return {};
   const auto& stripped = steps.bound.front().stripped;

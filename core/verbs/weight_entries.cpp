@@ -48,7 +48,8 @@ constexpr auto kOtherRoots = std::to_array<std::string_view>({"optimizer",
                                                               "extra_state",
                                                               "rerun_state_machine"});
 
-// Removes the number at the end: "optimizer_0" and "optimizer-1" become "optimizer".
+// The name in lower case without the number at its end: "Optimizer_0" and "optimizer-1" become
+// "optimizer".
 std::string without_trailing_number(std::string_view root) {
   while (!root.empty() && root.back() >= '0' && root.back() <= '9') root.remove_suffix(1);
   while (!root.empty() && (root.back() == '_' || root.back() == '-')) root.remove_suffix(1);

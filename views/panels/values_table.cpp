@@ -153,7 +153,7 @@ ShownNumbers draw_table(Frame& frame, ImDrawList* draw, const SliceValues& value
     text_from(draw, frame.fonts.small, at.x, at.y + line * (static_cast<float>(shown_rows) + 1.6f),
               frame.theme.quiet, elide_end(said, end.x - at.x, small));
   }
-  // The element that was searched for is in sight.
+  // Scrolls so that the element that was searched for is visible.
   auto first_shown = [](std::int64_t found, std::int64_t shown, std::int64_t most) {
     return std::clamp<std::int64_t>(found - shown + 1, 0, std::max<std::int64_t>(most - shown, 0));
   };

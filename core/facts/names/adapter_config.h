@@ -25,8 +25,8 @@ struct AdapterConfig {
   std::optional<std::int64_t> rank;  // the LoRA rank "r"
   std::vector<std::pair<std::string, std::int64_t>> rank_pattern;
   bool has_rank_pattern = false;  // also of AdaLoRA, where it has a mask per module
-  // Numbers of adapters other than LoRA: "oft_block_size". Those of modules that a pattern names
-  // ("n_frequency_pattern") are in `patterns`, by the name without "_pattern".
+  // Integer settings of adapters other than LoRA, by key: "oft_block_size". `patterns`: settings
+  // per module; "n_frequency_pattern" is stored under "n_frequency".
   std::map<std::string, std::int64_t, std::less<>> numbers;
   std::map<std::string, std::vector<std::pair<std::string, std::int64_t>>, std::less<>> patterns;
   std::vector<std::string> targets;  // "target_modules" if it is a list

@@ -1,5 +1,5 @@
-// Modules that a quantisation config exempts, by literal name; looked up without comparing each
-// with each.
+// Modules that a quantisation config exempts, by literal name. A trie of name parts makes a lookup
+// linear in the parts of the tensor's name.
 #pragma once
 
 #include <cstddef>

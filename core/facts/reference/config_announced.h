@@ -39,7 +39,8 @@ struct UnmetConfigClaims {
   std::optional<std::pair<TensorId, TensorId>> untied;
 };
 
-// `is_whole`: all files of the model were read, so absent tensors do not exist.
+// Finds statements of config.json that the tensors contradict. `is_whole`: all files of the model
+// were read, so a tensor that was not found does not exist.
 UnmetConfigClaims find_unmet_announcements(const Checkpoint& checkpoint, const ModelConfig& config,
                                            bool is_whole, Progress* progress);
 

@@ -20,7 +20,8 @@ constexpr std::int64_t kLeastCompared = 100;
 constexpr std::int64_t kLeastSampled = 1024;
 constexpr std::int64_t kMostElementsCompared = std::int64_t{1} << 22;  // per tensor
 
-// `rows` x `columns` in the reference, swapped in the tensor.
+// Size of a matrix as in the reference: `rows` x `columns`; the checkpoint's tensor may have
+// columns x rows.
 struct MatrixSizes {
   std::int64_t rows = 0, columns = 0;
   std::int64_t step = 1;  // every step-th row and column is used

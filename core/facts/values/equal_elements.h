@@ -39,8 +39,8 @@ struct DifferingElements {
   // True if the difference looks like further training: nearly parallel to the reference and of
   // similar norm. False for zeros, doubled values, flipped signs and contents of another tensor.
   bool is_near() const;
-  // True if two programs that compute the same sums and round them could differ so: nearly all
-  // elements by one step at most. Sums that cancel out may differ by more.
+  // True if rounding alone explains the difference: nearly all elements differ by at most one step
+  // of the dtype. Sums whose terms cancel may differ by more.
   bool is_rounding() const;
   // Cosine of the angle between the two; 0 if one has no length.
   double cosine() const;

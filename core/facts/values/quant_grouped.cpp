@@ -175,8 +175,8 @@ void add_one_of_each(const CodeWords& form, Bytes& words) {
   }
 }
 
-// Codes of 3 bits as GPTQModel up to 6.0 wrote them in its first format: it took off a number that
-// is not 1 of each code, and puts it back when it loads them.
+// True for 3-bit zero points in the first format of GPTQModel up to 6.0. It subtracts a wrong
+// constant (not 1 per code) when it saves, and adds it again when it loads.
 bool are_zeros_of_old_gptqmodel(const GroupedWeight& from, const Bytes& stored) {
   constexpr std::uint32_t kTakenOff[3] = {0x24924924, 0x92492492, 0x49249249};
   if (from.words.bits != 3 || from.has_whole_zeros || stored.size() % sizeof kTakenOff != 0)

@@ -145,7 +145,8 @@ Result<DecodedWeight> int4_decoder(const QuantSource& from) {
     return from.unfit("has scales or zero points that do not fit it");
   if (from.of_class != nullptr && from.of_class->shape && !same(*from.of_class->shape, elements))
     return from.unfit("has codes for another shape than its class says");
-  // In words, an NPU stores codes with a sign, in another order.
+  // int32 weights with int8 zero points are NPU checkpoints: their codes are signed and packed in
+  // another order.
   const bool are_codes = c.dtype(*zero) == Dtype::kInt8;
   if (are_codes != has_words || (!are_codes && !is_plain_float(c.dtype(*zero))))
     return from.unreadable_error("has zero points of a form that is not decoded");

@@ -100,7 +100,8 @@ std::optional<std::uint64_t> indexed_bytes(const MatchedIndex& matched) {
   return sum;
 }
 
-// metadata.total_size and the real total, if both are known and differ.
+// `said`: metadata.total_size. `named`: total bytes of the tensors that the index lists. Set only
+// if both are known and differ.
 struct Totals {
   std::uint64_t said = 0, named = 0;
 };

@@ -1,5 +1,5 @@
 // Writes the zip archive that torch 2.7 and later put around a pickle and its storages: records
-// aligned to 64 bytes, not compressed, with real CRCs (spec/dcp-format.md 3.2, 3.7).
+// aligned to 64 bytes, not compressed, with real CRCs.
 #pragma once
 
 #include <cstdint>

@@ -108,7 +108,8 @@ std::vector<NamedShape> expert_parameters(const std::vector<ZeroExpertFile>& exp
   return out;
 }
 
-// Parameters by number; empty if the counts differ.
+// Parameters by their number in the optimizer's state. Empty if the model has another number of
+// dense or expert parameters than the state.
 std::map<std::int64_t, const NamedShape*> parameters_by_number(
     const ExpertStates& states, const std::vector<NamedShape>& dense,
     const std::vector<NamedShape>& experts) {

@@ -138,7 +138,8 @@ void Hdf5Walker::own(const std::string& path, const Hdf5Array& array) {
   for (const Hdf5Tile& tile : array.tiles) add(tile.offset, tile.length);
 }
 
-// One finding per dataset, since all tiles of a damaged one may overlap others.
+// Reports datasets whose chunks share bytes with another dataset or with the file's metadata. One
+// finding per dataset, because all chunks of a damaged dataset may overlap.
 void Hdf5Walker::find_overlaps() {
   for (const Hdf5Run& run : objects.described()) owned.push_back({run});
   std::sort(owned.begin(), owned.end(), [](const Hdf5Owned& a, const Hdf5Owned& b) {

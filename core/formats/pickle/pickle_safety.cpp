@@ -205,7 +205,8 @@ NamesOf origin_of_pickled_name(const std::string& full) {
   return is_of_python(full) ? NamesOf::kPython : NamesOf::kProgram;
 }
 
-// The rest of the sentence after the names.
+// Ends the sentence "Loading this file would import NAMES": says which loaders accept the names and
+// which refuse them. `one`: there is a single name.
 std::string harmless_text(NamesOf whose, bool one) {
   if (whose == NamesOf::kTorch)
     return fmt::format(

@@ -1,5 +1,5 @@
 // Classifies names in a pickle: those that checkpoints consist of, and those that would execute
-// code when torch loads the file (spec/dcp-format.md 2.3).
+// code when torch loads the file.
 #pragma once
 
 #include <cstdint>

@@ -127,7 +127,8 @@ class ArrayReading {
     const auto bytes =
         count ? checked_mul(static_cast<std::uint64_t>(*count), std::uint64_t{size_of(array.dtype)})
               : std::nullopt;
-    // Each byte takes one or two in UTF-8.
+    // The pickle stores these bytes as latin1 text in UTF-8, where each byte takes one or two
+    // bytes.
     const bool fits =
         bytes && (array.is_latin1 ? array.length >= *bytes && array.length <= 2 * *bytes
                                   : array.length == *bytes);

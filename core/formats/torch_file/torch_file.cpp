@@ -56,8 +56,8 @@ class TorchFileReader {
         zip_(state.zip),
         tree_(state.tree),
         codec_(big_endian ? &kTorchRecordBigCodec : nullptr),
-        // Values are written out where the pickle refers to one a thousand times, so their size is
-        // limited.
+        // Limits the total size of plain values: a pickle may refer to one value a thousand times,
+        // and each reference is expanded.
         plain_left_(16 * state.tree.end() + (1 << 20)) {}
 
   // Adds everything to the builder, except entries in `taken`, which earlier files had.

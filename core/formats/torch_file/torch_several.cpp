@@ -186,8 +186,8 @@ std::vector<std::string> gone_from_row(const std::vector<std::string>& paths) {
     there.insert(*number);
   }
   const std::uint32_t first = *there.begin(), last = *there.rbegin();
-  // A row of parts begins with 0 or 1. Where more is gone than there, the numbers mean other
-  // things.
+  // Numbered parts begin with 0 or 1. If more numbers are missing than present, the numbers are not
+  // part numbers.
   if (first > 1 || last - first + 1 >= 2 * there.size()) return {};
   std::vector<std::string> gone;
   for (std::uint32_t number = first; number < last; ++number) {

@@ -37,8 +37,8 @@ class SftpClient {
   Status exchange(std::vector<SftpRequest> requests, const Take& take);
   // Sends a single request.
   Result<SftpAnswer> ask(SftpRequest request);
-  // True once the connection is lost, and in a process that was forked since: answers would reach
-  // either of the two. A call that was cancelled does not break it.
+  // True if the connection is lost, or if this process was forked after it was opened: parent and
+  // child would take each other's answers. A cancelled call does not break the connection.
   bool is_broken() const { return is_broken_ || !process_.is_own(); }
 
  private:

@@ -11,7 +11,8 @@
 
 namespace shw {
 
-// Computes the new chunks that a diagnosis asks for, already proved.
+// Computes the chunks of the repaired tensor from a diagnosis. Fails unless the chunks are proved
+// to hold the right elements.
 Result<PlannedTensor> lower(const Checkpoint& checkpoint, const Diagnosis& diagnosis);
 
 Result<PlannedTensor> lower_axis_moved(const Checkpoint& checkpoint, const AxisMoved& diagnosis);

@@ -22,8 +22,8 @@ struct TensorCertificate {
   std::int64_t lost = 0;
   std::vector<Box> lost_boxes;
   std::int64_t items = 0;  // number of tiles
-  // digest_of_items() of its items before and after: equal for a relabel. `before` is of items that
-  // were kept unchanged; empty if there are none.
+  // digest_of_items() before and after the repair; the two are equal if only boxes were relabelled.
+  // `before` covers the source's items that were kept unchanged; empty if none were.
   std::string before, after;
   std::string tiles;              // digest_of_tiles()
   Extents shape;                  // after the repair

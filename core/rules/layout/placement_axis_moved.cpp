@@ -221,7 +221,9 @@ std::string cause_on_disk(const MoveGroup& group, const Evidence& evidence) {
 
 std::string cause_in_request(const MoveGroup& group) {
   const AxisRelation& relation = group.tensors.front().relation;
-  // The mistake is in the spec, so roles are reversed: its too long dim looks short on disk.
+  // Used if the spec is wrong and the checkpoint is right. The relation was measured on the
+  // checkpoint, so `grown` and `shrunk` are swapped here: a dim that is too long in the spec looks
+  // too short on disk.
   return fmt::format(
       "The checkpoint is right; the loader is wrong: it expects dim {} {} as long and dim {} {} as "
       "long, because it transposes its shards but keeps the placements from before{}.",
@@ -304,8 +306,8 @@ void find_moved_placements(const Facts& facts, std::vector<Finding>& findings) {
     return a.tensor < b.tensor;
   });
 
-  // One mistake per pair of axes and factor. Ambiguous tensors join a certain group, otherwise only
-  // shape-mismatch reports them.
+  // Groups tensors by the pair of axes and the factor. Tensors with a tie join a group that
+  // unambiguous tensors formed; without such a group only shape-mismatch reports them.
   using Key = std::tuple<bool, std::size_t, std::size_t, std::int64_t>;
   auto key_of = [](const TensorWithMovedAxis& moved) {
     return Key{moved.is_request_wrong, moved.relation.grown, moved.relation.shrunk,

@@ -172,7 +172,8 @@ std::optional<TwoTopologies> two_topologies(const Mesh& given, const SpecEntry& 
   return out;
 }
 
-// True if all chunks match that split order on the user's mesh.
+// True if all chunks have the boxes of the user's mesh. `parts_first`: the axis that splits each
+// expert is applied before the expert axis.
 bool matches_split_order(const Facts& facts, TensorId tensor, const TwoTopologies& two,
                          bool parts_first) {
   const Checkpoint& c = facts.checkpoint;

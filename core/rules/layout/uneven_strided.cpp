@@ -75,8 +75,9 @@ bool have_colliding_offsets(const Checkpoint& c, const Mislabelled& item) {
   return any;
 }
 
-// Set if every chunk has the box that this torch generation records for its writer, and at least
-// one box is not what the rank holds, or was dropped because two offsets were equal.
+// Set if every chunk has the box that this torch generation records for its writer, and a recorded
+// box is wrong: it is not the box that the rank holds, or torch dropped it because another chunk
+// had its offsets.
 std::optional<Mislabelled> find_mislabelled_boxes(const Facts& facts, TensorId tensor,
                                                   const SpecEntry& entry, OffsetModel model) {
   const Checkpoint& c = facts.checkpoint;

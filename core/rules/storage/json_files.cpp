@@ -26,7 +26,9 @@ constexpr std::uint64_t kMostJson = std::uint64_t{1} << 30;
 
 struct KnownJson {
   std::string_view name, who;
-  bool is_json = true;  // false: only what stands for a file that was not downloaded is reported
+  // `who`: what fails without the file, as the end of the finding's cause. `is_json` false: only
+  // placeholders (LFS pointers, web pages, empty files) are reported, the content is not parsed.
+  bool is_json = true;
 };
 constexpr auto kKnown = std::to_array<KnownJson>({
     {"config.json", "transformers fails here, even if the weights are fine"},

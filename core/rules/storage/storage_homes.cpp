@@ -36,7 +36,8 @@ void keep_uncontested_best(std::vector<Home>& homes, auto score) {
   std::vector<std::int64_t> scores;
   for (const Home& home : homes) scores.push_back(score(home));
   std::int64_t best = *std::max_element(scores.begin(), scores.end());
-  // Removes other candidates only if none of them has a vote: a majority is not enough.
+  // Keeps the best candidate alone only if all other candidates have no vote; a majority is not
+  // enough.
   bool clear = std::all_of(scores.begin(), scores.end(),
                            [&](std::int64_t s) { return s == best || s == 0; });
   if (best == 0 || !clear) return;

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::int64_t kEnoughToCorrelate = 10'000;
 constexpr double kLeast = 0.15;
-// Least standard deviation of the logarithm of the squares. If all gradients of a tensor have one
-// size, correct pairs are uncorrelated too.
+// Minimum standard deviation of log(exp_avg_sq) in a tensor. Below it all gradients have nearly one
+// magnitude, so even a correct pair of moments does not correlate.
 constexpr double kSpread = 0.5;
 
 void find_uncorrelated_moments(const Facts& facts, std::vector<Finding>& findings) {

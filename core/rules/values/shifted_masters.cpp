@@ -85,8 +85,8 @@ bool is_explained(const TileShift& shift, std::int64_t elements, std::int64_t by
          (shift.kind == TileShift::Kind::kOther && elements <= (by < 0 ? -by : by));
 }
 
-// Rows of a flat run that are shifted by `by` elements: at most two boxes of a matrix. Empty for
-// tiles with more than two dimensions.
+// Undoes a shift by `by` elements of a chunk's flattened elements. The moved elements are at most
+// two boxes of the matrix. nullopt if dims before the last two are longer than 1.
 std::optional<std::vector<RetainedChunk>> rows_shifted_back(const Checkpoint& c, ChunkId chunk,
                                                             std::int64_t by) {
   const ExtentsView sizes = c.sizes(chunk);

@@ -44,7 +44,8 @@ class RecordSearch {
       if (object.item) update_neighbours_with(*object.item, std::nullopt, &object.fqn);
     }
     if (best_ && best_->chunk) best_->name = name_of(checkpoint_, *best_->chunk);
-    // "Previous" is the begin of the current record, unless its first byte is selected.
+    // `best_` is the record that contains the selected byte. If the selected byte is not the
+    // record's first, "previous" goes to the record's begin.
     found_.here = std::move(best_);
     return found_;
   }
