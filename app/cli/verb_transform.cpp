@@ -240,8 +240,10 @@ int write_result(Context& context, const verbs::Opened& opened, const Plan& plan
 int run_reshard(Context& context) {
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
-  auto plan = verbs::plan_reshard(*opened, context.options);
+  std::vector<std::string> notes;
+  auto plan = verbs::plan_reshard(*opened, context.options, &notes);
   if (!plan) return fail_with(context, plan.error());
+  for (const std::string& note : notes) context.terminal.say(printable(note));
   return write_result(context, *opened, *plan, "-resharded");
 }
 

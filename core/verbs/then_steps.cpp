@@ -52,17 +52,17 @@ Result<PlacementRules> placement_rules(const VerbOptions& options, const Mesh& m
   return placement_rules_from_json(text, options.placements, mesh);
 }
 
-// Adds one step per group of tensors with equal placements. kUsage for a pattern that matches no
-// tensor: those that it was written for would be split by default.
+// Adds one step per group of tensors with equal placements, and a note for each pattern that
+// matches no tensor: those that it was written for are split by default.
 Status add_reshard(const std::vector<PlannedTensorForm>& tensors, const Mesh& mesh,
-                   const VerbOptions& options, Plan& plan) {
+                   const VerbOptions& options, Plan& plan, std::vector<std::string>& notes) {
   SHW_TRY(const PlacementRules rules, placement_rules(options, mesh));
   for (const auto& [pattern, placements] : rules.rules) {
     if (std::none_of(tensors.begin(), tensors.end(), [&](const PlannedTensorForm& tensor) {
           return matches_pattern(pattern, tensor.fqn);
         }))
-      return fail(ErrorKind::kUsage, "the pattern \"" + pattern + "\" matches no tensor",
-                  {options.placements}, "`shardwright ls CHECKPOINT` lists the names.");
+      notes.push_back(
+          fmt::format("{}: the pattern \"{}\" matches no tensor", options.placements, pattern));
   }
   std::map<std::string, std::size_t> step_of;  // by placements
   for (const PlannedTensorForm& tensor : tensors) {
@@ -107,7 +107,8 @@ const Format* last_format(const std::vector<std::string>& then, const Plan& plan
 
 }  // namespace
 
-Result<Plan> plan_reshard(const Opened& opened, const VerbOptions& options) {
+Result<Plan> plan_reshard(const Opened& opened, const VerbOptions& options,
+                          std::vector<std::string>* notes) {
   if (options.mesh.empty())
     return fail(ErrorKind::kUsage, "reshard needs a --mesh", {},
                 "write axes as name=size, outermost first: --mesh dp=8,tp=2");
@@ -120,7 +121,9 @@ Result<Plan> plan_reshard(const Opened& opened, const VerbOptions& options) {
   Plan plan = empty_plan_for(opened);
   // A format that stores tensors in one piece cannot store tiles.
   if (checkpoint.format().traits.has_one_piece_per_tensor) plan.format = "dcp";
-  SHW_CHECK(add_reshard(tensors, mesh, options, plan));
+  std::vector<std::string> made;
+  SHW_CHECK(add_reshard(tensors, mesh, options, plan, made));
+  if (notes != nullptr) *notes = std::move(made);
   return plan;
 }
 
@@ -152,7 +155,7 @@ Result<std::vector<std::string>> add_steps(const Opened& opened, const VerbOptio
       }
       if (written == nullptr && saved.traits.has_one_piece_per_tensor) plan.format = "dcp";
       SHW_TRY(const auto tensors, tensors_after(opened, plan, progress));
-      SHW_CHECK(add_reshard(tensors, mesh, options, plan));
+      SHW_CHECK(add_reshard(tensors, mesh, options, plan, remarks));
     } else {
       return fail(ErrorKind::kUsage, "--then has an unknown step \"" + one + "\"", {}, kForms);
     }

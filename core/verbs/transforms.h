@@ -17,8 +17,9 @@ class Store;
 namespace shw::verbs {
 
 // Splits every tensor again for options.mesh and options.placements (a file). Formats that store
-// tensors whole are written as DCP, which has tiles.
-Result<Plan> plan_reshard(const Opened& opened, const VerbOptions& options);
+// tensors whole are written as DCP, which has tiles. `notes`: patterns that match no tensor.
+Result<Plan> plan_reshard(const Opened& opened, const VerbOptions& options,
+                          std::vector<std::string>* notes = nullptr);
 // Converts the tensors to the format options.to.
 Result<Plan> plan_convert(const Opened& opened, const VerbOptions& options);
 // Appends the steps of --then to the plan, in order: "reshard:MESH", "convert:FORMAT", "cast:DTYPE"
