@@ -92,13 +92,23 @@ bool is_integer_matrix(const Checkpoint& c, TensorId tensor) {
   }
 }
 
+// True for gpt-oss's experts: bytes of two FP4 codes, with an exponent per group next to them.
+bool is_stack_of_fp4(const Checkpoint& c, TensorId tensor) {
+  constexpr Words kBlocks = "_blocks";
+  const Words fqn = c.fqn(tensor);
+  if (c.dtype(tensor) != Dtype::kUint8 || c.shape(tensor).size() < 3 || !fqn.ends_with(kBlocks))
+    return false;
+  return c.find(std::string(fqn.substr(0, fqn.size() - kBlocks.size())) + "_scales").has_value();
+}
+
 // True for a weight that only quantisers write.
 bool is_surely_packed(const Checkpoint& c, TensorId tensor) {
   const std::string_view fqn = c.fqn(tensor);
   return (is_stored_as_float8(c.dtype(tensor)) && c.shape(tensor).size() >= 2 &&
           fqn.ends_with("weight")) ||
          fqn.ends_with(".qweight") || fqn.ends_with(".weight_packed") ||
-         fqn.ends_with("._weight_qdata") || is_integer_matrix(c, tensor);
+         fqn.ends_with("._weight_qdata") || is_integer_matrix(c, tensor) ||
+         is_stack_of_fp4(c, tensor);
 }
 
 std::string config_key_with_part(const ConfigPart& part, Words key) {

@@ -300,9 +300,10 @@ void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
   for (const QuantFamily& family : families) {
     const std::size_t before = findings.size();
     if (is_whole) report_missing(check, family);
+    const bool has_wrong_settings = report_wrong_settings(check, family);
     for (std::size_t k = 0; k < family.scheme->companions.size(); ++k) {
       report_endings(check, family, k);
-      report_shapes(check, family, k);
+      if (!has_wrong_settings) report_shapes(check, family, k);
       report_unlike_siblings(check, family, k);
       report_dtypes(check, family, k);
       report_values(check, family, k);

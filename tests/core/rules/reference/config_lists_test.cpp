@@ -117,6 +117,19 @@ TEST_CASE("config announces: torchao's weights without quantization_config are a
   CHECK(names_all(said_by_config(torchao, {}), {"_weight_qdata", "no quantization_config"}));
 }
 
+TEST_CASE("config announces: stacked FP4 experts without quantization_config are a warning") {
+  test::NamedTensors stacked = test::llama_tensors(test::same_name);
+  auto announced = [&] {
+    const CheckReport report =
+        test::checked_tensors(stacked, {{"config.json", test::kLlamaConfig}});
+    return test::all_causes(report, "config-announces");
+  };
+  stacked["model.layers.0.mlp.experts.up_proj_blocks"] = {"U8", {2, 4, 1, 16}};
+  CHECK(announced().find("_blocks") == std::string::npos);
+  stacked["model.layers.0.mlp.experts.up_proj_scales"] = {"U8", {2, 4, 1}};
+  CHECK(names_all(announced(), {"_blocks", "no quantization_config"}));
+}
+
 TEST_CASE("config: further prediction layers in a file that the index does not list are reported") {
   const std::string part = "model-00001-of-00001.safetensors";
   auto announced = [&](const std::string& layer, const char* beside) {
