@@ -212,6 +212,7 @@ constexpr std::array kKeys = std::to_array<EvidenceKey>({
     {"properties", kInteger, "fields of the tensors' properties in the metadata"},
     {"python_at_least", kText, "Python that is needed to load it"},
     {"quant_method", kText, "method in quantization_config"},
+    {"quantised_side", kText, "which of the two has quantised weights"},
     {"ranges", kTexts, "byte ranges in the files"},
     {"ranges_fit", kBool, "all recorded byte ranges are inside their files"},
     {"rank", kInteger, "the rank"},

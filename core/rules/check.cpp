@@ -16,6 +16,7 @@
 #include "core/rules/explained.h"
 #include "core/rules/layout/mesh_contradicted.h"
 #include "core/rules/names/adapter_base.h"
+#include "core/rules/reference/one_side_quantised.h"
 #include "core/rules/reference/other_model.h"
 #include "core/rules/rules.h"
 #include "core/rules/side_files.h"
@@ -175,16 +176,20 @@ Result<Expectation> expectation_of(const Checkpoint& checkpoint, const CheckOpti
     return out;
   }
   NameMap names = match_names(checkpoint, *options.reference, progress);
+  OneSideQuantised sides = find_one_side_quantised(checkpoint, *options.reference, progress);
+  unmatch(sides, names);
   if (auto other =
           other_model_in_reference(checkpoint, *options.reference, names.in_reference, progress)) {
     out.refused.push_back(std::move(*other));
     return out;
   }
+  if (sides.finding) out.refused.push_back(std::move(*sides.finding));
   out.reference = options.reference.get();
   out.names = std::move(names);
   SHW_TRY(out.doubted, untrusted_in_reference(checkpoint, options, depth, out.names, progress));
   Spec held =
       spec_from_checkpoint(checkpoint, *options.reference, out.names, out.doubted, progress);
+  drop_expectations(sides, checkpoint, *options.reference, held);
   if (out.spec != nullptr) {
     std::erase_if(out.doubted,
                   [&](TensorId tensor) { return is_named(*out.spec, checkpoint, tensor); });

@@ -16,6 +16,7 @@
 #include "core/facts/states/optimizer_states.h"
 #include "core/facts/storage/own_index.h"
 #include "core/formats/common/trainer_names.h"
+#include "core/rules/reference/one_side_quantised.h"
 #include "core/rules/rules.h"
 #include "core/rules/undecoded.h"
 
@@ -409,12 +410,18 @@ void add_questions_of_findings(const std::vector<Finding>& findings, List& out) 
       out.push_back({"the unreadable part of " + short_list_text(finding.subjects),
                      "what the finding not-looked-at says"});
     if (finding.rule == kDiffersFromReference.id) {
-      const bool is_unread =
-          !finding.evidence.empty() && finding.evidence.front().first == kNotCompared;
-      out.push_back({"row order of " + plural(finding.subjects.size(), "tensor") +
-                         (is_unread ? " that could not be compared with the reference"
-                                    : " whose values differ from the reference"),
-                     is_unread ? "a readable reference" : "--against a copy of the same step"});
+      const std::string_view key =
+          finding.evidence.empty() ? std::string_view() : finding.evidence.front().first;
+      const std::string tensors = plural(finding.subjects.size(), "tensor");
+      if (key == kQuantisedSide)
+        out.push_back({"shapes and values of " + tensors + " that only one side quantises",
+                       "the quantised side as its folder's /@dequantised"});
+      else if (key == kNotCompared)
+        out.push_back({"row order of " + tensors + " that could not be compared with the reference",
+                       "a readable reference"});
+      else
+        out.push_back({"row order of " + tensors + " whose values differ from the reference",
+                       "--against a copy of the same step"});
     }
     if (finding.rule == kUnsafePickle.id && finding.evidence.empty())
       out.push_back({"what " + short_list_text(finding.subjects) + " would import",

@@ -37,4 +37,11 @@ class IgnoredModules {
   std::set<std::string_view> parents_;
 };
 
+// True if the pattern of a quantisation config surely names the module, or a module around it:
+//   "lm_head*", "model.layers.*.self_attn"    a glob
+//   "re:.*self_attn.*", "re:visual\\..*"      a regular expression of literals, `.`, `.*`, `$`
+// The open end of a pattern ends here where a part of the name ends: "mlp.gate*" names "mlp.gate"
+// and "mlp.gate.x", and "mlp.gate_proj" is left undecided. False for all other expressions.
+bool surely_names(std::string_view pattern, std::string_view module);
+
 }  // namespace shw

@@ -42,6 +42,8 @@ void add_names_in(const Json& object, const char* key, QuantConfig& config) {
     const bool is_pattern =
         name.starts_with("re:") || name.find_first_of("*?[(\\^$") != std::string::npos;
     config.has_patterns = config.has_patterns || is_pattern;
+    if (is_pattern && config.patterns.size() < QuantConfig::kMostPatterns)
+      config.patterns.push_back(name);
     if (!is_pattern && !name.empty()) config.unconverted.push_back(name);
   }
 }
@@ -229,7 +231,10 @@ QuantConfig quant_config_in(const Json& object) {
   for (const char* key : {"modules_to_not_convert", "ignore", "llm_int8_skip_modules",
                           "ignored_layers", "exclude_modules", "skip_modules"})
     add_names_in(object, key, config);
-  config.has_patterns = config.has_patterns || has_narrow_targets(object);
+  // GPTQ: only these modules of a block are quantised.
+  auto inside = object.find("modules_in_block_to_quantize");
+  const bool has_inside = inside != object.end() && !inside->is_null();
+  config.has_patterns = config.has_patterns || has_inside || has_narrow_targets(object);
   if (auto dynamic = object.find("dynamic"); dynamic != object.end())
     config.has_overrides = dynamic->is_object() && !dynamic->empty();
   if (config.method == "auto-round" || config.method == "intel/auto-round")

@@ -43,6 +43,8 @@ struct QuantSettings {
 };
 
 struct QuantConfig : QuantSettings {
+  static constexpr std::size_t kMostPatterns = 64;  // each is compared with each weight
+
   // What a module has instead of the shared settings.
   struct OfModule {
     std::string mode;
@@ -52,6 +54,7 @@ struct QuantConfig : QuantSettings {
   std::string file = "config.json";      // the file with these settings
   std::vector<std::string> unconverted;  // modules that are not quantised, by literal name
   bool has_patterns = false;             // patterns also exclude modules
+  std::vector<std::string> patterns;     // those of the lists of names, at most kMostPatterns
   bool has_static_inputs = false;        // scales of the inputs are stored, not computed
   std::map<std::string, OfModule, std::less<>> modules;  // by literal name
 };

@@ -9,6 +9,9 @@
 #include "core/facts/names/architectures.h"
 #include "core/facts/names/quant_config.h"
 #include "core/facts/reference/config_general.h"
+#include "core/formats/common/safetensors_header.h"
+#include "core/formats/safetensors/safetensors_index.h"
+#include "core/formats/safetensors/safetensors_names.h"
 
 namespace shw {
 namespace {
@@ -89,13 +92,23 @@ bool is_integer_matrix(const Checkpoint& c, TensorId tensor) {
   }
 }
 
+// True for gpt-oss's experts: bytes of two FP4 codes, with an exponent per group next to them.
+bool is_stack_of_fp4(const Checkpoint& c, TensorId tensor) {
+  constexpr Words kBlocks = "_blocks";
+  const Words fqn = c.fqn(tensor);
+  if (c.dtype(tensor) != Dtype::kUint8 || c.shape(tensor).size() < 3 || !fqn.ends_with(kBlocks))
+    return false;
+  return c.find(std::string(fqn.substr(0, fqn.size() - kBlocks.size())) + "_scales").has_value();
+}
+
 // True for a weight that only quantisers write.
 bool is_surely_packed(const Checkpoint& c, TensorId tensor) {
   const std::string_view fqn = c.fqn(tensor);
   return (is_stored_as_float8(c.dtype(tensor)) && c.shape(tensor).size() >= 2 &&
           fqn.ends_with("weight")) ||
          fqn.ends_with(".qweight") || fqn.ends_with(".weight_packed") ||
-         fqn.ends_with("._weight_qdata") || is_integer_matrix(c, tensor);
+         fqn.ends_with("._weight_qdata") || is_integer_matrix(c, tensor) ||
+         is_stack_of_fp4(c, tensor);
 }
 
 std::string config_key_with_part(const ConfigPart& part, Words key) {
@@ -130,6 +143,30 @@ void find_absent_parts(const Checkpoint& c, const ModelConfig& config, UnmetConf
   if (!reads && is_announced("text_config")) out.absent_parts.emplace_back("text_config");
 }
 
+// Loaders that follow an index skip the files that it does not list.
+void find_unlisted_predictors(const Checkpoint& c, UnmetConfigClaims& out) {
+  constexpr std::size_t kMostFiles = 64;
+  const Directory& folder = *c.directory();
+  if (!find_safetensors_index(folder)) return;
+  std::size_t files = 0;
+  for (const FileRow& file : c.files()) {
+    const bool is_other = !file.referenced && file.kind == EntryKind::kFile &&
+                          file.path.ends_with(kSafetensorsSuffix) &&
+                          file.path.find('/') == std::string::npos;
+    if (!is_other) continue;
+    if (++files > kMostFiles) return;
+    const auto source = folder.open(file.path);
+    const auto header = source ? read_safetensors_header(**source) : Result<SafetensorsHeader>();
+    if (!source || !header) continue;
+    const auto count = static_cast<std::size_t>(std::count_if(
+        header->entries.begin(), header->entries.end(),
+        [](const SafetensorsEntry& entry) { return has_any(entry.name, kPredictors); }));
+    if (count <= out.predictors_in_file) continue;
+    out.predictors_file = file.path;
+    out.predictors_in_file = count;
+  }
+}
+
 void find_absent_predictors(const Checkpoint& c, const ModelConfig& config,
                             UnmetConfigClaims& out) {
   const ConfigPart& text = text_part_of(config);
@@ -147,6 +184,7 @@ void find_absent_predictors(const Checkpoint& c, const ModelConfig& config,
     out.absent_predictors = std::pair(config_key_with_part(text, key), said->second);
     out.drops_predictors =
         config.is_of_transformers && !config.has_own_code && !config.quantisation;
+    if (c.directory() != nullptr) find_unlisted_predictors(c, out);
     return;
   }
 }

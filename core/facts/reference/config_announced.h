@@ -2,6 +2,7 @@
 // additional prediction layers, quantisation), and tied matrices that are stored twice.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,6 +19,9 @@ struct UnmetConfigClaims {
   std::vector<std::string> absent_parts;  // "vision_config"
   // "num_nextn_predict_layers" and its value, if these layers are missing.
   std::optional<std::pair<std::string, std::int64_t>> absent_predictors;
+  // With absent_predictors: a file that the index does not list, and its tensors of these layers.
+  std::string predictors_file;
+  std::size_t predictors_in_file = 0;
   // True if the class drops these layers: transformers' own classes have none, but save_pretrained
   // keeps the key.
   bool drops_predictors = false;

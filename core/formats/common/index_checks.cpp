@@ -220,7 +220,8 @@ void report_tensors_not_in_index(CheckpointBuilder& builder, const MatchedIndex&
       plural(finding.subjects.size(), "tensor"), short_list_text(finding.subjects),
       finding.subjects.size() == 1 ? "it" : "them");
   finding.evidence = {{"index", index},
-                      {"count", static_cast<std::int64_t>(finding.subjects.size())}};
+                      {"count", static_cast<std::int64_t>(finding.subjects.size())},
+                      {"convert_to", std::string("safetensors")}};
   finding.subjects.push_back(index);
   builder.add_finding(std::move(finding));
 }

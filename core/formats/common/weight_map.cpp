@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "core/base/printable.h"
 #include "core/base/words.h"
 #include "core/formats/common/bad_record.h"
 #include "core/formats/common/byte_order_mark.h"
@@ -237,9 +238,13 @@ void report_ignored_index(CheckpointBuilder& builder, const IndexNames& names,
   std::erase(others, single);
   if (!is_passed_over(directory, names, index) || others.empty()) return;
   Finding finding = bad_record_finding(
-      single, fmt::format("{} is next to {}: transformers loads that one file and ignores the "
-                          "index; readers that use the index load {}. Here the index was used.",
-                          single, index, short_list_text(others)));
+      single,
+      fmt::format("{} is next to {}: transformers loads that one file and ignores the "
+                  "index; readers that use the index load {}. Here the index was used. Move "
+                  "away the one that is not meant: `shardwright diff {} {}` says how "
+                  "the two differ.",
+                  single, index, short_list_text(others), shell_word(directory.name()),
+                  shell_word(directory.name() + "/" + single)));
   finding.severity = Severity::kWarning;
   finding.evidence = {{"index", index}, {"transformers_loads", single}};
   finding.subjects.push_back(index);

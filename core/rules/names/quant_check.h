@@ -32,6 +32,13 @@ struct QuantCheck {
 std::string bare_ending(std::string_view ending);
 std::string any_of_endings(const QuantCompanion& companion);
 
+// Weights that are quantised although the config excludes them (quantised_exclusions.cpp).
+void report_unconverted(QuantCheck& check, const QuantFamily& family);
+// Weights that are plain floats although the config does not exclude them.
+void report_unquantised(QuantCheck& check, const std::vector<QuantFamily>& families);
+// Reports bits or a group size of the config that no weight has, if all weights agree on other ones
+// (quantised_settings.cpp). True if it does: then every single shape differs for that reason.
+bool report_wrong_settings(QuantCheck& check, const QuantFamily& family);
 // Scales that are 0, NaN or infinite; with --data.
 void report_values(QuantCheck& check, const QuantFamily& family, std::size_t k);
 // Group numbers of GPTQ (g_idx) beyond the rows of scales. Read without --data if they are small.

@@ -9,8 +9,6 @@
 
 #include "core/base/words.h"
 #include "core/facts/facts.h"
-#include "core/facts/names/layer_numbers.h"
-#include "core/facts/names/name_families.h"
 #include "core/facts/names/quant_families.h"
 #include "core/model/unread_files.h"
 #include "core/rules/names/name_rules.h"
@@ -288,76 +286,6 @@ void report_orphans(QuantCheck& check, const QuantFamily& family) {
                  floats, left);
 }
 
-void report_unconverted(QuantCheck& check, const QuantFamily& family) {
-  if (!check.config) return;
-  std::vector<std::string> weights, details;
-  for (const QuantPair& pair : family.pairs) {
-    const auto ignored = check.ignored.first_in(check.facts.checkpoint.fqn(pair.weight));
-    if (!ignored) continue;
-    weights.push_back(check.fqn(pair.weight));
-    details.push_back(fmt::format("{}: {}", weights.back(), check.config->unconverted[*ignored]));
-  }
-  if (weights.empty()) return;
-  check.report(
-      fmt::format("{} {} quantised, and {} lists {} as not quantised ({}). A loader creates a "
-                  "plain module there and reads the packed numbers as weights, or fails.",
-                  plural(weights.size(), "weight"), weights.size() == 1 ? "is" : "are",
-                  check.config->file, weights.size() == 1 ? "it" : "them", details.front()),
-      weights, details);
-}
-
-// True if config.json may exempt the weight from quantisation, by a pattern or through a fused
-// neighbour.
-bool may_be_unconverted(const IgnoredModules& ignored, std::string_view fqn) {
-  const std::string_view module = fqn.substr(0, fqn.rfind('.'));
-  return ignored.has_child_of(module.substr(0, module.rfind('.'))) || ignored.first_in(fqn);
-}
-
-std::int64_t layer_of(std::string_view fqn) {
-  const auto layer = layer_name_of(fqn);
-  return layer ? layer->number : 0;
-}
-
-// Reports weights that are floats although their counterparts in other layers are quantised and no
-// setting exempts them: loaders build a quantised module for each.
-void report_unquantised_siblings(QuantCheck& check, const QuantFamily& family) {
-  constexpr auto kMethods = std::to_array<std::string_view>(
-      {"compressed-tensors", "fp8", "fbgemm_fp8", "gptq", "awq", "modelopt"});
-  if (!check.config || !family.is_said || check.config->has_overrides || check.config->has_patterns)
-    return;
-  if (std::find(kMethods.begin(), kMethods.end(), check.config->method) == kMethods.end()) return;
-  const Checkpoint& c = check.facts.checkpoint;
-  std::map<std::string, std::int64_t> last_layer;  // the last layer in which it is quantised
-  for (const QuantPair& pair : family.pairs) {
-    auto [last, is_new] = last_layer.try_emplace(without_numbers(pair.stem), -1);
-    last->second = std::max(last->second, layer_of(pair.stem));
-  }
-  // report_orphans reports weights that have a scale.
-  std::set<TensorId> with_scale;
-  for (const QuantFamily::Orphan& orphan : family.orphans)
-    if (orphan.unquantised) with_scale.insert(*orphan.unquantised);
-  std::vector<std::string> plain;
-  for (TensorId tensor : each_tensor(check.facts)) {
-    const std::string_view fqn = c.fqn(tensor);
-    if (!fqn.ends_with(".weight") || c.shape(tensor).size() != 2 ||
-        !is_plain_float(c.dtype(tensor)))
-      continue;
-    const auto last = last_layer.find(without_numbers(fqn.substr(0, fqn.rfind('.'))));
-    // Layers after the last one predict further tokens (MTP), and loaders treat them separately.
-    if (last == last_layer.end() || layer_of(fqn) > last->second) continue;
-    if (!with_scale.contains(tensor) && !may_be_unconverted(check.ignored, fqn))
-      plain.emplace_back(fqn);
-  }
-  if (plain.empty()) return;
-  check.report(fmt::format("{} {} not quantised ({}), while the same weights of other layers {}, "
-                           "and {} does not list {} as excluded. A loader creates a quantised "
-                           "module there, finds no scale, and fails or outputs garbage.",
-                           plural(plain.size(), "weight"), plain.size() == 1 ? "is" : "are",
-                           short_list_text(plain), plain.size() == 1 ? "is" : "are",
-                           check.config->file, plain.size() == 1 ? "it" : "them"),
-               plain, plain);
-}
-
 void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
   QuantCheck check{facts, {}, findings};
@@ -372,9 +300,10 @@ void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
   for (const QuantFamily& family : families) {
     const std::size_t before = findings.size();
     if (is_whole) report_missing(check, family);
+    const bool has_wrong_settings = report_wrong_settings(check, family);
     for (std::size_t k = 0; k < family.scheme->companions.size(); ++k) {
       report_endings(check, family, k);
-      report_shapes(check, family, k);
+      if (!has_wrong_settings) report_shapes(check, family, k);
       report_unlike_siblings(check, family, k);
       report_dtypes(check, family, k);
       report_values(check, family, k);
@@ -384,9 +313,9 @@ void find_quantised_pairs(const Facts& facts, std::vector<Finding>& findings) {
     if (is_whole) report_orphans(check, family);
     report_unconverted(check, family);
     report_mismatched_bits(check, family);
-    if (is_whole) report_unquantised_siblings(check, family);
     report_quantiser_state(check, family);
   }
+  if (is_whole) report_unquantised(check, families);
   if (is_whole) report_lost_parts(check, families);
   report_router_bias(check);
   report_cache_scales(check);

@@ -30,9 +30,26 @@ void report_absent_parts(const UnmetConfigClaims& announced, std::vector<Finding
   findings.push_back(std::move(finding));
 }
 
+void report_unlisted_predictors(const UnmetConfigClaims& announced,
+                                std::vector<Finding>& findings) {
+  const auto& [key, said] = *announced.absent_predictors;
+  Finding finding = announced_finding(fmt::format(
+      "config.json says {} {}. {} has {} of these multi-token prediction (MTP) layers, and the "
+      "index does not list that file: a loader that follows the index skips it. Speculative "
+      "decoding then fails or drafts at random. Add the names to the index's weight_map.",
+      key, said, announced.predictors_file, plural(announced.predictors_in_file, "tensor")));
+  finding.evidence = {{"key", key}, {"said", said}, {"there", std::int64_t{0}}};
+  finding.subjects.push_back(announced.predictors_file);
+  findings.push_back(std::move(finding));
+}
+
 void report_absent_predictors(const UnmetConfigClaims& announced, std::vector<Finding>& findings) {
   if (!announced.absent_predictors) return;
   const auto& [key, said] = *announced.absent_predictors;
+  if (announced.predictors_in_file != 0) {
+    report_unlisted_predictors(announced, findings);
+    return;
+  }
   Finding finding = announced_finding(fmt::format(
       "config.json says {} {}, but the checkpoint has 0 multi-token prediction (MTP) layers. "
       "transformers leaves them out when it saves. Text generation works without them, but "

@@ -1,32 +1,51 @@
+#include <compare>
 #include <map>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/facts/facts.h"
 #include "core/rules/rules.h"
+#include "core/tensor/cast.h"
 
 namespace shw {
 namespace {
+
+// True for packed numbers of another shape than the floats that they stand for: they are not cast.
+bool is_packed_instead(const Checkpoint& c, TensorId tensor, const SpecEntry& entry) {
+  const Dtype saved = c.dtype(tensor);
+  const bool is_whole_number = saved == Dtype::kUint8 || saved == Dtype::kInt8 ||
+                               saved == Dtype::kInt32 || saved == Dtype::kUint32;
+  return is_whole_number && is_plain_float(*entry.dtype) && c.shape(tensor).size() >= 2 &&
+         !same(c.shape(tensor), entry.shape);
+}
 
 void find_dtype_mismatches(const Facts& facts, std::vector<Finding>& findings) {
   if (facts.spec == nullptr) return;
   const Checkpoint& checkpoint = facts.checkpoint;
   // One finding per pair of dtypes, because one cast is one cause.
-  std::map<std::pair<Dtype, Dtype>, std::vector<std::string>> pairs;
+  struct Cast {
+    Dtype saved, expected;
+    bool is_packed;
+    auto operator<=>(const Cast&) const = default;
+  };
+  std::map<Cast, std::vector<std::string>> casts;
   for (const auto& [fqn, entry] : each_of(facts.spec->entries, facts)) {
     auto tensor = checkpoint.find(fqn);
     if (!tensor || !entry.dtype) continue;
     Dtype saved = checkpoint.dtype(*tensor);
     if (saved != Dtype::kUnknown && saved != *entry.dtype)
-      pairs[{saved, *entry.dtype}].push_back(fqn);
+      casts[{saved, *entry.dtype, is_packed_instead(checkpoint, *tensor, entry)}].push_back(fqn);
   }
-  for (auto& [pair, subjects] : pairs) {
-    std::string saved(name(pair.first)), expected(name(pair.second));
+  for (auto& [cast, subjects] : casts) {
+    std::string saved(name(cast.saved)), expected(name(cast.expected));
     Finding finding{.rule = "dtype-mismatch", .severity = Severity::kWarning};
-    finding.cause = plural(subjects.size(), "tensor") + (subjects.size() == 1 ? " is" : " are") +
-                    " saved as " + saved + " where the model expects " + expected +
-                    ": torch casts on load without an error, so precision may be lost or memory "
-                    "use doubled unnoticed.";
+    finding.cause =
+        plural(subjects.size(), "tensor") + (subjects.size() == 1 ? " is" : " are") + " saved as " +
+        saved + " where the model expects " + expected +
+        (cast.is_packed ? ", and in another shape: packed numbers of a quantised weight. A loader "
+                          "that builds a plain module there fails, or reads them as weights."
+                        : ": torch casts on load without an error, so precision may be lost or "
+                          "memory use doubled unnoticed.");
     finding.evidence = {
         {"saved", saved}, {"expected", expected}, {"count", count_of(subjects.size())}};
     finding.subjects = std::move(subjects);
@@ -52,7 +71,7 @@ const Rule kDtypeMismatch = {
 )",
                .remedy = "If it is not intended, save again from the run that has the "
                          "higher-precision values."},
-    .words = {.text = "is converted on load"},
+    .words = {.text = "of another dtype than the model's"},
     .run = find_dtype_mismatches,
 };
 

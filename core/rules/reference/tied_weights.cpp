@@ -8,6 +8,7 @@
 #include "core/base/words.h"
 #include "core/facts/facts.h"
 #include "core/facts/reference/config_look.h"
+#include "core/facts/reference/model_config.h"
 #include "core/facts/reference/reference_bytes.h"
 #include "core/facts/reference/tensor_contents.h"
 #include "core/facts/values/equal_elements.h"
@@ -59,6 +60,34 @@ std::string encode_relation_of_pair(const Facts& facts, const TiedCandidates& pa
   auto same_elements = two ? are_equal_elements(*one, *two) : std::nullopt;
   if (!same_elements) return {};
   return std::string(*same_elements ? kTied : kApart);
+}
+
+// The class of config.json, if it has no head over the vocabulary; otherwise empty.
+std::string class_without_head(const Checkpoint& c) {
+  if (c.directory() == nullptr) return {};
+  const auto config = read_model_config(*c.directory());
+  if (!config || !*config || (*config)->architectures.size() != 1) return {};
+  const std::string& name = (*config)->architectures.front();
+  constexpr auto kEndings = std::to_array<std::string_view>(
+      {"ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering"});
+  const bool has_none = std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view ending) {
+    return name.ends_with(ending);
+  });
+  return has_none ? name : std::string();
+}
+
+// The head of a language model next to a classifier that was made of it.
+void add_replaced_head(const Checkpoint& reference, const TiedCandidates& pair,
+                       const std::string& class_name, std::vector<Finding>& findings) {
+  Finding finding{.rule = "tied-weights", .severity = Severity::kInfo};
+  finding.subjects = {std::string(reference.fqn(pair.missing))};
+  finding.cause = fmt::format(
+      "{} is only in the reference: config.json's {} has no head over the vocabulary, and its "
+      "loader does not look for one.",
+      finding.subjects.front(), class_name);
+  finding.evidence = {{"kept", std::string(reference.fqn(pair.kept))},
+                      {"equal_in_reference", false}};
+  findings.push_back(std::move(finding));
 }
 
 void add_tie(const Checkpoint& reference, const TiedCandidates& pair, bool tied,
@@ -135,7 +164,13 @@ Status find_tied_weights(const Facts& facts, std::vector<Finding>& findings) {
     return encode_relation_of_pair(facts, pairs[i]);
   };
   SHW_TRY(auto told, map_comparisons(facts, "look for tied weights", costs, find));
+  const std::string headless = class_without_head(facts.checkpoint);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const bool is_replaced = !headless.empty() && is_head(reference.fqn(pairs[i].missing));
+    if (told[i] == kApart && is_replaced) {
+      add_replaced_head(reference, pairs[i], headless, findings);
+      continue;
+    }
     // For unreadable tensors, missing-key reports the rest.
     if (!told[i].empty()) add_tie(reference, pairs[i], told[i] == kTied, findings);
   }

@@ -116,3 +116,43 @@ TEST_CASE("config announces: torchao's weights without quantization_config are a
   torchao.shapes["model.layers.0.mlp.up_proj._weight_scale"] = {10, 1};
   CHECK(names_all(said_by_config(torchao, {}), {"_weight_qdata", "no quantization_config"}));
 }
+
+TEST_CASE("config announces: stacked FP4 experts without quantization_config are a warning") {
+  test::NamedTensors stacked = test::llama_tensors(test::same_name);
+  auto announced = [&] {
+    const CheckReport report =
+        test::checked_tensors(stacked, {{"config.json", test::kLlamaConfig}});
+    return test::all_causes(report, "config-announces");
+  };
+  stacked["model.layers.0.mlp.experts.up_proj_blocks"] = {"U8", {2, 4, 1, 16}};
+  CHECK(announced().find("_blocks") == std::string::npos);
+  stacked["model.layers.0.mlp.experts.up_proj_scales"] = {"U8", {2, 4, 1}};
+  CHECK(names_all(announced(), {"_blocks", "no quantization_config"}));
+}
+
+TEST_CASE("config: further prediction layers in a file that the index does not list are reported") {
+  const std::string part = "model-00001-of-00001.safetensors";
+  auto announced = [&](const std::string& layer, const char* beside) {
+    std::string index;
+    for (const auto& [name, shape] : llama_weights().shapes)
+      index += fmt::format(R"({}"{}": "{}")", index.empty() ? "" : ", ", name, part);
+    Keys keys = llama_keys();
+    keys["num_nextn_predict_layers"] = "1";
+    ConfigWeights more;
+    more.shapes[layer] = {8, 8};
+    const auto opened = open_checkpoint(memory_directory(
+        "hf", {{"config.json", bytes_of_text(config_text(keys))},
+               {part, llama_weights().file()},
+               {"model.safetensors.index.json",
+                bytes_of_text(R"({"metadata": {}, "weight_map": {)" + index + "}}")},
+               {beside, more.file()}}));
+    REQUIRE(opened.has_value());
+    const auto report = check(**opened, CheckOptions());
+    REQUIRE(report.has_value());
+    return test::all_causes(*report, "config-announces");
+  };
+  const char* beside = "model-mtp-of-00005.safetensors";
+  CHECK(names_all(announced("mtp.fc.weight", beside), {beside, "1 tensor", "weight_map"}));
+  // A file of other tensors does not have them.
+  CHECK(names_all(announced("other.weight", beside), {"0 multi-token prediction"}));
+}

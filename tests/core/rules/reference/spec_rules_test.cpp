@@ -81,6 +81,22 @@ TEST_CASE("another dtype is a warning, one for each cast") {
   CHECK(findings[0].subjects.size() + findings[1].subjects.size() == 3);
 }
 
+TEST_CASE("packed numbers in another shape are not called a cast") {
+  CheckpointBuilder builder;
+  builder.set_format(test::kUnnamedFormat);
+  add(builder, "a.weight", {6, 4}, Dtype::kUint8);
+  add(builder, "b.weight", {6, 8}, Dtype::kUint8);
+  auto findings = look(builder, R"({"a.weight": {"shape": [6, 8], "dtype": "bfloat16"},
+      "b.weight": {"shape": [6, 8], "dtype": "bfloat16"}})");
+  std::erase_if(findings, [](const Finding& one) { return one.rule != "dtype-mismatch"; });
+  REQUIRE(findings.size() == 2);
+  for (const Finding& finding : findings) {
+    const bool is_packed = finding.subjects == std::vector<std::string>{"a.weight"};
+    CHECK((finding.cause.find("quantised") != std::string::npos) == is_packed);
+    CHECK((finding.cause.find("casts on load") != std::string::npos) == !is_packed);
+  }
+}
+
 TEST_CASE("another shape is an error that says how the two are related") {
   struct Case {
     Extents saved;

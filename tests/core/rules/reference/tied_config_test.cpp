@@ -28,3 +28,26 @@ TEST_CASE("tied weights: two matrices contradict what config.json says of them")
   CHECK(cause_of("false", kEmbedding).find("tie_word_embeddings false") != std::string::npos);
   CHECK(cause_of("", kEmbedding).empty());
 }
+
+TEST_CASE("tied weights: a classifier does not lack the head of its language model") {
+  const auto reference = opened_tensors(llama_tensors(same_name), {{"config.json", kLlamaConfig}});
+  NamedTensors classifier = llama_tensors(same_name);
+  classifier.erase("lm_head.weight");
+  classifier["score.weight"] = {"F32", {2, 8}, 3.25F};
+  auto severity_with = [&](const std::string& class_name) {
+    std::string config = kLlamaConfig;
+    const std::string plain = "LlamaForCausalLM";
+    config.replace(config.find(plain), plain.size(), class_name);
+    CheckOptions options;
+    options.depth = Depth::kHeaders;
+    options.reference = reference;
+    const CheckReport report =
+        looked(*opened_tensors(classifier, {{"config.json", config}}), options);
+    const Finding* finding = find(report, "tied-weights");
+    REQUIRE(finding != nullptr);
+    CHECK(find(report, "missing-key") == nullptr);
+    return finding->severity;
+  };
+  CHECK(severity_with("LlamaForSequenceClassification") == Severity::kInfo);
+  CHECK(severity_with("LlamaForCausalLM") == Severity::kError);
+}

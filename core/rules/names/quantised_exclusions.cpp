@@ -1,0 +1,229 @@
+// Compares the weights that are quantised with the modules that the config excludes from it.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/words.h"
+#include "core/facts/names/layer_numbers.h"
+#include "core/facts/names/name_families.h"
+#include "core/rules/names/quant_check.h"
+#include "core/tensor/cast.h"
+
+namespace shw {
+namespace {
+
+std::string_view parent_module(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
+}
+
+std::string_view last_part(std::string_view name) {
+  return name.substr(name.rfind('.') + 1);  // all of it without a dot: npos + 1 is 0
+}
+
+// The entry of the config that excludes the weight; nullopt if none surely does.
+std::optional<std::string> exclusion_of(const QuantCheck& check, const QuantPair& pair) {
+  const auto ignored = check.ignored.first_in(check.facts.checkpoint.fqn(pair.weight));
+  if (ignored) return check.config->unconverted[*ignored];
+  std::string_view module = pair.stem;
+  if (module.ends_with(".weight")) module = parent_module(module);
+  for (const std::string& pattern : check.config->patterns)
+    if (surely_names(pattern, module)) return pattern;
+  return std::nullopt;
+}
+
+// True if config.json may exempt the weight from quantisation through a fused neighbour.
+bool may_be_unconverted(const IgnoredModules& ignored, std::string_view fqn) {
+  return ignored.has_child_of(parent_module(parent_module(fqn))) || ignored.first_in(fqn);
+}
+
+std::int64_t layer_of(std::string_view fqn) {
+  const auto layer = layer_name_of(fqn);
+  return layer ? layer->number : 0;
+}
+
+bool is_plain_matrix(const Checkpoint& c, TensorId tensor) {
+  return c.fqn(tensor).ends_with(".weight") && c.shape(tensor).size() == 2 &&
+         is_plain_float(c.dtype(tensor));
+}
+
+// True if the config's lists are all that exempts modules, and loaders build a quantised module for
+// each one that they do not name.
+bool lists_all_exclusions(const QuantCheck& check, const QuantFamily& family) {
+  constexpr auto kMethods = std::to_array<std::string_view>(
+      {"compressed-tensors", "fp8", "fbgemm_fp8", "gptq", "awq", "modelopt"});
+  return check.config && family.is_said && !check.config->has_overrides &&
+         !check.config->has_patterns &&
+         std::find(kMethods.begin(), kMethods.end(), check.config->method) != kMethods.end();
+}
+
+// Projections that every loader of these methods builds as quantised modules. Routers, heads and
+// the inputs of linear attention are plain in some models whatever the config says.
+bool is_usual_projection(std::string_view module) {
+  constexpr auto kProjections = std::to_array<std::string_view>(
+      {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"});
+  return std::find(kProjections.begin(), kProjections.end(), last_part(module)) !=
+         kProjections.end();
+}
+
+// "model.layers.3." for a name in that layer; empty outside layers.
+std::string_view layer_prefix(std::string_view fqn) {
+  constexpr std::string_view kLayers = "layers.";
+  const std::size_t layers = fqn.find(kLayers);
+  if (layers == std::string_view::npos) return {};
+  const std::size_t dot = fqn.find('.', layers + kLayers.size());
+  return dot == std::string_view::npos ? std::string_view() : fqn.substr(0, dot + 1);
+}
+
+// Plain weights whose counterparts in other layers are quantised, or that are usual projections
+// next to quantised weights of their own layer. Layers after the last quantised one predict further
+// tokens (MTP), and loaders treat them separately.
+struct PlainWeights {
+  std::vector<std::string> unlike_layers, unlike_layer;
+};
+
+PlainWeights plain_weights_of(const QuantCheck& check, const QuantFamily& family) {
+  const Checkpoint& c = check.facts.checkpoint;
+  std::map<std::string, std::int64_t> last_layer;  // the last layer in which it is quantised
+  std::set<std::string_view> layers;               // with a quantised projection
+  for (const QuantPair& pair : family.pairs) {
+    auto [last, is_new] = last_layer.try_emplace(without_numbers(pair.stem), -1);
+    last->second = std::max(last->second, layer_of(pair.stem));
+    if (is_usual_projection(pair.stem)) layers.insert(layer_prefix(pair.stem));
+  }
+  layers.erase(std::string_view());
+  // report_orphans reports weights that have a scale.
+  std::set<TensorId> with_scale;
+  for (const QuantFamily::Orphan& orphan : family.orphans)
+    if (orphan.unquantised) with_scale.insert(*orphan.unquantised);
+  PlainWeights out;
+  for (TensorId tensor : each_tensor(check.facts)) {
+    if (!is_plain_matrix(c, tensor) || with_scale.contains(tensor)) continue;
+    const std::string_view fqn = c.fqn(tensor), module = parent_module(fqn);
+    if (may_be_unconverted(check.ignored, fqn)) continue;
+    const auto last = last_layer.find(without_numbers(module));
+    if (last != last_layer.end()) {
+      if (layer_of(fqn) <= last->second) out.unlike_layers.emplace_back(fqn);
+    } else if (is_usual_projection(module) && layers.contains(layer_prefix(fqn))) {
+      out.unlike_layer.emplace_back(fqn);
+    }
+  }
+  return out;
+}
+
+void report_plain(QuantCheck& check, const std::vector<std::string>& plain, const char* unlike) {
+  if (plain.empty()) return;
+  const bool is_one = plain.size() == 1;
+  check.report(
+      fmt::format("{} {} not quantised ({}), while {}, and {} does not list {} as "
+                  "excluded. A loader creates a quantised module there, finds no scale, "
+                  "and fails or outputs garbage.",
+                  plural(plain.size(), "weight"), is_one ? "is" : "are", short_list_text(plain),
+                  unlike, check.config->file, is_one ? "it" : "them"),
+      plain, plain);
+}
+
+// Names of the config's list that no module has, by the module around them, which exists.
+using UnusedNames = std::map<std::string_view, std::vector<std::string_view>>;
+
+UnusedNames unused_exclusions(const QuantCheck& check) {
+  std::set<std::string_view> modules;
+  for (TensorId tensor : each_tensor(check.facts)) {
+    std::string_view module = parent_module(check.facts.checkpoint.fqn(tensor));
+    while (!module.empty() && modules.insert(module).second) module = parent_module(module);
+  }
+  UnusedNames out;
+  for (const std::string& name : check.config->unconverted) {
+    const std::string_view parent = parent_module(name);
+    if (modules.contains(parent) && !modules.contains(name)) out[parent].push_back(name);
+  }
+  return out;
+}
+
+// Reports plain weights that the list misses because it has an older or a newer form of their
+// names: in_proj_qkv and in_proj_z for in_proj_qkvz.
+void report_outdated_names(QuantCheck& check) {
+  constexpr std::size_t kFewestCommon = 4;
+  const Checkpoint& c = check.facts.checkpoint;
+  const UnusedNames unused = unused_exclusions(check);
+  if (unused.empty()) return;
+  std::vector<std::string> plain, details;
+  std::set<std::string_view> outdated;
+  for (TensorId tensor : each_tensor(check.facts)) {
+    const std::string_view module = parent_module(c.fqn(tensor));
+    const auto others = unused.find(parent_module(module));
+    if (!is_plain_matrix(c, tensor) || others == unused.end() ||
+        check.ignored.first_in(c.fqn(tensor)))
+      continue;
+    const std::string_view leaf = last_part(module);
+    for (const std::string_view name : others->second) {
+      const std::string_view old = last_part(name);
+      if (std::min(old.size(), leaf.size()) < kFewestCommon ||
+          (!old.starts_with(leaf) && !leaf.starts_with(old)))
+        continue;
+      outdated.insert(name);
+      details.push_back(fmt::format("{}: {}", c.fqn(tensor), name));
+      if (plain.empty() || plain.back() != c.fqn(tensor)) plain.emplace_back(c.fqn(tensor));
+    }
+  }
+  if (plain.empty()) return;
+  const std::vector<std::string> names(outdated.begin(), outdated.end());
+  const bool is_one = plain.size() == 1;
+  check.report(
+      fmt::format("{} {} not quantised ({}), and {} excludes {} by {} that no module has ({}). A "
+                  "loader creates a quantised module there, finds no scale, and fails or outputs "
+                  "garbage. Write the stored names into the list.",
+                  plural(plain.size(), "weight"), is_one ? "is" : "are", short_list_text(plain),
+                  check.config->file, is_one ? "it" : "them", plural(names.size(), "name"),
+                  short_list_text(names)),
+      plain, details);
+}
+
+}  // namespace
+
+void report_unconverted(QuantCheck& check, const QuantFamily& family) {
+  if (!check.config) return;
+  std::vector<std::string> weights, details;
+  for (const QuantPair& pair : family.pairs) {
+    const auto exclusion = exclusion_of(check, pair);
+    if (!exclusion) continue;
+    weights.push_back(check.fqn(pair.weight));
+    details.push_back(fmt::format("{}: {}", weights.back(), *exclusion));
+  }
+  if (weights.empty()) return;
+  const bool is_one = weights.size() == 1;
+  check.report(
+      fmt::format("{} {} quantised, and {} lists {} as not quantised ({}). A loader creates a "
+                  "plain module there and reads the packed numbers as weights, or fails. If {} "
+                  "meant to be quantised, remove {} from the list.",
+                  plural(weights.size(), "weight"), is_one ? "is" : "are", check.config->file,
+                  is_one ? "it" : "them", details.front(), is_one ? "it is" : "they are",
+                  is_one ? "the entry" : "the entries"),
+      weights, details);
+}
+
+void report_unquantised(QuantCheck& check, const std::vector<QuantFamily>& families) {
+  std::set<std::string> reported;
+  auto report_once = [&](std::vector<std::string> plain, const char* unlike) {
+    std::erase_if(plain, [&](const std::string& fqn) { return !reported.insert(fqn).second; });
+    report_plain(check, plain, unlike);
+  };
+  bool has_lists = false;
+  for (const QuantFamily& family : families) {
+    if (!lists_all_exclusions(check, family)) continue;
+    has_lists = has_lists || !family.pairs.empty();
+    const PlainWeights plain = plain_weights_of(check, family);
+    report_once(plain.unlike_layers, "their counterparts in other layers are");
+    report_once(plain.unlike_layer, "other weights of the same layers are");
+  }
+  if (has_lists) report_outdated_names(check);
+}
+
+}  // namespace shw
