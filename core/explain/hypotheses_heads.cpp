@@ -237,7 +237,8 @@ void add_hypothesis_key_heads(const ShapeCase& shapes, std::vector<Hypothesis>& 
   one.text = fmt::format(
       "{} elements are {} heads of {} x {} x {}, and the view has {}. The model groups its queries "
       "(GQA): k_proj and v_proj have {} heads. config.json lacks num_key_value_heads, or the "
-      "converter does not support grouped-query attention. The weights are fine.",
+      "converter does not support grouped-query attention. The weights are fine: add the key, or "
+      "update the converter.",
       saved[0], heads, view[1], view[2], view[3], view[0], heads);
   one.decide = "Check num_attention_heads and num_key_value_heads in config.json.";
   one.command = "shardwright check CHECKPOINT";
@@ -258,7 +259,7 @@ void add_hypothesis_ggml_block(const ShapeCase& shapes, std::vector<Hypothesis>&
   one.text = fmt::format(
       "{} is {} x {} / {}: {} keeps {} elements in {} bytes. The file is fine; the loader did not "
       "decode this tensor, because it does not support the type or does not treat the file as "
-      "GGUF.",
+      "GGUF. Update the loader, or use another quantisation of the file.",
       shapes.message.saved.back(), shapes.message.current.back(), block->bytes, block->elements,
       block->name, block->elements, block->bytes);
   one.decide = "Check the type of the tensor in the GGUF file.";
