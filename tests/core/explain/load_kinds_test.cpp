@@ -1,0 +1,66 @@
+// Kinds of what a run, a server or a converter does at a load, each with a message that its row was
+// not written from, and with messages that look alike and mean something else.
+#include <doctest/doctest.h>
+
+#include "core/explain/error_text.h"
+#include "core/explain/support.h"
+
+using namespace shw;
+using namespace shw::test;
+
+TEST_CASE("explain: what a resumed run lacks is told by the line of code above a KeyError") {
+  check_sentences({
+      {"    self.step = override_attributes['step']\nKeyError: 'step'", "accelerate",
+       "accelerate-step", "random-state"},
+      {"  config_type = _state_dict_type_to_config[self._type]\nKeyError: None", "FSDP",
+       "fsdp-state-type", "order-of-steps"},
+      {"TypeError: cannot unpack non-iterable Namespace object", "Megatron", "args-not-returned",
+       "wrong-path"},
+      {"ValueError: The sharded dimension must be equal to the number of devices passed to "
+       "PmapSharding. Got sharded dimension 0 with value 4",
+       "JAX", "pmap-devices", "replicated-state"},
+  });
+  CHECK(form_of("KeyError: 'step'") == "optimizer-state-key");
+  CHECK(form_of("TypeError: cannot unpack non-iterable NoneType object") != "args-not-returned");
+}
+
+TEST_CASE("explain: files and settings of another machine or version are told by their names") {
+  check_sentences({
+      {"FileNotFoundError: src path does not exist or it is not a path in nemo file. src value I "
+       "got was: vocab.txt",
+       "NeMo", "artifact-path", "other-machine"},
+      {"AttributeError: 'dict' object has no attribute 'to_dict'", "transformers", "config-is-dict",
+       "other-version"},
+      {"FileNotFoundError: Config file /run/global_step_9/actor/fsdp_config.json does not exist",
+       "verl", "no-fsdp-config", "wrong-path"},
+  });
+  CHECK(form_of("AttributeError: 'dict' object has no attribute 'foo'") != "config-is-dict");
+}
+
+TEST_CASE("explain: a draft model and old names of norms are told by the names of tensors") {
+  check_sentences({
+      {"KeyError: 'd2t'", "", "draft-key", "draft-model"},
+      {"KeyError: 'model.midlayer.mlp.gate_up_proj.weight'", "", "draft-key", "draft-model"},
+      {"ValueError: Can not map tensor 'encoder.layer.3.output.LayerNorm.gamma'", "llama.cpp",
+       "gguf-convert-gamma", "older-format"},
+  });
+  CHECK(form_of("KeyError: 'model.layers.0.mlp.gate_up_proj.weight'") != "draft-key");
+  CHECK(form_of("ValueError: Can not map tensor 'model.layers.0.extra.weight'") == "gguf-convert");
+}
+
+TEST_CASE("explain: what quantised or offloaded weights cannot do is told by the refusal") {
+  check_sentences({
+      {"Blockwise quantization only supports 16/32-bit floats, but got torch.uint8", "",
+       "quantised-twice", "quantised"},
+      {"ValueError: Marlin does not support weight_bits = uint8b128. Only types = [] are supported",
+       "", "kernel-not-here", "older-gpu"},
+      {"RuntimeError: Base model not in input tensors", "mergekit", "base-lacks-tensor", "recipe"},
+      {"line 414, in _tobytes\n    tensor = tensor.to(\"cpu\")\nNotImplementedError: Cannot copy "
+       "out of meta tensor; no data!",
+       "", "offloaded-saved", "offloaded"},
+      {"[E:onnxruntime:, inference_session.cc:2742 operator()] Exception during initialization: "
+       "graph.cc:77 node->HasShape() was false.",
+       "ONNX Runtime", "onnx-own-check", "older-program"},
+  });
+  CHECK(form_of("NotImplementedError: Cannot copy out of meta tensor; no data!") == "meta-tensor");
+}
