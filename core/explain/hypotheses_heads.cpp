@@ -186,7 +186,9 @@ void add_hypothesis_position_table(const ShapeCase& shapes, std::vector<Hypothes
   const bool has_grids = !from.empty() && !to.empty() &&
                          is_last_name_part_only(shapes.message.name) && dim + 2 == dims &&
                          saved % 2 != 0 && current % 2 != 0;
-  if (!shapes.traits.position && !has_grids) return;
+  // The last axis of a table is the model's width.
+  const bool is_width = dims >= 2 && dim + 1 == dims;
+  if ((!shapes.traits.position || is_width) && !has_grids) return;
   Hypothesis one{"H-P", &kShapeMismatch, FaultSide::kRequest, 0.9};
   one.title = "the position table is for a different input size";
   one.text = fmt::format("{} positions were saved, but the model has {}", saved, current);

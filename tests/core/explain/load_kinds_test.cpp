@@ -64,3 +64,38 @@ TEST_CASE("explain: what quantised or offloaded weights cannot do is told by the
   });
   CHECK(form_of("NotImplementedError: Cannot copy out of meta tensor; no data!") == "meta-tensor");
 }
+
+TEST_CASE("explain: a file for another program, and a path that is taken for a name") {
+  check_sentences({
+      {"RuntimeError: '/m/ggml-small.bin' is not a valid preconverted model. Choose one of "
+       "['tiny', 'small']",
+       "", "path-taken-for-name", "wrong-path"},
+      {"ValueError: Unexpected text model architecture type in GGUF file: 'llama'", "ComfyUI",
+       "gguf-of-other-node", "other-loader"},
+      {"ValueError: Unexpected architecture type in GGUF file, expected one of flux, sd1, sdxl, "
+       "t5encoder but got 'wan'",
+       "ComfyUI", "gguf-of-other-node", "other-loader"},
+      {"llama_model_load: error loading model: unknown model architecture: ''", "llama.cpp",
+       "gguf-without-architecture", "other-program"},
+      {"Unable to quantize model of type <class 'mlx_lm.models.foo.Router'>", "MLX",
+       "mlx-layer-not-quantised", "older-program"},
+      {"ValueError: No model is loaded! Select one in the Model tab.", "", "no-model-loaded",
+       "details-missing"},
+  });
+  CHECK(form_of("unknown model architecture: 'newllm'") == "unknown-architecture");
+}
+
+TEST_CASE("explain: what OpenVINO and Keras say of files that do not belong together") {
+  check_sentences({
+      {"RuntimeError: Converting input model Incorrect weights in bin file!", "OpenVINO",
+       "openvino-weights", "other-save"},
+      {"RuntimeError: Unable to read the model: /m/a.xml Please check that model format: xml is "
+       "supported and the model is correct.",
+       "OpenVINO", "openvino-not-read", "wrong-path"},
+      {"read_model(): incompatible function arguments. The following argument types are supported:",
+       "", "native-arguments", "other-version"},
+      {"RuntimeError: basic_ios::clear: iostream error", "", "stream-failed", "unfinished-save"},
+      {"TypeError: Expected float32, got {'type': 'ndarray', 'value': [1.0]} of type 'dict'",
+       "Keras", "keras-array-in-config", "array-in-config"},
+  });
+}
