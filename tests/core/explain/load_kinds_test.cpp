@@ -99,3 +99,19 @@ TEST_CASE("explain: what OpenVINO and Keras say of files that do not belong toge
        "Keras", "keras-array-in-config", "array-in-config"},
   });
 }
+
+TEST_CASE("explain: a server's folder, a native library, and random states of one rank") {
+  check_sentences({
+      {"tritonclient.utils.InferenceServerException: failed to load 'ner', no version is available",
+       "Triton", "triton-no-version", "folder-layout"},
+      {"| Ner | - | Not loaded: No model version was found |", "Triton", "triton-no-version",
+       "folder-layout"},
+      {"AttributeError: function 'llama_kv_clear' not found. Did you mean: 'llama_kv'?", "",
+       "native-function", "other-version"},
+      {"FileNotFoundError: [Errno 2] No such file or directory: 'out/step-10/random_states_3.pkl'",
+       "", "random-states-of-rank", "random-state"},
+      {"ValueError: Key \"block/~/linear\" contains a forbidden character", "", "character-in-key",
+       "name-not-allowed"},
+  });
+  CHECK(form_of("ValueError: Failed to recognize model type!") == "kind-not-determined");
+}
