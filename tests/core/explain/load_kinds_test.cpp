@@ -115,3 +115,24 @@ TEST_CASE("explain: a server's folder, a native library, and random states of on
   });
   CHECK(form_of("ValueError: Failed to recognize model type!") == "kind-not-determined");
 }
+
+TEST_CASE("explain: a folder whose files have other names than the program looks for") {
+  check_sentences({
+      {"FileNotFoundError: Could not find model in TheBloke/Llama-2-7b-Chat-GPTQ", "",
+       "quantised-file-name", "wrong-path"},
+      {"FileNotFoundError: [Errno 2] No such file or directory: '/m/quant_config.json'", "",
+       "quantiser-file", "other-version"},
+      {"ValueError: /m/best.pt is not a valid checkpoint since the required key: model_cfg is "
+       "missing",
+       "", "keys-of-other-form", "other-form"},
+      {"ValueError:  ## Could not find lm_head.weight in model", "", "tied-output", "tied"},
+  });
+  CHECK(form_of("FileNotFoundError: [Errno 2] No such file or directory: '/m/config.json'") !=
+        "quantiser-file");
+}
+
+TEST_CASE("explain: a call in a traceback's line of code is not a tensor's name") {
+  CHECK(form_of("    state = dist.distributed_c10d.pack(states)\n"
+                "TypeError: pack() missing 1 required positional argument: 'group'") ==
+        "init-arguments");
+}
