@@ -195,7 +195,14 @@ bool is_verb(std::string_view word) {
   return false;
 }
 
-// `help VERB` becomes `VERB --help`; a single path becomes `check PATH`.
+// "- **Exception Message:** ...", "----> 1 model.load()": no option has white space before its "=".
+bool is_pasted_text(std::string_view word) {
+  const std::size_t end = word.find_first_of("= \t\r\n");
+  return word.starts_with("-") && end != word.npos && word[end] != '=';
+}
+
+// `help VERB` becomes `VERB --help`; a single path becomes `check PATH`. A message for `explain`
+// loses the dashes it begins with, because they would make it an option.
 std::vector<char*> normalise_arguments(int argc, char** argv) {
   static char check[] = "check", help[] = "--help";
   std::vector<char*> words(argv, argv + argc);
@@ -204,6 +211,11 @@ std::vector<char*> normalise_arguments(int argc, char** argv) {
   if (first == "help" && argc > 2 && is_verb(words[2])) return {words[0], words[2], help};
   if (!first.empty() && !first.starts_with("-") && !is_verb(first) && exists(std::string(first)))
     words.insert(words.begin() + 1, check);
+  if (first == "explain") {
+    for (char*& word : words) {
+      if (is_pasted_text(word)) word += std::string_view(word).find_first_not_of('-');
+    }
+  }
   return words;
 }
 

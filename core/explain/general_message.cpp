@@ -178,11 +178,13 @@ std::vector<NameInMessage> names_in(std::string_view text) {
                          word.ends_with(".inv_freq");
     const bool has_path = std::count(word.begin(), word.end(), '.') >= 2 && !is_digit(word[0]);
     const bool is_object = at > 0 && text[at - 1] == '<';  // "<a.b.Handler object at 0x7f>"
+    // "dist.c10d.send(state)" in a traceback's line of code.
+    const bool is_call = end + 1 < text.size() && text[end] == '(' && !is_digit(text[end + 1]);
     // "https://docs.a.io/b": a part of an address or of a path.
     const bool is_in_path =
         (at > 0 && text[at - 1] == '/') || (end < text.size() && text[end] == '/');
     if (word.size() <= kLongestWord && !is_code(word) && !is_object &&
-        (ends_so || (has_path && !is_in_path)))
+        (ends_so || (has_path && !is_in_path && !is_call)))
       names.push_back({std::string(word), at});
     at = std::max(end, at) + 1;
   }

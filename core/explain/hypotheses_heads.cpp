@@ -186,7 +186,9 @@ void add_hypothesis_position_table(const ShapeCase& shapes, std::vector<Hypothes
   const bool has_grids = !from.empty() && !to.empty() &&
                          is_last_name_part_only(shapes.message.name) && dim + 2 == dims &&
                          saved % 2 != 0 && current % 2 != 0;
-  if (!shapes.traits.position && !has_grids) return;
+  // The last axis of a table is the model's width.
+  const bool is_width = dims >= 2 && dim + 1 == dims;
+  if ((!shapes.traits.position || is_width) && !has_grids) return;
   Hypothesis one{"H-P", &kShapeMismatch, FaultSide::kRequest, 0.9};
   one.title = "the position table is for a different input size";
   one.text = fmt::format("{} positions were saved, but the model has {}", saved, current);
@@ -237,7 +239,8 @@ void add_hypothesis_key_heads(const ShapeCase& shapes, std::vector<Hypothesis>& 
   one.text = fmt::format(
       "{} elements are {} heads of {} x {} x {}, and the view has {}. The model groups its queries "
       "(GQA): k_proj and v_proj have {} heads. config.json lacks num_key_value_heads, or the "
-      "converter does not support grouped-query attention. The weights are fine.",
+      "converter does not support grouped-query attention. The weights are fine: add the key, or "
+      "update the converter.",
       saved[0], heads, view[1], view[2], view[3], view[0], heads);
   one.decide = "Check num_attention_heads and num_key_value_heads in config.json.";
   one.command = "shardwright check CHECKPOINT";
@@ -258,7 +261,7 @@ void add_hypothesis_ggml_block(const ShapeCase& shapes, std::vector<Hypothesis>&
   one.text = fmt::format(
       "{} is {} x {} / {}: {} keeps {} elements in {} bytes. The file is fine; the loader did not "
       "decode this tensor, because it does not support the type or does not treat the file as "
-      "GGUF.",
+      "GGUF. Update the loader, or use another quantisation of the file.",
       shapes.message.saved.back(), shapes.message.current.back(), block->bytes, block->elements,
       block->name, block->elements, block->bytes);
   one.decide = "Check the type of the tensor in the GGUF file.";

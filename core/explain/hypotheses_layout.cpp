@@ -98,7 +98,8 @@ void add_hypothesis_transposed(const ShapeCase& shapes, std::vector<Hypothesis>&
   one.text =
       "The same numbers in a different order: one side stores the weight transposed (Conv1D "
       "against Linear, fused experts, an export that skipped the transpose). The order of the "
-      "elements differs too, so a reshape gives wrong weights.";
+      "elements differs too, so a reshape gives wrong weights: transpose it, or use the export or "
+      "class that stores it the other way.";
   one.decide =
       "Check whether other tensors of this kind differ in the same way, and which order the "
       "model's code uses; if the dimension is sharded over ranks, a placement on the wrong axis is "

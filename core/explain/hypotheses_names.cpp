@@ -322,7 +322,7 @@ void add_missing_layers(const std::vector<std::string>& names, std::vector<Hypot
   one.text =
       "All names are of these layers and none is of an earlier one. The file with the later layers "
       "is missing, a pipeline stage did not save, or the configuration has more layers than the "
-      "saved model.";
+      "saved model. Copy the missing file, or correct the number of layers.";
   one.decide = "Check that every file in the index exists, and check num_hidden_layers.";
   one.command = check_command();
   one.evidence.emplace_back("first_layer", first);
@@ -347,7 +347,7 @@ constexpr Interpretation kNotSaved = {
     .title = "the tensor was not saved",
     .text =
         "The run that saved did not write it: a different configuration, or an expert or pipeline "
-        "stage that did not save.",
+        "stage that did not save. Take it from an earlier step or the original.",
     .decide = "Look for the name in an earlier step, and compare the configurations of both runs.",
     .command = kSpec};
 constexpr Interpretation kOtherNameInModel = {

@@ -247,7 +247,7 @@ constexpr NameClue kClues[] = {
       .title = "the loading model has query and key norms, but the checkpoint does not",
       .text = "Qwen3, OLMo 2 and Gemma 3 have these norms, Qwen2 and Llama do not; Megatron adds "
               "them with --qk-layernorm. The class or setting differs from the checkpoint's, or an "
-              "export left the norms out.",
+              "export left the norms out. Build the class in config.json's architectures.",
       .decide = "Check architectures in config.json, and whether other layers have the norms.",
       .command = "shardwright ls CHECKPOINT norm"}},
     {NameList::kAny,
@@ -260,7 +260,7 @@ constexpr NameClue kClues[] = {
       .title = "one side has attention biases, and the other does not",
       .text = "Qwen2 and GPT-2 have them, Llama and Qwen3 do not; attention_bias, qkv_bias and "
               "add_qkv_bias are the settings. The class or setting of the run differs from the "
-              "checkpoint's. Without its biases the model outputs garbage.",
+              "checkpoint's: set it as in the save. Without its biases the model outputs garbage.",
       .decide = "Check the setting in config.json, and whether the checkpoint has any bias.",
       .command = "shardwright ls CHECKPOINT bias"}},
     {NameList::kUnexpected,
@@ -313,8 +313,9 @@ constexpr NameClue kClues[] = {
       .wrong = kLoader,
       .weight = 0.9,
       .title = "the loading model does not build the multi-token prediction layers",
-      .text = "The checkpoint has them, but this program (or class) does not use them. They are "
-              "only for speculative decoding: the model is complete without them.",
+      .text =
+          "The checkpoint has them, but this program (or class) does not use them. They are "
+          "only for speculative decoding: the model is complete without them. Ignore these names.",
       .decide = "Check that every name in the list belongs to those layers.",
       .command = "shardwright ls CHECKPOINT mtp"}},
     {NameList::kMissing,
@@ -324,10 +325,12 @@ constexpr NameClue kClues[] = {
       .wrong = kUnclear,
       .weight = 0.8,
       .title = "the image or audio part of the model is not found in the checkpoint",
-      .text = "A text-only export or fine-tune saved only the language model, or the part is there "
-              "under a different prefix: transformers moved it (visual., model.visual., "
-              "vision_tower.) between versions. If only a few of its tensors are named, a setting "
-              "in config.json adds these but the model was trained without them.",
+      .text =
+          "A text-only export or fine-tune saved only the language model, or the part is there "
+          "under a different prefix: transformers moved it (visual., model.visual., "
+          "vision_tower.) between versions. If only a few of its tensors are named, a setting "
+          "in config.json adds these but the model was trained without them. Update the program, "
+          "or take config.json and the missing part from the original.",
       .decide =
           "Check whether the checkpoint has names with the same ending: then the prefix differs.",
       .command = "shardwright ls CHECKPOINT"}},
@@ -371,7 +374,8 @@ constexpr NameClue kClues[] = {
       .weight = 0.85,
       .title = "the names are buffers that the model computes",
       .text = "Rotary frequencies, position numbers and masks were saved by some versions and not "
-              "by others. They hold no trained values.",
+              "by others. They hold no trained values: ignore these names (strict=False), or "
+              "delete them from the state dict.",
       .decide = "Check whether any name in the list is a weight.",
       .command = "shardwright ls CHECKPOINT"}},
     {NameList::kMissing,
@@ -383,7 +387,8 @@ constexpr NameClue kClues[] = {
       .title = "a tied weight is stored once, under its other name",
       .text =
           "Embedding and output layer can be one tensor; then a checkpoint has one of the two. If "
-          "the configuration ties them, nothing is missing; if not, the output layer is lost.",
+          "the configuration ties them, nothing is missing: call tie_weights(), or save it under "
+          "both names. If not, the output layer is lost.",
       .decide = "Compare tie_word_embeddings (Megatron: untie_embeddings_and_output_weights) of "
                 "both runs."}},
     {NameList::kMissing,
@@ -432,7 +437,8 @@ constexpr NameClue kClues[] = {
       .title = "the checkpoint has no optimizer state for these",
       .text = "It was saved without the optimizer, with a different one, under a different prefix "
               "(optimizer. against optim., chained_0.), or before these parameters had their first "
-              "step (frozen layers have none).",
+              "step (frozen layers have none). Load only the weights, and start the optimizer from "
+              "scratch.",
       .decide = "Check which optimizer names the checkpoint has.",
       .command = "shardwright ls CHECKPOINT exp_avg"}},
     {NameList::kUnexpected,
@@ -441,7 +447,7 @@ constexpr NameClue kClues[] = {
       .wrong = kLoader,
       .weight = 0.75,
       .title = "the load wants only the model, but the checkpoint has optimizer states too",
-      .text = "The checkpoint has the optimizer too. Nothing is wrong on disk.",
+      .text = "Nothing is wrong on disk: pass only the model's part to the load.",
       .decide = "Check whether names of the model are in the list.",
       .command = "shardwright ls CHECKPOINT"}},
     {NameList::kAny,
@@ -451,7 +457,8 @@ constexpr NameClue kClues[] = {
       .weight = 0.8,
       .title = "one side stacks experts in one tensor, the other stores them separately",
       .text = "transformers 5 fuses experts in memory (gate_up_proj) and stores them separately "
-              "(experts.E.gate_proj.weight); older versions do neither. The loader must convert.",
+              "(experts.E.gate_proj.weight); older versions do neither. The loader must convert: "
+              "update it, or use the version that saved.",
       .decide = "Check whether the other list has names with a number after \"experts.\".",
       .command = "shardwright ls CHECKPOINT experts"}},
     {NameList::kUnexpected,
@@ -473,8 +480,9 @@ constexpr NameClue kClues[] = {
       .wrong = kLoader,
       .weight = 0.75,
       .title = "the model builds biases that the checkpoint does not have",
-      .text = "A setting of the config (bias, use_bias, attention_bias) or the class differs from "
-              "the save. Without values from the file they start at 0 or at random.",
+      .text =
+          "A setting of the config (bias, use_bias, attention_bias) or the class differs from "
+          "the save: set it as there. Without values from the file they start at 0 or at random.",
       .decide =
           "Compare the setting in both configs, and check whether the checkpoint has any bias.",
       .command = "shardwright ls CHECKPOINT bias"}},

@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t kShownMessages = 3;
 constexpr std::size_t kShownOthers = 4;  // besides the most probable one; JSON has all
 constexpr std::size_t kIndent = 4;
+constexpr double kPossible = 0.2;  // least confidence of a cause that is called possible
 
 std::string inked(const TextOptions& options, std::string_view code, const std::string& text) {
   return options.colour ? "\x1b[" + std::string(code) + "m" + text + "\x1b[0m" : text;
@@ -74,6 +75,9 @@ void append_in_short(std::string& out, const Hypothesis& one, const TextOptions&
   out += wrapped("- " + std::string(likelihood_words(one.confidence)) + ": " + titled(one), 2,
                  options.width) +
          "\n";
+  // A cause that may well be the right one says what to do too.
+  if (one.confidence >= kPossible && !one.text.empty())
+    out += wrapped(printable(one.text), kIndent, options.width) + "\n";
   out += wrapped("What decides: " + printable(one.decide), kIndent, options.width) + "\n";
 }
 
@@ -241,7 +245,7 @@ std::string_view fault_side_text(FaultSide side) {
 
 std::string_view likelihood_words(double share) {
   if (share >= 0.5) return "likely";
-  if (share >= 0.2) return "possible";
+  if (share >= kPossible) return "possible";
   return share >= 0.05 ? "less likely" : "unlikely";
 }
 

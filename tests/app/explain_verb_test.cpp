@@ -39,6 +39,20 @@ TEST_CASE("explain ranks what an error message can mean, from an argument and fr
   CHECK(contains(piped.out, "--world"));
 }
 
+TEST_CASE("explain reads a pasted message that begins with dashes, and still refuses options") {
+  for (const char* text :
+       {"- **Exception Message:** Error while deserializing header: HeaderTooLarge",
+        "----> 1 load_file(path)\nSafetensorError: Error while deserializing header: "
+        "HeaderTooLarge"}) {
+    CAPTURE(text);
+    const Run run = shardwright({"explain", text, "--json"});
+    CHECK(run.code == 0);
+    CHECK(parsed(run.out)["parsed"]["messages"].size() == 1);
+  }
+  CHECK(shardwright({"explain", "--no-such-option"}).code == 3);
+  CHECK(shardwright({"explain", "--no-such-option=a b"}).code == 3);
+}
+
 TEST_CASE("explain answers with the likeliest cause in its first line and without codes") {
   Run run = shardwright({"explain", "No such file or directory: '/x/step_3/.metadata'"});
   CHECK(run.code == 0);

@@ -29,6 +29,8 @@ TEST_CASE("explain: axes that are joined on one side keep their elements") {
 TEST_CASE("explain: a table of positions is known by its grids where its name is cut") {
   CHECK(first_of({577, 1024}, {257, 1024}, "weight") == "H-P");
   CHECK(first_of({577, 1024}, {257, 1024}, "model.layers.0.fc.weight") != "H-P");
+  CHECK(first_of({512, 768}, {1024, 768}, "embeddings.position_embedding.weight") == "H-P");
+  CHECK(first_of({77, 768}, {77, 512}, "embeddings.position_embedding.weight") != "H-P");
 }
 
 TEST_CASE("explain: rows of a padded vocabulary are one rank's part") {
