@@ -251,6 +251,18 @@ std::set<std::string_view> index_only_fqns(const Checkpoint& checkpoint) {
   return names;
 }
 
+// Subjects that are files and not tensors.
+std::uint64_t count_of_files(const Checkpoint& checkpoint, const Finding& finding) {
+  if (finding.subjects.size() < 2 || rule_of(finding).subjects == SubjectKind::kAbsentTensors)
+    return 0;
+  std::set<std::string_view> paths;
+  for (const FileRow& file : checkpoint.files()) paths.insert(file.path);
+  std::uint64_t count = 0;
+  for (const std::string& subject : finding.subjects)
+    count += paths.contains(subject) && !checkpoint.find(subject) ? 1 : 0;
+  return count;
+}
+
 // "1 file, 14 tensors": of tensors in a missing file only names may be known.
 std::string count_of_subjects(const Checkpoint& checkpoint, const Finding& finding) {
   std::uint64_t named = 0;
@@ -259,7 +271,11 @@ std::string count_of_subjects(const Checkpoint& checkpoint, const Finding& findi
     auto names = index_only_fqns(checkpoint);
     for (const std::string& subject : finding.subjects) named += names.contains(subject);
   }
-  std::string text = plural(finding.subjects.size() - named, noun_of(checkpoint, finding));
+  const std::string noun = noun_of(checkpoint, finding);
+  // A tensor and the file that holds it: "1 tensor, 1 file".
+  const std::uint64_t files = noun == "tensor" ? count_of_files(checkpoint, finding) : 0;
+  std::string text = plural(finding.subjects.size() - named - files, noun);
+  if (files != 0) text += ", " + plural(files, "file");
   return named == 0 ? text : text + ", " + plural(named, "tensor");
 }
 
