@@ -141,6 +141,24 @@ std::vector<UnlikeFile> files_of_another_save(const MatchedIndex& matched,
   return out;
 }
 
+// The file with the same names as the one at `path`; empty if there is none.
+std::string file_of_same_tensors(const IndexedFiles& indexed, const std::string& path) {
+  const auto names_of = [](const IndexedFile& file) {
+    std::set<std::string_view> names;
+    for (const auto& [name, bytes] : file.tensors) names.insert(name);
+    return names;
+  };
+  const auto one = std::find_if(indexed.files.begin(), indexed.files.end(),
+                                [&](const IndexedFile& file) { return file.path == path; });
+  if (one == indexed.files.end() || one->tensors.empty()) return {};
+  const auto names = names_of(*one);
+  for (const IndexedFile& other : indexed.files) {
+    const bool may_be = other.path != path && other.tensors.size() == one->tensors.size();
+    if (may_be && names_of(other) == names) return other.path;
+  }
+  return {};
+}
+
 // The weight that a tensor scales: "w.weight" for "w.weight_scale_inv"; empty for other names.
 std::string_view weight_of_scale(std::string_view fqn) {
   constexpr std::string_view kWeight = ".weight";
@@ -169,6 +187,13 @@ std::string lost_entries_text(const MatchedIndex& matched, const std::vector<std
   const auto unlike = files_of_another_save(matched, lost);
   if (!unlike.empty()) {
     const UnlikeFile& first = unlike.front();
+    const std::string twin = file_of_same_tensors(matched.indexed, first.path);
+    if (!twin.empty())
+      return fmt::format(
+          " {} holds the {} of {} instead: that file was copied under this name. Copy {} again "
+          "from "
+          "where it was written.",
+          first.path, plural(first.unexpected.size(), "tensor"), twin, first.path);
     const std::string more =
         unlike.size() == 1 ? std::string()
                            : fmt::format(" {} more are like it.", human_count(unlike.size() - 1));

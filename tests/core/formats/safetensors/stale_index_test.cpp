@@ -220,6 +220,14 @@ TEST_CASE("index: a file of another save is named with what it holds and what it
   };
   CHECK(lost_in(opened(folder.path())).find("m-2.safetensors belongs to another save") !=
         std::string::npos);
+  // The other file under its name is not another save.
+  put_index(R"("a":"m-1.safetensors","b":"m-1.safetensors","d":"m-2.safetensors")");
+  put(folder / "m-2.safetensors", file_of({{"a", '\1'}, {"b", '\2'}}));
+  CHECK(lost_in(opened(folder.path()))
+            .find("m-2.safetensors holds the 2 tensors of "
+                  "m-1.safetensors instead") != std::string::npos);
+  put_index(R"("a":"m-1.safetensors","b":"m-1.safetensors","c":"m-2.safetensors",)"
+            R"("d":"m-2.safetensors")");
   // A file that only lacks a tensor may be of this save.
   put(folder / "m-2.safetensors", file_of({{"c", '\6'}}));
   const std::string only_lost = lost_in(opened(folder.path()));
