@@ -257,3 +257,23 @@ TEST_CASE("index: entries of scales next to weights without scales are named as 
   for (const char* other : {"a.bias", "c.weight_scale_inv", "a.weight_scale_invalid"})
     CHECK(cause_with(other).find("scales") == std::string::npos);
 }
+
+TEST_CASE("missing file: an unfinished download of it is named") {
+  TemporaryFolder folder;
+  put(folder / "model.safetensors.index.json", index_with("m-1.safetensors", "m-2.safetensors"));
+  put(folder / "m-1.safetensors", file_of({{"a", '\1'}}));
+  const auto is_named = [&] {
+    const Opened one = opened(folder.path());
+    const Finding* finding = find_rule_in(one.report, "missing-file");
+    REQUIRE(finding != nullptr);
+    return finding->cause.find(
+               "m-2.safetensors.incomplete is there: the download or copy did not "
+               "finish") != std::string::npos;
+  };
+  CHECK_FALSE(is_named());
+  put(folder / "m-2.safetensors.old", "x");
+  put(folder / "m-1.safetensors.incomplete", "x");
+  CHECK_FALSE(is_named());
+  put(folder / "m-2.safetensors.incomplete", "x");
+  CHECK(is_named());
+}
