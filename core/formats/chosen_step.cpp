@@ -49,7 +49,8 @@ std::optional<Finding> unfinished_step_finding(const ChosenStep& chosen) {
   finding.subjects = {chosen.folder + "/" + chosen.last_file};
   finding.cause = fmt::format(
       "{0} lacks {1}, which {2} has. transformers' Trainer writes it last, so the save of {0} was "
-      "interrupted. A run that resumes from {0} fails, and Trainer takes the newest step by "
+      "interrupted or is still running. A run that resumes from {0} fails, and Trainer takes the "
+      "newest step by "
       "itself. "
       "Resume from {2}, or move {0} away.",
       chosen.folder, chosen.last_file, chosen.newest_finished);

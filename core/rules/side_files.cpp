@@ -440,7 +440,9 @@ const Rule kSideFile = {
         "A trainer keeps optimizer states (optimizer.pt, optimizer.bin), scheduler and random "
         "states in separate files next to the weights. Loading the model does not need them. A "
         "resumed run fails at a damaged file, or continues with states that do not belong to its "
-        "weights. Each file is opened, and --data reads its contents.",
+        "weights. transformers' Trainer writes trainer_state.json last: without it the save did "
+        "not "
+        "finish, and no run resumes from it. Each file is opened, and --data reads its contents.",
     .lesson =
         {.drawing = R"(
   checkpoint-400/model.safetensors   whole
