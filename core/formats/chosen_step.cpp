@@ -50,9 +50,7 @@ std::optional<Finding> unfinished_step_finding(const ChosenStep& chosen) {
   finding.cause = fmt::format(
       "{0} lacks {1}, which {2} has. transformers' Trainer writes it last, so the save of {0} was "
       "interrupted or is still running. A run that resumes from {0} fails, and Trainer takes the "
-      "newest step by "
-      "itself. "
-      "Resume from {2}, or move {0} away.",
+      "newest step by itself. Resume from {2}, or move {0} away.",
       chosen.folder, chosen.last_file, chosen.newest_finished);
   finding.evidence = {{"files_not_here", std::vector<std::string>{chosen.last_file}}};
   return finding;

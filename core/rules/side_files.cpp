@@ -441,8 +441,8 @@ const Rule kSideFile = {
         "states in separate files next to the weights. Loading the model does not need them. A "
         "resumed run fails at a damaged file, or continues with states that do not belong to its "
         "weights. transformers' Trainer writes trainer_state.json last: without it the save did "
-        "not "
-        "finish, and no run resumes from it. Each file is opened, and --data reads its contents.",
+        "not finish, and no run resumes from it. Each file is opened, and --data reads its "
+        "contents.",
     .lesson =
         {.drawing = R"(
   checkpoint-400/model.safetensors   whole
