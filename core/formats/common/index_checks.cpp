@@ -97,8 +97,8 @@ bool is_stored_in(const MatchedIndex& matched, const StoredTensor& tensor,
          std::any_of(tensor.more_files.begin(), tensor.more_files.end(), is_it);
 }
 
-// The tensors of one file that the index places there in vain, and those in the file that the index
-// does not know or finds in another file.
+// The tensors of one file that the index places there in vain, and those that it finds in another
+// file too.
 struct UnlikeFile {
   std::string path;
   std::vector<std::string> lacking, unexpected;
@@ -121,7 +121,7 @@ std::vector<UnlikeFile> files_of_another_save(const MatchedIndex& matched,
   }
   const auto is_unexpected = [&](const std::string& name, const std::string& file) {
     const auto entry = entries.find(name);
-    if (entry == entries.end()) return true;
+    if (entry == entries.end()) return false;  // perhaps only renamed
     const std::string& path = indexed.map[entry->second].second;
     return path != file &&
            is_stored_in(matched, matched.held[matched.entries[entry->second]], path);
@@ -191,14 +191,13 @@ std::string lost_entries_text(const MatchedIndex& matched, const std::vector<std
     if (!twin.empty())
       return fmt::format(
           " {} holds the {} of {} instead: that file was copied under this name. Copy {} again "
-          "from "
-          "where it was written.",
+          "from where it was written.",
           first.path, plural(first.unexpected.size(), "tensor"), twin, first.path);
     const std::string more =
         unlike.size() == 1 ? std::string()
                            : fmt::format(" {} more are like it.", human_count(unlike.size() - 1));
     return fmt::format(
-        " {} belongs to another save: it holds {} that the index does not place there ({}), and "
+        " {} belongs to another save: it repeats {} that other files hold ({}), and "
         "lacks {} ({}).{} Files of two saves are mixed here. Copy the files and the index again "
         "from one save.",
         first.path, plural(first.unexpected.size(), "tensor"), short_list_text(first.unexpected),

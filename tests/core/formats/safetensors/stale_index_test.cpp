@@ -233,6 +233,9 @@ TEST_CASE("index: a file of another save is named with what it holds and what it
   const std::string only_lost = lost_in(opened(folder.path()));
   CHECK(only_lost.find("The index places 1 tensor in files") != std::string::npos);
   CHECK(only_lost.find("another save") == std::string::npos);
+  // Nor are tensors under new names another save.
+  put(folder / "m-2.safetensors", file_of({{"c", '\6'}, {"renamed", '\7'}}));
+  CHECK(lost_in(opened(folder.path())).find("another save") == std::string::npos);
   // A wrong entry besides the lost tensor is not two saves.
   put(folder / "m-1.safetensors", file_of({{"a", '\1'}}));
   put(folder / "m-2.safetensors", file_of({{"b", '\2'}, {"c", '\6'}}));
