@@ -43,6 +43,19 @@ Finding chosen_step_finding(const ChosenStep& chosen) {
   return finding;
 }
 
+std::optional<Finding> unfinished_step_finding(const ChosenStep& chosen) {
+  if (chosen.last_file.empty()) return std::nullopt;
+  Finding finding{.rule = "side-file", .severity = Severity::kWarning};
+  finding.subjects = {chosen.folder + "/" + chosen.last_file};
+  finding.cause = fmt::format(
+      "{0} lacks {1}, which {2} has. transformers' Trainer writes it last, so the save of {0} was "
+      "interrupted or is still running. A run that resumes from {0} fails, and Trainer takes the "
+      "newest step by itself. Resume from {2}, or move {0} away.",
+      chosen.folder, chosen.last_file, chosen.newest_finished);
+  finding.evidence = {{"files_not_here", std::vector<std::string>{chosen.last_file}}};
+  return finding;
+}
+
 void prefix_folder_to_error(Error& error, const std::string& folder) {
   std::string& file = error.place.file;
   // A reader of subfolders has already given the full path.

@@ -21,9 +21,14 @@ struct ChosenStep {
   std::string tracker_note = {};
   bool is_tracker_empty = false;
   std::vector<std::string> empty = {};  // later folders of the run without a file
+  // If `folder` lacks the file that the trainer writes last: that file, and the newest step with
+  // it.
+  std::string last_file = {}, newest_finished = {};
 };
 // The finding that names the step that was opened.
 Finding chosen_step_finding(const ChosenStep& chosen);
+// The finding about a step whose save did not finish, though its weights can be opened.
+std::optional<Finding> unfinished_step_finding(const ChosenStep& chosen);
 
 // Prefixes the folder to an error's file, if the reader gave only the part below.
 void prefix_folder_to_error(Error& error, const std::string& folder);

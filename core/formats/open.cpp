@@ -244,6 +244,8 @@ OpenedCheckpoint open_step_or_parts(const std::shared_ptr<const Directory>& arou
   }
   if (auto cut = is_step_folder ? std::nullopt : truncated_archives_finding(*around, chosen->aside))
     opened = CheckpointBuilder::with_finding(**opened, std::move(*cut));
+  if (auto unfinished = unfinished_step_finding(*chosen))
+    opened = CheckpointBuilder::with_finding(**opened, std::move(*unfinished));
   return CheckpointBuilder::with_finding(**opened, chosen_step_finding(*chosen));
 }
 

@@ -142,6 +142,26 @@ std::vector<std::string> steps_without_model(std::span<const Entry> entries, con
   return {later.begin(), later.end()};
 }
 
+// Notes that the newest step has no trainer_state.json and an earlier one has. transformers'
+// Trainer writes that file after the weights, the optimizer and the random states, and a resumed
+// run reads it first. The weights alone look complete.
+void note_unfinished_trainer_step(std::span<const Entry> entries, const TopFolders& top,
+                                  ChosenStep& chosen) {
+  constexpr std::string_view kLast = "trainer_state.json";
+  const std::string pattern = step_pattern(chosen.folder);
+  if (pattern.empty()) return;
+  NaturalSet finished{&natural_less};
+  for (const Entry& entry : entries) {
+    const std::string folder(first_path_part(entry.path));
+    if (entry.path != folder + "/" + std::string(kLast)) continue;
+    if (top.checkpoints.contains(folder) && step_pattern(folder) == pattern)
+      finished.insert(folder);
+  }
+  if (finished.empty() || finished.contains(chosen.folder)) return;
+  chosen.last_file = kLast;
+  chosen.newest_finished = *finished.rbegin();
+}
+
 // True if there is a file below, or something deep; an error if a folder may not be read.
 Result<bool> holds_a_file(const Directory& directory, const std::string& folder, int depth = 0) {
   constexpr int kDeepest = 3;
@@ -232,6 +252,7 @@ Result<std::optional<ChosenStep>> chosen_step(const DirectoryContents& look,
   if (!tracked) {
     note_lost_tracker(look, *chosen);
     chosen->without_model = steps_without_model(entries, top, chosen->folder);
+    note_unfinished_trainer_step(entries, top, *chosen);
     SHW_TRY(chosen->empty, empty_later_steps(look.directory(), top, chosen->folder));
   }
   if (tracked && !tracked->is_there)

@@ -101,7 +101,7 @@ constexpr std::array kKeys = std::to_array<EvidenceKey>({
     {"file_count", kInteger, "number of files"},
     {"files", kInteger | kTexts, "files, or their number"},
     {"files_listed", kInteger, "files that the list of hashes names"},
-    {"files_not_here", kTexts, "files that the index names and that are not here"},
+    {"files_not_here", kTexts, "files that the index or a trainer needs and that are not here"},
     {"files_not_there", kInteger, "files of the list of hashes that are not there"},
     {"files_that_differ", kInteger, "files whose hash differs from the recorded one"},
     {"files_there", kInteger, "files that are there"},

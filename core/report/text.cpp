@@ -12,6 +12,7 @@
 #include "core/report/text_words.h"
 #include "core/rules/consequence.h"
 #include "core/rules/damage.h"
+#include "core/rules/names/name_rules.h"
 #include "core/rules/reference/content_rules.h"
 #include "core/rules/rules.h"
 #include "core/rules/unjudged.h"
@@ -63,7 +64,15 @@ std::string required_version_text(const Finding& finding) {
 std::string outcome_text(const Finding& finding) {
   if (const auto* cause = find_evidence<std::string>(finding, "explained_by"))
     return "by " + *cause;
+  // Entries of an index without their tensor: the bytes of the files may be sound.
+  if (finding.rule == kBadRecord.id && finding.severity == Severity::kError &&
+      find_evidence<std::string>(finding, "index") != nullptr)
+    return "in no file here";
   const RuleWords& words = rule_of(finding).words;
+  // Without a file that a resumed run reads, nothing resumes, wrong or not.
+  if (finding.rule == kSideFile.id && finding.severity > Severity::kInfo &&
+      find_evidence<std::vector<std::string>>(finding, "files_not_here") != nullptr)
+    return std::string(words.text);
   if (words.names_versions) return required_version_text(finding);
   // Infos do not break anything, so only words for infos fit.
   if (finding.severity == Severity::kInfo && !words.as_info) return "";
@@ -87,8 +96,18 @@ std::string shape_of(const Finding& finding, const std::string& key, std::size_t
   return "";
 }
 
+// True for entries of an index whose tensors no file holds.
+bool are_lost_entries(const Checkpoint& checkpoint, const Finding& finding) {
+  const auto* index = find_evidence<std::string>(finding, "index");
+  const std::string& first = finding.subjects.front();
+  return index != nullptr && finding.rule == kBadRecord.id && first != *index &&
+         !std::any_of(checkpoint.files().begin(), checkpoint.files().end(),
+                      [&](const FileRow& file) { return file.path == first; });
+}
+
 std::string noun_of(const Checkpoint& checkpoint, const Finding& finding) {
-  if (rule_of(finding).subjects == SubjectKind::kAbsentTensors || finding.subjects.empty())
+  if (rule_of(finding).subjects == SubjectKind::kAbsentTensors || finding.subjects.empty() ||
+      are_lost_entries(checkpoint, finding))
     return "tensor";
   const std::string& first = finding.subjects.front();
   if (checkpoint.find(first)) return "tensor";
@@ -232,6 +251,18 @@ std::set<std::string_view> index_only_fqns(const Checkpoint& checkpoint) {
   return names;
 }
 
+// Subjects that are files and not tensors.
+std::uint64_t count_of_files(const Checkpoint& checkpoint, const Finding& finding) {
+  if (finding.subjects.size() < 2 || rule_of(finding).subjects == SubjectKind::kAbsentTensors)
+    return 0;
+  std::set<std::string_view> paths;
+  for (const FileRow& file : checkpoint.files()) paths.insert(file.path);
+  std::uint64_t count = 0;
+  for (const std::string& subject : finding.subjects)
+    count += paths.contains(subject) && !checkpoint.find(subject) ? 1 : 0;
+  return count;
+}
+
 // "1 file, 14 tensors": of tensors in a missing file only names may be known.
 std::string count_of_subjects(const Checkpoint& checkpoint, const Finding& finding) {
   std::uint64_t named = 0;
@@ -240,7 +271,11 @@ std::string count_of_subjects(const Checkpoint& checkpoint, const Finding& findi
     auto names = index_only_fqns(checkpoint);
     for (const std::string& subject : finding.subjects) named += names.contains(subject);
   }
-  std::string text = plural(finding.subjects.size() - named, noun_of(checkpoint, finding));
+  const std::string noun = noun_of(checkpoint, finding);
+  // A tensor and the file that holds it: "1 tensor, 1 file".
+  const std::uint64_t files = noun == "tensor" ? count_of_files(checkpoint, finding) : 0;
+  std::string text = plural(finding.subjects.size() - named - files, noun);
+  if (files != 0) text += ", " + plural(files, "file");
   return named == 0 ? text : text + ", " + plural(named, "tensor");
 }
 

@@ -21,6 +21,7 @@
 #include "core/formats/open.h"
 #include "core/formats/single_file_directory.h"
 #include "core/io/read_whole.h"
+#include "core/rules/half_saved_trainer.h"
 #include "core/rules/names/name_rules.h"
 #include "core/rules/rules.h"
 
@@ -264,42 +265,6 @@ std::optional<Finding> without_states(const SideFile& file, const Checkpoint& op
   return finding;
 }
 
-// Reports a half-saved state of transformers' Trainer (trainer_state.json): it loads the states of
-// optimizer and scheduler both or not at all, silently (Trainer._load_optimizer_and_scheduler).
-// Only an info, because people publish folders without one of them on purpose.
-std::optional<Finding> half_saved_trainer_finding(const Checkpoint& checkpoint) {
-  const Directory& directory = *checkpoint.directory();
-  const auto is_there = [&](const char* name) {
-    return directory.stat(name).kind == EntryKind::kFile;
-  };
-  if (!is_there("trainer_state.json")) {
-    if (!is_there("optimizer.pt") || !is_there("scheduler.pt")) return std::nullopt;
-    return side_finding(
-        "trainer_state.json", Severity::kInfo,
-        "trainer_state.json is missing, though optimizer.pt and scheduler.pt are there: "
-        "transformers' Trainer reads the step from it, so resuming from here fails.");
-  }
-  // FSDP and DeepSpeed store an optimizer in a folder.
-  const bool in_folder =
-      std::any_of(checkpoint.files().begin(), checkpoint.files().end(), [](const FileRow& file) {
-        const std::string_view path = file.path;
-        const std::string_view folder = path.substr(0, path.find('/'));
-        return folder.size() < path.size() &&
-               (folder.find("optimizer") != folder.npos || folder.starts_with("global_step"));
-      });
-  const bool has_optimizer = in_folder || is_there("optimizer.pt") || is_there("optimizer.bin");
-  const bool has_scheduler = is_there("scheduler.pt");
-  if (has_optimizer == has_scheduler || (in_folder && !has_scheduler)) return std::nullopt;
-  constexpr const char* kBoth =
-      "transformers' Trainer loads both or neither, without an error: a resumed run starts its "
-      "optimizer and learning rate from scratch.";
-  return side_finding("scheduler.pt", Severity::kInfo,
-                      fmt::format("scheduler.pt is {}. {}",
-                                  has_optimizer ? "missing, though the optimizer's states are there"
-                                                : "there, but no optimizer states are",
-                                  kBoth));
-}
-
 // The most steps that one of the first states of an optimizer has taken; nullopt if none counts.
 std::optional<std::int64_t> steps_of_optimizer(const Checkpoint& opened) {
   constexpr std::size_t kMostRead = 32;
@@ -475,7 +440,9 @@ const Rule kSideFile = {
         "A trainer keeps optimizer states (optimizer.pt, optimizer.bin), scheduler and random "
         "states in separate files next to the weights. Loading the model does not need them. A "
         "resumed run fails at a damaged file, or continues with states that do not belong to its "
-        "weights. Each file is opened, and --data reads its contents.",
+        "weights. transformers' Trainer writes trainer_state.json last: without it the save did "
+        "not finish, and no run resumes from it. Each file is opened, and --data reads its "
+        "contents.",
     .lesson =
         {.drawing = R"(
   checkpoint-400/model.safetensors   whole

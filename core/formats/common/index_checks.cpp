@@ -90,6 +90,125 @@ void add_misplaced(CheckpointBuilder& builder, const IndexedFiles& indexed,
   builder.add_finding(std::move(finding));
 }
 
+bool is_stored_in(const MatchedIndex& matched, const StoredTensor& tensor,
+                  const std::string& path) {
+  const auto is_it = [&](std::size_t file) { return matched.indexed.files[file].path == path; };
+  return is_it(tensor.file) ||
+         std::any_of(tensor.more_files.begin(), tensor.more_files.end(), is_it);
+}
+
+// The tensors of one file that the index places there in vain, and those that it finds in another
+// file too.
+struct UnlikeFile {
+  std::string path;
+  std::vector<std::string> lacking, unexpected;
+};
+
+// Files that disagree with the index both ways. One save cuts the list of tensors into files and
+// writes the index from them. A file that lacks some of its tensors and repeats those of its
+// neighbours was written by another save, which cut the list elsewhere.
+std::vector<UnlikeFile> files_of_another_save(const MatchedIndex& matched,
+                                              const std::vector<std::string>& lost) {
+  const IndexedFiles& indexed = matched.indexed;
+  std::map<std::string_view, UnlikeFile> unlike;
+  const std::unordered_set<std::string_view> is_lost(lost.begin(), lost.end());
+  std::unordered_map<std::string_view, std::size_t> entries;
+  entries.reserve(indexed.map.size());
+  for (std::size_t i = 0; i < indexed.map.size(); ++i) {
+    const auto& [fqn, path] = indexed.map[i];
+    entries.emplace(fqn, i);
+    if (is_lost.contains(fqn)) unlike[path].lacking.push_back(fqn);
+  }
+  const auto is_unexpected = [&](const std::string& name, const std::string& file) {
+    const auto entry = entries.find(name);
+    if (entry == entries.end()) return false;  // perhaps only renamed
+    const std::string& path = indexed.map[entry->second].second;
+    return path != file &&
+           is_stored_in(matched, matched.held[matched.entries[entry->second]], path);
+  };
+  std::vector<UnlikeFile> out;
+  for (const IndexedFile& file : indexed.files) {
+    const auto found = unlike.find(file.path);
+    if (found == unlike.end()) continue;
+    UnlikeFile& one = found->second;
+    for (const auto& [name, bytes] : file.tensors) {
+      if (is_unexpected(name, file.path)) one.unexpected.push_back(name);
+    }
+    if (one.unexpected.empty()) continue;
+    one.path = file.path;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+// The file with the same names as the one at `path`; empty if there is none.
+std::string file_of_same_tensors(const IndexedFiles& indexed, const std::string& path) {
+  const auto names_of = [](const IndexedFile& file) {
+    std::set<std::string_view> names;
+    for (const auto& [name, bytes] : file.tensors) names.insert(name);
+    return names;
+  };
+  const auto one = std::find_if(indexed.files.begin(), indexed.files.end(),
+                                [&](const IndexedFile& file) { return file.path == path; });
+  if (one == indexed.files.end() || one->tensors.empty()) return {};
+  const auto names = names_of(*one);
+  for (const IndexedFile& other : indexed.files) {
+    const bool may_be = other.path != path && other.tensors.size() == one->tensors.size();
+    if (may_be && names_of(other) == names) return other.path;
+  }
+  return {};
+}
+
+// The weight that a tensor scales: "w.weight" for "w.weight_scale_inv"; empty for other names.
+std::string_view weight_of_scale(std::string_view fqn) {
+  constexpr std::string_view kWeight = ".weight";
+  for (const std::string_view ending : {"_scale_inv", "_scale", "_scale_2"}) {
+    if (!fqn.ends_with(ending)) continue;
+    fqn.remove_suffix(ending.size());
+    return fqn.ends_with(kWeight) ? fqn : std::string_view();
+  }
+  return {};
+}
+
+// True if all are scales of weights that the files hold without them.
+bool are_scales_of_stored_weights(const MatchedIndex& matched,
+                                  const std::vector<std::string>& names) {
+  std::unordered_set<std::string_view> held;
+  held.reserve(matched.held.size());
+  for (const StoredTensor& tensor : matched.held) held.insert(tensor.name);
+  return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    const std::string_view weight = weight_of_scale(name);
+    return !weight.empty() && held.contains(weight);
+  });
+}
+
+// How entries of the index came to lack their tensor; empty if that is not known.
+std::string lost_entries_text(const MatchedIndex& matched, const std::vector<std::string>& lost) {
+  const auto unlike = files_of_another_save(matched, lost);
+  if (!unlike.empty()) {
+    const UnlikeFile& first = unlike.front();
+    const std::string twin = file_of_same_tensors(matched.indexed, first.path);
+    if (!twin.empty())
+      return fmt::format(
+          " {} holds the {} of {} instead: that file was copied under this name. Copy {} again "
+          "from where it was written.",
+          first.path, plural(first.unexpected.size(), "tensor"), twin, first.path);
+    const std::string more =
+        unlike.size() == 1 ? std::string()
+                           : fmt::format(" {} more are like it.", human_count(unlike.size() - 1));
+    return fmt::format(
+        " {} belongs to another save: it repeats {} that other files hold ({}), and "
+        "lacks {} ({}).{} Files of two saves are mixed here. Copy the files and the index again "
+        "from one save.",
+        first.path, plural(first.unexpected.size(), "tensor"), short_list_text(first.unexpected),
+        human_count(first.lacking.size()), short_list_text(first.lacking), more);
+  }
+  if (!are_scales_of_stored_weights(matched, lost)) return {};
+  return " They are scales of quantised weights, and their weights are stored without them: the "
+         "index was most likely copied from the quantised model. If the weights are no longer "
+         "quantised, remove these entries. Otherwise their scales are lost.";
+}
+
 // Total bytes of all indexed tensors; nullopt if one is missing.
 std::optional<std::uint64_t> indexed_bytes(const MatchedIndex& matched) {
   std::uint64_t sum = 0;
@@ -133,13 +252,6 @@ std::optional<std::pair<std::string_view, std::string_view>> shard_name_frame(
   const std::size_t digits = path.find_last_not_of("0123456789", of - 1);
   if (digits == std::string_view::npos || digits + 1 == of) return std::nullopt;
   return std::pair(path.substr(0, digits + 1), path.substr(of));
-}
-
-bool is_stored_in(const MatchedIndex& matched, const StoredTensor& tensor,
-                  const std::string& path) {
-  const auto is_it = [&](std::size_t file) { return matched.indexed.files[file].path == path; };
-  return is_it(tensor.file) ||
-         std::any_of(tensor.more_files.begin(), tensor.more_files.end(), is_it);
 }
 
 }  // namespace
@@ -198,9 +310,9 @@ void check_index(CheckpointBuilder& builder, const MatchedIndex& matched) {
   add_misplaced(builder, indexed, misplaced, false);
   if (missing.subjects.empty()) return;
   missing.cause = fmt::format(
-      "The index places {} {} in files that do not contain them, and no other file does: {}{}",
-      missing.subjects.size(), missing.subjects.size() == 1 ? "tensor" : "tensors",
-      missing.subjects.front(), missing.subjects.size() == 1 ? "." : ", ...");
+      "The index places {} in files that do not contain them, and no other file does: {}.{}",
+      plural(missing.subjects.size(), "tensor"), short_list_text(missing.subjects),
+      lost_entries_text(matched, missing.subjects));
   missing.evidence.emplace_back("index", index);
   builder.add_finding(std::move(missing));
 }

@@ -16,6 +16,7 @@
 #include "core/facts/values/value_reader.h"
 #include "core/mesh/infer.h"
 #include "core/rules/layout/adjacent_optimizer.h"
+#include "core/rules/layout/copies_saved_local.h"
 #include "core/rules/layout/part_by_config.h"
 #include "core/rules/layout/wrong_request.h"
 #include "core/rules/rules.h"
@@ -231,6 +232,7 @@ void find_local_saved_as_global(const Facts& facts, std::vector<Finding>& findin
   report_half_empty_pairs(facts, findings);
   find_adjacent_parts(facts, findings);
   find_parts_by_config(facts, findings);
+  find_copies_saved_local(facts, findings);
 }
 
 }  // namespace

@@ -185,6 +185,37 @@ void describe_missing_data(const Facts& facts, const MissingData& missing_data,
                           missing_data.named.end());
 }
 
+std::string_view last_path_part(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// True for "model.safetensors.incomplete" and "model.safetensors.3f2a.incomplete" of
+// "model.safetensors": names of files that are still being written.
+bool is_unfinished_copy(std::string_view path, std::string_view of) {
+  constexpr std::string_view kEndings[] = {".incomplete", ".part",  ".partial", ".crdownload",
+                                           ".download",   ".aria2", ".tmp"};
+  path = last_path_part(path);
+  const std::string_view name = last_path_part(of);
+  return path.size() > name.size() && path.starts_with(name) && path[name.size()] == '.' &&
+         std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [&](std::string_view ending) { return path.ends_with(ending); });
+}
+
+// " a.bin.incomplete is there: ...", if the folder has unfinished copies of the missing files.
+std::string unfinished_copies_text(const Checkpoint& checkpoint,
+                                   const std::vector<std::string>& missing) {
+  std::vector<std::string> copies;
+  for (const FileRow& file : checkpoint.files()) {
+    if (file.referenced || file.kind != EntryKind::kFile) continue;
+    if (std::any_of(missing.begin(), missing.end(),
+                    [&](const std::string& path) { return is_unfinished_copy(file.path, path); }))
+      copies.push_back(file.path);
+  }
+  if (copies.empty()) return {};
+  return fmt::format(" {} {} there: the download or copy did not finish. Start it again.",
+                     short_list_text(copies), copies.size() == 1 ? "is" : "are");
+}
+
 void find_missing_files(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& checkpoint = facts.checkpoint;
   if (checkpoint.directory() == nullptr) return;
@@ -200,10 +231,12 @@ void find_missing_files(const Facts& facts, std::vector<Finding>& findings) {
   }
   if (finding.subjects.empty()) return;
 
+  const std::string unfinished = unfinished_copies_text(checkpoint, finding.subjects);
   describe_missing_data(facts, data_lost_with_files(facts, missing), states, finding);
   if (auto ranks = ranks_of_files(checkpoint, missing); !ranks.empty())
     finding.evidence.emplace_back("ranks", capped(ranks));
   finding.cause += writers_of_missing_text(checkpoint, missing);
+  finding.cause += unfinished;
   findings.push_back(std::move(finding));
 }
 

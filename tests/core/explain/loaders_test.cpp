@@ -106,6 +106,9 @@ TEST_CASE("explain: sentences of any program are known") {
       {"safetensors._safetensors_rust.SafetensorError: Error while deserializing header: invalid "
        "JSON in header: unknown variant `F3`, expected one of `BOOL`",
        "", "safetensors-header-json", "older-program"},
+      {"SafetensorError: Error while deserializing header: invalid JSON in header: unknown variant "
+       "``, expected one of `F32`, `F16` at line 1 column 1",
+       "", "safetensors-header-json", "reserved-name"},
       {"OSError: Unable to load weights from checkpoint file for 'x.safetensors' at "
        "'x.safetensors'.",
        "", "weights-file-unreadable", "short-file"},

@@ -82,3 +82,33 @@ TEST_CASE("step without model: an empty tracker is warned of, a missing one is i
   files[0].first = "step_2/model.safetensors";
   CHECK(step_finding(files).cause.find("random") == std::string::npos);
 }
+
+TEST_CASE(
+    "unfinished step: the newest step without the file that Trainer writes last is warned of") {
+  const Bytes text = to_bytes("{}");
+  Files files = {{"checkpoint-2/model.safetensors", step_weight()},
+                 {"checkpoint-2/trainer_state.json", text},
+                 {"checkpoint-10/model.safetensors", step_weight()},
+                 {"checkpoint-10/training_args.bin", text}};
+  const auto unfinished = [](Files of) -> std::optional<Finding> {
+    auto opened = open_checkpoint(memory_directory("run", std::move(of)));
+    REQUIRE_MESSAGE(opened.has_value(), opened.error().message);
+    for (const Finding& finding : (*opened)->opening_findings()) {
+      if (finding.rule == "side-file") return finding;
+    }
+    return std::nullopt;
+  };
+  const auto warned = unfinished(files);
+  REQUIRE(warned.has_value());
+  CHECK(warned->severity == Severity::kWarning);
+  CHECK(warned->subjects == std::vector<std::string>{"checkpoint-10/trainer_state.json"});
+  CHECK(warned->cause.find("Resume from checkpoint-2") != std::string::npos);
+  // A finished step, a run of which no step has the file, and an older step without it are fine.
+  Files finished = files;
+  finished.push_back({"checkpoint-10/trainer_state.json", text});
+  CHECK_FALSE(unfinished(finished).has_value());
+  finished.erase(finished.begin() + 1);
+  CHECK_FALSE(unfinished(finished).has_value());
+  files.erase(files.begin() + 1);
+  CHECK_FALSE(unfinished(files).has_value());
+}

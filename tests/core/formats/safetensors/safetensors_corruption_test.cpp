@@ -5,6 +5,7 @@
 #include "core/formats/open.h"
 #include "core/formats/safetensors/assembled.h"
 #include "core/make_zip.h"
+#include "core/report/text.h"
 #include "core/rules/check.h"
 
 using namespace shw;
@@ -124,6 +125,17 @@ TEST_CASE("an entry without a dtype and without bytes is told as a name without 
         std::string::npos);
   CHECK(cause_of(R"({"dtype":"F9","shape":[],"data_offsets":[0,0]})")
             .find("\"F9\" is not supported") != std::string::npos);
+}
+
+TEST_CASE("report: a tensor and its file are counted as such") {
+  const std::string header = R"({"w":{"dtype":"F32","shape":[4,3],"data_offsets":[0,48]},)"
+                             R"("head":{"dtype":"","shape":[],"data_offsets":[0,0]}})";
+  auto opened = open_checkpoint(
+      memory_directory("ckpt", {{"model.safetensors", to_bytes(file_with(header, 48))}}));
+  REQUIRE(opened.has_value());
+  auto report = check(**opened, {});
+  REQUIRE(report.has_value());
+  CHECK(check_to_text(**opened, *report, {}).find("1 tensor, 1 file") != std::string::npos);
 }
 
 TEST_CASE("a dtype of the format that torch has none for is not checked, and is not damage") {

@@ -201,3 +201,82 @@ TEST_CASE("conversion: weights of diffusers keep the name that diffusers looks f
   CHECK(weight_file_names(&**checkpoint).stem == "model");
   CHECK(weight_file_names(nullptr).stem == "model");
 }
+
+TEST_CASE("index: a file of another save is named with what it holds and what it lacks") {
+  TemporaryFolder folder;
+  const auto put_index = [&](const std::string& entries) {
+    put(folder / "model.safetensors.index.json",
+        R"({"metadata":{"total_size":96},"weight_map":{)" + entries + "}}");
+  };
+  put_index(R"("a":"m-1.safetensors","b":"m-1.safetensors","c":"m-2.safetensors",)"
+            R"("d":"m-2.safetensors")");
+  put(folder / "m-1.safetensors", file_of({{"a", '\1'}, {"b", '\2'}}));
+  put(folder / "m-2.safetensors", file_of({{"b", '\5'}, {"c", '\6'}}));
+  const auto lost_in = [](const Opened& one) {
+    for (const Finding& finding : one.report.findings) {
+      if (finding.subjects == std::vector<std::string>{"d"}) return finding.cause;
+    }
+    return std::string("none");
+  };
+  CHECK(lost_in(opened(folder.path())).find("m-2.safetensors belongs to another save") !=
+        std::string::npos);
+  // The other file under its name is not another save.
+  put_index(R"("a":"m-1.safetensors","b":"m-1.safetensors","d":"m-2.safetensors")");
+  put(folder / "m-2.safetensors", file_of({{"a", '\1'}, {"b", '\2'}}));
+  CHECK(lost_in(opened(folder.path()))
+            .find("m-2.safetensors holds the 2 tensors of "
+                  "m-1.safetensors instead") != std::string::npos);
+  put_index(R"("a":"m-1.safetensors","b":"m-1.safetensors","c":"m-2.safetensors",)"
+            R"("d":"m-2.safetensors")");
+  // A file that only lacks a tensor may be of this save.
+  put(folder / "m-2.safetensors", file_of({{"c", '\6'}}));
+  const std::string only_lost = lost_in(opened(folder.path()));
+  CHECK(only_lost.find("The index places 1 tensor in files") != std::string::npos);
+  CHECK(only_lost.find("another save") == std::string::npos);
+  // Nor are tensors under new names another save.
+  put(folder / "m-2.safetensors", file_of({{"c", '\6'}, {"renamed", '\7'}}));
+  CHECK(lost_in(opened(folder.path())).find("another save") == std::string::npos);
+  // A wrong entry besides the lost tensor is not two saves.
+  put(folder / "m-1.safetensors", file_of({{"a", '\1'}}));
+  put(folder / "m-2.safetensors", file_of({{"b", '\2'}, {"c", '\6'}}));
+  CHECK(lost_in(opened(folder.path())).find("another save") == std::string::npos);
+}
+
+TEST_CASE("index: entries of scales next to weights without scales are named as such") {
+  TemporaryFolder folder;
+  put(folder / "m-1.safetensors", file_of({{"a.weight", '\1'}, {"b.weight", '\2'}}));
+  const auto cause_with = [&](const std::string& lost) {
+    put(folder / "model.safetensors.index.json",
+        R"({"metadata":{"total_size":48},"weight_map":{"a.weight":"m-1.safetensors",)"
+        R"("b.weight":"m-1.safetensors",")" +
+            lost + R"(":"m-1.safetensors"}})");
+    const Opened one = opened(folder.path());
+    const Finding* finding = find_rule_in(one.report, "bad-record");
+    REQUIRE(finding != nullptr);
+    CHECK(finding->severity == Severity::kError);
+    return finding->cause;
+  };
+  CHECK(cause_with("a.weight_scale_inv").find("scales of quantised weights") != std::string::npos);
+  for (const char* other : {"a.bias", "c.weight_scale_inv", "a.weight_scale_invalid"})
+    CHECK(cause_with(other).find("scales") == std::string::npos);
+}
+
+TEST_CASE("missing file: an unfinished download of it is named") {
+  TemporaryFolder folder;
+  put(folder / "model.safetensors.index.json", index_with("m-1.safetensors", "m-2.safetensors"));
+  put(folder / "m-1.safetensors", file_of({{"a", '\1'}}));
+  const auto is_named = [&] {
+    const Opened one = opened(folder.path());
+    const Finding* finding = find_rule_in(one.report, "missing-file");
+    REQUIRE(finding != nullptr);
+    return finding->cause.find(
+               "m-2.safetensors.incomplete is there: the download or copy did not "
+               "finish") != std::string::npos;
+  };
+  CHECK_FALSE(is_named());
+  put(folder / "m-2.safetensors.old", "x");
+  put(folder / "m-1.safetensors.incomplete", "x");
+  CHECK_FALSE(is_named());
+  put(folder / "m-2.safetensors.incomplete", "x");
+  CHECK(is_named());
+}
