@@ -73,10 +73,10 @@ Result<NcclLibrary> load_nccl(const std::string& file) {
   symbols.find(nccl.send, "ncclSend");
   symbols.find(nccl.receive, "ncclRecv");
   if (nccl.get_version != nullptr) nccl.get_version(&nccl.version);
-  if (nccl.version != 0 && nccl.version < kLeastNccl)
+  if (nccl.version != 0 && nccl.version < kMinNccl)
     return fail(ErrorKind::kUnsupported,
                 fmt::format("NCCL {} was found: {} or newer is needed",
-                            nccl_version_text(nccl.version), nccl_version_text(kLeastNccl)),
+                            nccl_version_text(nccl.version), nccl_version_text(kMinNccl)),
                 {}, kAdvice);
   if (!symbols.missing().empty())
     return fail(ErrorKind::kUnsupported,

@@ -29,12 +29,12 @@ struct NcclUniqueId {
 };
 
 // Least supported version: the first with the configuration below.
-inline constexpr int kLeastNccl = 21800;
+inline constexpr int kMinNccl = 21800;
 
 struct NcclConfig {
   std::size_t size = sizeof(NcclConfig);
   unsigned magic = 0xcafebeef;
-  unsigned version = kLeastNccl;
+  unsigned version = kMinNccl;
   int blocking = INT_MIN;  // INT_MIN, nullptr: the library's default
   int cga_cluster_size = INT_MIN;
   int min_ctas = INT_MIN;

@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 // How long to wait for other ranks' reasons after NCCL reports only that a peer left: ranks send
 // the reason before they leave. Must be at most a quarter of the peers' timeout.
-constexpr std::chrono::milliseconds kHearsay = std::chrono::milliseconds(100);
+constexpr std::chrono::milliseconds kPeerReasonTimeout = std::chrono::milliseconds(100);
 
 // Checks that both ranks have equal versions and options, then exchanges the unique id.
 Status exchange_nccl_id(NcclComm& comm, const NcclLibrary& nccl, Transport& control,
@@ -82,15 +82,15 @@ Status poll_until(const std::function<Result<bool>()>& done, const std::string& 
 Status connect(NcclComm& comm, NcclStagingBuffer& stage, Transport& control, const WaitStep& step) {
   const int rank = control.rank(), size = control.size();
   const auto workers = static_cast<std::size_t>(size);
-  SHW_TRY(std::byte * staged, stage.reserve(2 * workers * kStagedAt));
+  SHW_TRY(std::byte * staged, stage.reserve(2 * workers * kStagingAlignment));
   const PieceNotice own{static_cast<std::uint64_t>(rank), workers};
   std::vector<NcclMove> moves;
   for (int peer = 0; peer < size; ++peer) {
     if (peer == rank) continue;
-    std::byte* at = staged + 2 * static_cast<std::size_t>(peer) * kStagedAt;
+    std::byte* at = staged + 2 * static_cast<std::size_t>(peer) * kStagingAlignment;
     SHW_CHECK(stage.fill(at, std::as_bytes(std::span(&own, 1))));
     moves.push_back({peer, false, at, sizeof(own)});
-    moves.push_back({peer, true, at + kStagedAt, sizeof(own)});
+    moves.push_back({peer, true, at + kStagingAlignment, sizeof(own)});
   }
   if (moves.empty()) return {};
   SHW_CHECK(comm.post(moves, stage.stream()));
@@ -114,7 +114,7 @@ Status connect(NcclComm& comm, NcclStagingBuffer& stage, Transport& control, con
 }  // namespace
 
 std::optional<Error> relayed_error(Transport& control, const WaitStep& step) {
-  const auto end = Clock::now() + std::min(kHearsay, step.within / 4);
+  const auto end = Clock::now() + std::min(kPeerReasonTimeout, step.within / 4);
   for (PollBackoff backoff; Clock::now() < end; backoff.pause()) {
     if (Status heard = control.poll(step); !heard) return heard.error();
   }

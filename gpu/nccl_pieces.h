@@ -46,9 +46,9 @@ struct NcclPiece {
 };
 
 // Alignment of pieces on the device.
-inline constexpr std::size_t kStagedAt = 256;
+inline constexpr std::size_t kStagingAlignment = 256;
 inline std::size_t staged_bytes(const NcclPiece& piece) {
-  return (piece.bytes + kStagedAt - 1) / kStagedAt * kStagedAt;
+  return (piece.bytes + kStagingAlignment - 1) / kStagingAlignment * kStagingAlignment;
 }
 
 // The next group: for pairs that this rank leads all ready pieces in start order; for others the

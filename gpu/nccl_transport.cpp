@@ -40,10 +40,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kFarewell = 5s;
+constexpr auto kShutdownTimeout = 5s;
 // How long a stream may take to end after its communicator was aborted.
-constexpr auto kAftermath = 1s;
-constexpr int kTalkedAbout = 8;  // announced pieces per lane
+constexpr auto kDrainTimeout = 1s;
+constexpr int kMaxAnnouncedPieces = 8;  // announced pieces per lane
 // Number of a refused piece.
 constexpr std::uint64_t kNotGiven = ~std::uint64_t{0};
 
@@ -69,7 +69,7 @@ class NcclTransport final : public Transport {
     if (!pieces_.empty() || opening_error_)
       abort({ErrorKind::kUsage, "it left while messages were on their way"});
     else
-      comm_.close(kFarewell);
+      comm_.close(kShutdownTimeout);
   }
 
   int rank() const override { return control_.rank(); }
@@ -109,7 +109,7 @@ class NcclTransport final : public Transport {
     control_.abort(why);
     comm_.abort();
     // Waits until copies from the caller's buffers are complete.
-    const auto end = Clock::now() + kAftermath;
+    const auto end = Clock::now() + kDrainTimeout;
     for (PollBackoff backoff; Clock::now() < end; backoff.pause()) {
       if (Result<bool> is_idle = stage_->is_idle(); !is_idle || *is_idle) break;
     }
@@ -177,7 +177,7 @@ Status NcclTransport::begin(int peer, Tag tag, std::span<std::byte> bytes, bool 
 
 // Limits announced pieces per lane, because a message may have thousands of pieces.
 Status NcclTransport::announce(NcclPiece& piece) {
-  if (announced_by_lane_[piece.lane()] >= kTalkedAbout) return {};
+  if (announced_by_lane_[piece.lane()] >= kMaxAnnouncedPieces) return {};
   ++announced_by_lane_[piece.lane()];
   piece.state = PieceState::kAnnounced;
   SHW_CHECK(control_.receive(piece.peer, piece.control_tag(), bytes_of(piece.heard)));

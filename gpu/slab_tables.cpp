@@ -412,7 +412,7 @@ void add_numbers(SlabTables& tables, std::span<const StatisticsJob> jobs) {
   for (const StatisticsJob& job : jobs) {
     const std::uint64_t size = size_of(job.dtype);
     if (job.count == 0 || size == 0) continue;
-    const StatisticsTable table{tables.number_words, words_of_table(job.dtype), job.dtype,
+    const StatisticsTable table{tables.number_words, table_word_count(job.dtype), job.dtype,
                                 job.count, job.sums};
     tables.numbers.push_back(table);
     tables.number_words += table.words;

@@ -28,7 +28,7 @@ void add_counts(StatisticsSums& sums, NumberShape shape, std::size_t side,
 
 }  // namespace
 
-std::uint64_t words_of_table(Dtype dtype) {
+std::uint64_t table_word_count(Dtype dtype) {
   if (size_of(dtype) == 1) return kCodes;
   return has_table(dtype) ? places_of(number_shape(dtype), size_of(dtype)).end : 1;
 }

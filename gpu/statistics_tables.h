@@ -78,7 +78,7 @@ constexpr NumberPlaces places_of(NumberShape shape, std::size_t size) {
   return places;
 }
 
-std::uint64_t words_of_table(Dtype dtype);
+std::uint64_t table_word_count(Dtype dtype);
 // For non-numeric dtypes: the bits of 8 bytes that are zero in an element equal to zero.
 std::uint64_t magnitude_mask(Dtype dtype);
 // Converts a table to sums.

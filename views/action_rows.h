@@ -14,7 +14,7 @@ std::span<const ActionRow> repair_actions();
 std::span<const ActionRow> viewer_actions();
 std::span<const ActionRow> names_actions();
 std::span<const ActionRow> browser_actions();
-std::span<const ActionRow> habit_actions();
+std::span<const ActionRow> secondary_panel_actions();
 std::span<const ActionRow> tab_actions();
 // For a verb that reads every byte: empty if they are read on this machine, or on the checkpoint's.
 std::string question_before_transfer(const Frame& frame);

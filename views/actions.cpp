@@ -16,7 +16,7 @@ constexpr std::size_t place_of(Action action) {
 std::array<ActionRow, kActionCount> make_table() {
   std::array<ActionRow, kActionCount> table{};
   for (auto rows : {finding_actions(), view_actions(), repair_actions(), viewer_actions(),
-                    names_actions(), browser_actions(), habit_actions(), tab_actions()}) {
+                    names_actions(), browser_actions(), secondary_panel_actions(), tab_actions()}) {
     for (const ActionRow& row : rows) table[place_of(row.action)] = row;
   }
   return table;

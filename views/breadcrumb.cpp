@@ -17,7 +17,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostModules = 12;
+constexpr std::size_t kMaxModules = 12;
 constexpr std::string_view kAfterCheckpoint = "  \u203a  ";
 
 // The lengths of the modules around a tensor: of "a.b.weight" 1 and 3. Empty if the filter could
@@ -27,7 +27,7 @@ std::vector<std::size_t> module_ends(std::string_view fqn) {
   if (fqn.find_first_of("*?: ~\"") != fqn.npos) return ends;
   for (std::size_t at = fqn.find('.'); at != fqn.npos; at = fqn.find('.', at + 1))
     ends.push_back(at);
-  if (ends.size() > kMostModules) ends.clear();
+  if (ends.size() > kMaxModules) ends.clear();
   return ends;
 }
 

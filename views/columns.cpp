@@ -56,11 +56,13 @@ void draw_splitters(Frame& frame, UiLayout& layout, const Regions& regions) {
   float left = regions.left.max.x, right = across - regions.right.min.x;
   if (!regions.left_rail)
     draw_splitter(frame, "split/left", regions.left.max.x, regions.left, layout.left,
-                  frame.px(kLeftLeast), across - right - frame.px(kMapWants), true);
+                  frame.px(kMinLeftWidth), across - right - frame.px(kMinWidthWithList), true);
   if (!regions.right_rail)
-    draw_splitter(frame, "split/right", regions.right.min.x, regions.right, layout.right,
-                  frame.px(kRightLeast),
-                  across - left - frame.px(regions.left_rail ? kMapLeast : kMapWants), false);
+    draw_splitter(
+        frame, "split/right", regions.right.min.x, regions.right, layout.right,
+        frame.px(kMinRightWidth),
+        across - left - frame.px(regions.left_rail ? kMinWidthWithRightColumn : kMinWidthWithList),
+        false);
 }
 
 void draw_rail(Frame& frame, const char* id, Region region, SideColumn& column, bool is_left) {

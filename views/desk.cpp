@@ -50,16 +50,16 @@ void draw_columns(Frame& frame, UiState& state, const Regions& regions) {
   draw_right_side(frame, state, regions);
   draw_splitters(frame, layout, regions);
   text_layer(frame, 1);
-  if (layout.left.peeked) draw_left(frame, state, regions.left_peek);
-  if (layout.right.peeked) draw_right(frame, state, regions.right_peek);
+  if (layout.left.peeked) draw_left(frame, state, regions.left_rail_column);
+  if (layout.right.peeked) draw_right(frame, state, regions.right_rail_column);
   text_layer(frame, 0);
   bool clicked = ImGui::IsMouseClicked(ImGuiMouseButton_Left) &&
                  ImGui::IsMouseHoveringRect(regions.centre.min, regions.centre.max, false);
   auto inside = [](Region region) {
     return ImGui::IsMouseHoveringRect(region.min, region.max, false);
   };
-  if (clicked && !inside(regions.left_peek)) layout.left.peeked = false;
-  if (clicked && !inside(regions.right_peek)) layout.right.peeked = false;
+  if (clicked && !inside(regions.left_rail_column)) layout.left.peeked = false;
+  if (clicked && !inside(regions.right_rail_column)) layout.right.peeked = false;
 }
 
 void draw_regions(Frame& frame, UiState& state, const Regions& regions) {
@@ -147,7 +147,7 @@ void draw_ui(Frame& frame, UiState& state) {
   if (state.explain_open) draw_explain(frame, state);
   if (state.mesh_open) draw_mesh_panel(frame, state);
   if (state.browser.open) draw_browser(frame, state);
-  draw_habit_panels(frame, state);
+  draw_secondary_panels(frame, state);
   if (state.save.open) draw_save_panel(frame, state);
   if (state.palette_open) draw_palette(frame, state);
   if (state.asked) draw_question(frame, state);

@@ -71,7 +71,7 @@ std::shared_ptr<const std::vector<std::uint8_t>> tensor_marks(const Snapshot& sn
     for (const PlannedTensor& planned : plan->tensors) {
       // Only fully restored tensors get a tick; filled ones keep a mark.
       if (index_of(planned.tensor) >= marks->size()) continue;
-      (*marks)[index_of(planned.tensor)] = planned.lost_elements == 0 ? kMended : kFilled;
+      (*marks)[index_of(planned.tensor)] = planned.lost_elements == 0 ? kChangedByRepair : kFilled;
     }
   }
   return marks;

@@ -121,7 +121,7 @@ struct Overview {
 };
 
 inline constexpr std::uint8_t kFilled = 2;  // mark: values were filled in; severity of a warning
-inline constexpr std::uint8_t kMended = 4;  // mark: changed by the repair
+inline constexpr std::uint8_t kChangedByRepair = 4;  // mark: changed by the repair
 
 // What findings affect, for every view: counts and places.
 struct FindingEffects {

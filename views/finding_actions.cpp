@@ -135,7 +135,7 @@ std::string transfer_question(const Snapshot& s, bool reads_reference) {
 }
 
 void explain_finding(Frame& /*frame*/, UiState& state) {
-  state.habits.lesson.clear();
+  state.panel_state.lesson.clear();
   state.explain_open = true;
 }
 
@@ -210,7 +210,7 @@ std::string question_before_stopping(const Frame& frame) {
   const auto add = [&](const JobState& job) {
     if (!is_asked_before_stopping(job)) return;
     text += (text.empty() ? "What runs would be stopped. " : " ") + printable(job.title) + ": " +
-            stop_words(job) + ".";
+            stop_consequence_text(job) + ".";
   };
   add(frame.job);
   for (const JobState& job : frame.concurrent_jobs) add(job);

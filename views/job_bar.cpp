@@ -103,7 +103,7 @@ void draw_bar(Frame& frame, const JobState& job, ImDrawList* draw, ImVec2 min, I
 
 }  // namespace
 
-const char* stop_words(const JobState& job) {
+const char* stop_consequence_text(const JobState& job) {
   if (job.is_proof_done && job.stop_effect != StopEffect::kNothingWritten)
     return "the result is written and proved, and stays";
   switch (job.stop_effect) {
@@ -135,11 +135,11 @@ std::string paused_text(const JobState& job) {
   if (job.total > 0)
     text += " after " + amount_text(job, std::min(job.done, job.total)) + " of " +
             amount_text(job, job.total);
-  return text + "; if you close, " + stop_words(job);
+  return text + "; if you close, " + stop_consequence_text(job);
 }
 
 std::string phase_now(const JobState& job) {
-  if (job.stopping) return std::string("stopping; ") + stop_words(job);
+  if (job.stopping) return std::string("stopping; ") + stop_consequence_text(job);
   if (job.paused) return paused_text(job);
   if (job.is_proof_done) return "checking the result";
   bool is_over = job.total > 0 && job.done >= job.total;
@@ -172,8 +172,9 @@ float draw_job_buttons(Frame& frame, const JobState& job, const std::string& of,
   if (job.stopping) return right;
   std::string verb(job.verb);
   ImVec2 size = button_size(frame, "Cancel");
-  if (button(frame, ("job/cancel" + of).c_str(), "Cancel",
-             Tip([&] { return "Stops this job: " + std::string(stop_words(job)) + "."; }),
+  if (button(frame, ("job/cancel" + of).c_str(), "Cancel", Tip([&] {
+               return "Stops this job: " + std::string(stop_consequence_text(job)) + ".";
+             }),
              {right - size.x, middle - size.y / 2}))
     frame.emit(CancelCommand{verb});
   float end = right - size.x - frame.px(8);
@@ -245,10 +246,12 @@ void draw_idle(Frame& frame, UiState& state, Region region) {
   float middle = std::floor((region.min.y + region.max.y) / 2);
   float x = region.min.x + frame.px(16), right = region.max.x - frame.px(16);
   std::string hint = to_text(key_of(Action::kPalette));
-  right -= text_until(draw, frame.fonts.small, right, middle, frame.theme.quiet, "commands") +
-           frame.px(8);
-  right -= text_until(draw, frame.fonts.mono_small, right, middle, frame.theme.quiet, hint) +
-           frame.px(24);
+  right -=
+      draw_text_ending_at(draw, frame.fonts.small, right, middle, frame.theme.quiet, "commands") +
+      frame.px(8);
+  right -=
+      draw_text_ending_at(draw, frame.fonts.mono_small, right, middle, frame.theme.quiet, hint) +
+      frame.px(24);
   const IdleLine line = idle_line(frame, state);
   if (line.sign == Sign::kBad && frame.snapshot.failure != nullptr) {
     dismiss_button(frame, state, "job/dismiss", {right - frame.px(11), middle});

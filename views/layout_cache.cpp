@@ -10,7 +10,7 @@ bool same_request(const TileRequest& a, const TileRequest& b) {
 namespace {
 
 // Limit for pixels with markers: only the first few wrong places get a ring.
-constexpr std::size_t kMostBadPixels = 20'000;
+constexpr std::size_t kMaxBadPixels = 20'000;
 
 // Caches colours: a million tiles have a few thousand distinct ones.
 class TileFills {
@@ -64,7 +64,7 @@ PaintedLayout paint_layout(const TileRequest& request) {
     std::uint32_t tile = painted.layout.raster[i] - 1;
     bool bad = request.tiles->status(tile) == TileStatus::kBad;
     painted.pixels[i] = bad ? request.colouring.palette.bad : fills.of(tile);
-    if (bad && painted.bad_pixels.size() < kMostBadPixels)
+    if (bad && painted.bad_pixels.size() < kMaxBadPixels)
       painted.bad_pixels.push_back(static_cast<std::uint32_t>(i));
   }
   painted.layout.raster = {};

@@ -189,7 +189,7 @@ std::shared_ptr<const std::vector<std::uint8_t>> make_run_marks(
     const ListModel& list, const std::vector<std::uint8_t>& marks) {
   auto worst = std::make_shared<std::vector<std::uint8_t>>(list.groups.size() + list.runs.size());
   auto raise = [](std::uint8_t& to, std::uint8_t mark) {
-    if (mark == kMended ? to == 0 : to == kMended || mark > to) to = mark;
+    if (mark == kChangedByRepair ? to == 0 : to == kChangedByRepair || mark > to) to = mark;
   };
   for (std::size_t g = 0; g < list.groups.size(); ++g) {
     for (std::uint32_t row = list.groups[g].first;

@@ -14,7 +14,7 @@ namespace shw {
 enum class Tone : std::uint8_t { kQuiet, kOk, kBad, kWarn, kUnknown };  // colour of a verdict
 
 // Limit: more tabs would be too narrow to read, and each has threads of its own.
-inline constexpr std::size_t kMostTabs = 12;
+inline constexpr std::size_t kMaxTabs = 12;
 
 struct OpenTab {
   std::string path = {};  // empty: nothing is open

@@ -45,7 +45,7 @@ bool bar_shows_error(const Frame& frame, const UiState& state);
 bool dismiss_button(Frame& frame, UiState& state, const char* id, ImVec2 middle);
 float job_bar_height(const Frame& frame);
 // What stopping the job leaves, as the end of a sentence.
-const char* stop_words(const JobState& job);
+const char* stop_consequence_text(const JobState& job);
 // True if closing the window or the tab asks about the job: it writes, or has read for a while.
 bool is_asked_before_stopping(const JobState& job);
 void draw_job_bar(Frame& frame, UiState& state, Region region);

@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostLetters = 8'192;  // rasterised at eight sizes: 40 MB of atlas at most
+constexpr std::size_t kMaxLetters = 8'192;  // rasterised at eight sizes: 40 MB of atlas at most
 
 // Not thread-safe: drawing happens on one thread.
 struct MissingLetters {
@@ -39,7 +39,7 @@ bool has_glyph(const ImFont* font, std::uint32_t code) {
 
 void remember_missing(std::uint32_t code) {
   MissingLetters& missing = missing_letters();
-  if (code > IM_UNICODE_CODEPOINT_MAX || missing.known.size() >= kMostLetters) return;
+  if (code > IM_UNICODE_CODEPOINT_MAX || missing.known.size() >= kMaxLetters) return;
   if (missing.known.insert(static_cast<ImWchar>(code)).second)
     missing.fresh.push_back(static_cast<ImWchar>(code));
 }

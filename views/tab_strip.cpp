@@ -125,7 +125,7 @@ std::size_t count_of_tabs(const Frame& frame) {
   return frame.open_tabs == nullptr ? 0 : frame.open_tabs->tabs.size();
 }
 bool can_open_tab(const Frame& frame, const UiState& /*state*/) {
-  return count_of_tabs(frame) > 0 && count_of_tabs(frame) < kMostTabs;
+  return count_of_tabs(frame) > 0 && count_of_tabs(frame) < kMaxTabs;
 }
 bool has_tabs(const Frame& frame, const UiState& /*state*/) {
   return tabs_are_shown(frame);

@@ -34,8 +34,8 @@ ModuleLayer layer_of(std::string_view module) {
   return {};
 }
 
-std::size_t alike_tensor_hash(const Checkpoint& checkpoint, TensorId tensor,
-                              std::string_view inside) {
+std::size_t hash_of_name_dtype_shape(const Checkpoint& checkpoint, TensorId tensor,
+                                     std::string_view inside) {
   std::size_t hash = std::hash<std::string_view>{}(inside);
   hash_combine(hash, static_cast<std::size_t>(checkpoint.dtype(tensor)));
   for (std::int64_t extent : checkpoint.shape(tensor))
@@ -75,7 +75,7 @@ TensorModules read_modules(const Checkpoint& checkpoint) {
     }
     read.module_of.push_back(module);
     std::size_t inside = name.empty() ? 0 : read.prefix + name.size();
-    read.likeness.push_back(alike_tensor_hash(checkpoint, TensorId{t}, fqn.substr(inside)));
+    read.likeness.push_back(hash_of_name_dtype_shape(checkpoint, TensorId{t}, fqn.substr(inside)));
   }
   read.families = static_cast<std::uint32_t>(families.size());
   return read;

@@ -112,7 +112,7 @@ std::size_t parse_leading_range(std::string_view text, std::uint64_t& begin, std
   return at != 0 && at < text.size() && text[at] == ')' && begin < end ? at + 1 : 0;
 }
 
-std::string range_words(std::string_view before, std::uint64_t begin, std::uint64_t end) {
+std::string index_range_text(std::string_view before, std::uint64_t begin, std::uint64_t end) {
   const bool is_counted = before.ends_with("rows ") || before.ends_with("row ") ||
                           before.ends_with("columns ") || before.ends_with("elements ") ||
                           before.ends_with("bytes ");
@@ -129,7 +129,7 @@ std::string desktop_text(std::string_view text) {
     const std::size_t range = parse_leading_range(text.substr(at), begin, end);
     const std::size_t closing = text[at] == '`' ? text.find('`', at + 1) : text.npos;
     if (range != 0) {
-      out += range_words(out, begin, end);
+      out += index_range_text(out, begin, end);
       at += range;
     } else if (closing != text.npos) {
       out += '"' + std::string(text.substr(at + 1, closing - at - 1)) + '"';

@@ -23,13 +23,13 @@ float width_of(const SideColumn& column, Bounds bounds, float least, float acros
 Regions regions_of(ImVec2 size, float scale, float job_height, const UiLayout& layout,
                    float above) {
   float top = above + 52 * scale, bottom = std::max(top, size.y - job_height);
-  float left = width_of(layout.left, kLeft, kLeftLeast * scale, size.x, scale);
-  float right = width_of(layout.right, kRight, kRightLeast * scale, size.x, scale);
+  float left = width_of(layout.left, kLeft, kMinLeftWidth * scale, size.x, scale);
+  float right = width_of(layout.right, kRight, kMinRightWidth * scale, size.x, scale);
   float rail = std::floor(kRailWidth * scale);
   bool left_rail = !layout.left.wanted, right_rail = !layout.right.wanted;
   auto centre = [&] { return size.x - (left_rail ? rail : left) - (right_rail ? rail : right); };
-  if (centre() < kMapWants * scale) left_rail = true;
-  if (centre() < kMapLeast * scale) right_rail = true;
+  if (centre() < kMinWidthWithList * scale) left_rail = true;
+  if (centre() < kMinWidthWithRightColumn * scale) right_rail = true;
   float from = left_rail ? rail : left, to = size.x - (right_rail ? rail : right);
   Regions regions{{{0, above}, {size.x, top}},
                   {{0, top}, {from, bottom}},
@@ -40,8 +40,9 @@ Regions regions_of(ImVec2 size, float scale, float job_height, const UiLayout& l
                   right_rail,
                   {},
                   {}};
-  regions.left_peek = {{rail, top}, {std::min(rail + left, size.x), bottom}};
-  regions.right_peek = {{std::max(0.0f, size.x - rail - right), top}, {size.x - rail, bottom}};
+  regions.left_rail_column = {{rail, top}, {std::min(rail + left, size.x), bottom}};
+  regions.right_rail_column = {{std::max(0.0f, size.x - rail - right), top},
+                               {size.x - rail, bottom}};
   return regions;
 }
 

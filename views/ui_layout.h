@@ -17,15 +17,16 @@ struct UiLayout {
   SideColumn left, right;
 };
 
-inline constexpr float kRailWidth = 28;  // units of Frame::px, as for the constants below
-inline constexpr float kMapWants = 520;  // below this width the list becomes a rail
-inline constexpr float kMapLeast = 400;  // below this width the right column does too
-inline constexpr float kLeftLeast = 200, kRightLeast = 260;
+inline constexpr float kRailWidth = 28;          // units of Frame::px, as for the constants below
+inline constexpr float kMinWidthWithList = 520;  // below this width the list becomes a rail
+inline constexpr float kMinWidthWithRightColumn =
+    400;  // below this width the right column does too
+inline constexpr float kMinLeftWidth = 200, kMinRightWidth = 260;
 
 struct Regions {
   Region verdict, left, centre, right, job;
   bool left_rail = false, right_rail = false;
-  Region left_peek, right_peek;  // where an open rail's column is drawn
+  Region left_rail_column, right_rail_column;  // where an open rail's column is drawn
 };
 // `above`: height of the area above all regions.
 Regions regions_of(ImVec2 size, float scale, float job_height, const UiLayout& layout,

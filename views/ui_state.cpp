@@ -3,17 +3,19 @@
 namespace shw {
 
 bool panel_is_open(const UiState& state) {
-  const PanelsState& habits = state.habits;
+  const PanelsState& panel_state = state.panel_state;
   return state.plan_open || state.certificate_open || state.explain_open || state.mesh_open ||
-         state.browser.open || habits.settings_open || habits.errors_open || habits.report_open ||
-         habits.expect_open || habits.pins_open || state.write.open || state.save.open;
+         state.browser.open || panel_state.settings_open || panel_state.errors_open ||
+         panel_state.report_open || panel_state.expect_open || panel_state.pins_open ||
+         state.write.open || state.save.open;
 }
 
 void close_panels(UiState& state) {
-  PanelsState& habits = state.habits;
+  PanelsState& panel_state = state.panel_state;
   state.plan_open = state.certificate_open = state.explain_open = state.mesh_open =
-      state.browser.open = habits.settings_open = habits.errors_open = habits.report_open =
-          habits.expect_open = habits.pins_open = state.write.open = state.save.open = false;
+      state.browser.open = panel_state.settings_open = panel_state.errors_open =
+          panel_state.report_open = panel_state.expect_open = panel_state.pins_open =
+              state.write.open = state.save.open = false;
 }
 
 bool is_covered(const UiState& state) {

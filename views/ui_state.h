@@ -124,7 +124,7 @@ struct UiState {
   bool quit_wanted = false;     // a request to close the window
   bool quit = false;
   bool close_wanted = false;  // a request to close this tab
-  PanelsState habits;
+  PanelsState panel_state;
   TabOrder tabs;
 };
 

@@ -33,7 +33,7 @@ std::int64_t lost_elements_in(const std::vector<Finding>& findings) {
 }
 
 // Text about losses if there is no plan, from the findings.
-std::string outlook_without_plan(const CheckReport& report, const FindingEffects& about) {
+std::string losses_text_without_plan(const CheckReport& report, const FindingEffects& about) {
   std::string text = lost_data_text(report.findings, about.unreadable);
   const std::int64_t lost = lost_elements_in(report.findings);
   if (lost == 0) return text;
@@ -46,7 +46,7 @@ std::string outlook_without_plan(const CheckReport& report, const FindingEffects
 }
 
 std::string outlook_of(const CheckReport& report, const Plan* plan, const FindingEffects& about) {
-  if (plan == nullptr || !plan->repairs()) return outlook_without_plan(report, about);
+  if (plan == nullptr || !plan->repairs()) return losses_text_without_plan(report, about);
   std::uint64_t moved = 0;
   std::int64_t lost = 0;
   for (const Operation& operation : plan->operations) {
@@ -80,7 +80,7 @@ std::string outlook_of(const CheckReport& report, const Plan* plan, const Findin
 }
 
 // The title of a finding. A rule's title describes its errors; its warnings may have another text.
-std::string_view title_words(const Finding& finding) {
+std::string_view title_of_finding(const Finding& finding) {
   const Rule& rule = rule_of(finding);
   const bool is_mild = finding.severity == Severity::kWarning && !rule.words.as_warning.empty();
   return is_mild ? rule.words.as_warning : rule.title;
@@ -100,7 +100,7 @@ VerdictText verdict_of_findings(const Snapshot& snapshot, const FindingEffects& 
   if (about.affected.causes == 1) {
     for (const Finding& finding : report.findings) {
       if (find_rule(finding.rule) != nullptr && finding.severity != Severity::kInfo)
-        text.detail = sentence(title_words(finding)) + ". ";
+        text.detail = sentence(title_of_finding(finding)) + ". ";
     }
   }
   text.brief = outlook_of(report, snapshot.plan.get(), about);

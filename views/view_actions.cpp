@@ -27,7 +27,7 @@ bool has_several_ranks(const Frame& frame, const UiState& /*state*/) {
 void type_ranks_per_node(Frame& frame, UiState& state) {
   if (!state.summary_open || state.table.open || viewer_is_open(frame, state))
     toggle_summary(frame, state);
-  state.habits.ranks_wanted = true;
+  state.panel_state.ranks_wanted = true;
 }
 
 void zoom_by(UiState& state, double factor) {

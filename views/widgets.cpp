@@ -78,8 +78,8 @@ float text_from(ImDrawList* draw, const ImFont* font, float x, float middle, Rgb
   return text_width(font, text);
 }
 
-float text_until(ImDrawList* draw, const ImFont* font, float right, float middle, Rgba colour,
-                 std::string_view text) {
+float draw_text_ending_at(ImDrawList* draw, const ImFont* font, float right, float middle,
+                          Rgba colour, std::string_view text) {
   float width = text_width(font, text);
   draw_text(draw, font, right - width, middle - font_size(font) / 2, colour, text);
   return width;
@@ -211,7 +211,7 @@ void row(Frame& frame, Column& column, std::string_view label, std::string_view 
     room = column.width() - frame.px(12);
   }
   std::string shown = elide_middle(value, room, measure_with(frame.fonts.mono_small));
-  text_until(column.draw, frame.fonts.mono_small, column.right, middle, colour, shown);
+  draw_text_ending_at(column.draw, frame.fonts.mono_small, column.right, middle, colour, shown);
   if (shown != value &&
       ImGui::IsMouseHoveringRect({column.left, column.y}, {column.right, column.y + height}))
     tooltip(frame, value);

@@ -39,8 +39,8 @@ void draw_text(ImDrawList* draw, const ImFont* font, float x, float y, Rgba colo
 // Text centred vertically at `middle`; the second ends at `right`. Both return the width.
 float text_from(ImDrawList* draw, const ImFont* font, float x, float middle, Rgba colour,
                 std::string_view text);
-float text_until(ImDrawList* draw, const ImFont* font, float right, float middle, Rgba colour,
-                 std::string_view text);
+float draw_text_ending_at(ImDrawList* draw, const ImFont* font, float right, float middle,
+                          Rgba colour, std::string_view text);
 
 void head(Frame& frame, Column& column, std::string_view text, std::string_view more = {});
 // Wrapped text, with a gap below it.

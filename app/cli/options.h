@@ -45,7 +45,7 @@ struct Options : VerbOptions {
   std::string upload;                // "s3://bucket/prefix"
   bool round_trip = false;           // convert: converts the result back and compares it
   bool dequantise = false;           // convert: decodes quantised weights
-  std::string as_world;              // hash: "hf"
+  std::string hash_as_scheme;        // hash: "hf"
   std::string quantise;              // convert: "fp8-block"
   bool copy = false;
   bool roll_back = false;

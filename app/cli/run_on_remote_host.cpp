@@ -38,7 +38,7 @@ bool changes_checkpoint(const std::string& verb) {
 }
 
 // Verbs that write a folder on this machine, and ask on their own before.
-bool writes_here(const std::string& verb) {
+bool writes_folder_locally(const std::string& verb) {
   constexpr std::array<std::string_view, 6> kWriting = {"convert", "merge", "average",
                                                         "delta",   "apply", "extract"};
   return is_one_of(verb, kWriting);
@@ -48,7 +48,7 @@ bool reads_every_byte(const Options& options) {
   constexpr std::array<std::string_view, 4> kAlways = {"stats", "hash", "verify", "learn"};
   constexpr std::array<std::string_view, 5> kWithData = {"check", "diff", "plan", "report",
                                                          "export-hdf5"};
-  if (is_one_of(options.verb, kAlways) || writes_here(options.verb)) return true;
+  if (is_one_of(options.verb, kAlways) || writes_folder_locally(options.verb)) return true;
   if (options.verb == "diff" && (options.absolute || options.relative)) return true;
   if (options.verb == "export-hdf5" && options.copy) return true;
   return options.depth == Depth::kData && is_one_of(options.verb, kWithData);
@@ -56,7 +56,7 @@ bool reads_every_byte(const Options& options) {
 
 // True if the answer of the verb is the same from the machine of the checkpoint. A report is
 // written there, and a plan names the checkpoint that it fills from by a path of its machine.
-bool can_run_there(const Options& options) {
+bool can_run_on_remote_host(const Options& options) {
   constexpr std::array<std::string_view, 5> kThere = {"stats", "hash", "verify", "check", "diff"};
   if (options.verb == "plan") return fill_source(options).empty();
   return is_one_of(options.verb, kThere) || changes_checkpoint(options.verb);
@@ -175,7 +175,7 @@ std::optional<int> run_on_remote_host(Context& context, std::span<const std::str
   const bool changes = changes_checkpoint(options.verb);
   if (!changes && !(reads_every_byte(options) && !checkpoints_over_ssh(options).empty()))
     return std::nullopt;
-  if (!is_over_ssh(options.checkpoint) || !can_run_there(options)) {
+  if (!is_over_ssh(options.checkpoint) || !can_run_on_remote_host(options)) {
     if (!changes)
       context.transfer = {"`" + options.verb + "` runs on this machine",
                           "run it on the machine of the checkpoint."};
@@ -209,15 +209,16 @@ std::optional<int> confirm_transfer(Context& context) {
   for (const std::string& path : checkpoints_over_ssh(options)) {
     ProgressLine line(context.terminal, context.progress);
     const auto checkpoint = verbs::open_requested(path, &context.progress);
-    if (!checkpoint && writes_here(options.verb)) return std::nullopt;  // an adapter, a delta
+    if (!checkpoint && writes_folder_locally(options.verb))
+      return std::nullopt;  // an adapter, a delta
     if (!checkpoint) return fail_with(context, checkpoint.error());
     for (const FileRow& file : (*checkpoint)->files()) bytes += file.referenced ? file.size : 0;
     context.listed_places.push_back((*checkpoint)->directory());
   }
-  const std::string what =
-      context.transfer.why + ", so " + human_bytes(bytes) +
-      (writes_here(options.verb) ? " are transferred here." : " would be transferred here.");
-  if (options.yes || writes_here(options.verb)) {
+  const std::string what = context.transfer.why + ", so " + human_bytes(bytes) +
+                           (writes_folder_locally(options.verb) ? " are transferred here."
+                                                                : " would be transferred here.");
+  if (options.yes || writes_folder_locally(options.verb)) {
     context.terminal.say(what);
     return std::nullopt;
   }

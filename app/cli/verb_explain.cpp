@@ -124,8 +124,8 @@ Result<std::optional<WorldSizes>> world_sizes_from_options(const Options& option
 // Checks what takes little time: no headers over a network, nothing of millions of chunks.
 Status add_findings(Context& context, const std::shared_ptr<const Checkpoint>& checkpoint,
                     CheckpointLookup& lookup) {
-  constexpr std::uint32_t kMostChunks = 200'000;
-  if (checkpoint->chunk_count() > kMostChunks) return {};
+  constexpr std::uint32_t kMaxChunks = 200'000;
+  if (checkpoint->chunk_count() > kMaxChunks) return {};
   verbs::Opened opened;
   opened.checkpoint = checkpoint;
   const Depth depth = is_remote(context.options.checkpoint) ? Depth::kMetadata : Depth::kHeaders;

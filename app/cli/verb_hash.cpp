@@ -7,9 +7,9 @@ namespace shw::cli {
 int run_hash(Context& context) {
   auto opened = open_all(context);
   if (!opened) return fail_with(context, opened.error());
-  if (!context.options.as_world.empty() || !context.options.mapping.map.empty()) {
+  if (!context.options.hash_as_scheme.empty() || !context.options.mapping.map.empty()) {
     ProgressLine line(context.terminal, context.progress);
-    auto view = verbs::mapped_view(opened->checkpoint, context.options.as_world,
+    auto view = verbs::mapped_view(opened->checkpoint, context.options.hash_as_scheme,
                                    context.options.mapping, &context.progress);
     if (!view) return fail_with(context, view.error());
     opened->checkpoint = std::move(view->checkpoint);

@@ -15,7 +15,7 @@ namespace shw::cli {
 namespace {
 
 // A larger number must be a mistake.
-constexpr std::size_t kMostThreads = 1024;
+constexpr std::size_t kMaxThreads = 1024;
 
 std::string joined_words(const std::vector<std::string>& words) {
   std::string names;
@@ -60,8 +60,9 @@ void add_reference_and_depth_options(CLI::App& verb, std::string_view shape, Opt
         if (word == name(depth)) options.depth = depth;
       }
     };
-    limit_to_words(verb.add_option_function<std::string>("--depth", set_depth, "how deep to look"),
-                   {"metadata", "headers", "data"});
+    limit_to_choices(
+        verb.add_option_function<std::string>("--depth", set_depth, "how deep to look"),
+        {"metadata", "headers", "data"});
   }
   if (takes(shape, 'd') || takes(shape, 'v')) {
     verb.add_flag_callback(
@@ -74,7 +75,7 @@ void add_reference_and_depth_options(CLI::App& verb, std::string_view shape, Opt
   if (takes(shape, 'q')) {
     verb.add_option("--ranks-per-node", options.ranks_per_node,
                     "names the nodes whose files are missing")
-        ->check(CLI::Range(1u, verbs::kMostRanksPerNode).description(""))
+        ->check(CLI::Range(1u, verbs::kMaxRanksPerNode).description(""))
         ->type_name("N");
   }
 }
@@ -91,32 +92,32 @@ void add_device_options(CLI::App& verb, bool is_resumed, Options& options) {
               ? "what makes the elements; auto: a GPU where that is predicted to take less time"
               : "what counts the elements; auto: a GPU where that is predicted to take less time")
       ->type_name("auto|cpu|cuda[:N]");
-  limit_to_words(verb.add_option_function<std::string>(
-                     "--on-device-error",
-                     [&options](const std::string& text) {
-                       options.device.on_error =
-                           text == "stop" ? OnDeviceError::kStop : OnDeviceError::kCpu;
-                     },
-                     is_resumed ? "if a GPU fails: continue on the CPU, or stop for `resume`"
-                                : "if a GPU fails: continue on the CPU, or stop"),
-                 {"cpu", "stop"});
+  limit_to_choices(verb.add_option_function<std::string>(
+                       "--on-device-error",
+                       [&options](const std::string& text) {
+                         options.device.on_error =
+                             text == "stop" ? OnDeviceError::kStop : OnDeviceError::kCpu;
+                       },
+                       is_resumed ? "if a GPU fails: continue on the CPU, or stop for `resume`"
+                                  : "if a GPU fails: continue on the CPU, or stop"),
+                   {"cpu", "stop"});
 }
 
 // The option for the transport between processes.
 void add_transport_option(CLI::App& verb, Options& options) {
-  limit_to_words(verb.add_option_function<std::string>(
-                     "--transport",
-                     [&options](const std::string& text) {
-                       options.transport =
-                           parse_tile_transport(text).value_or(TileTransport::kAuto);
-                     },
-                     "what carries tiles between processes; nccl: between their GPUs"),
-                 {"auto", "mpi", "nccl"});
+  limit_to_choices(verb.add_option_function<std::string>(
+                       "--transport",
+                       [&options](const std::string& text) {
+                         options.transport =
+                             parse_tile_transport(text).value_or(TileTransport::kAuto);
+                       },
+                       "what carries tiles between processes; nccl: between their GPUs"),
+                   {"auto", "mpi", "nccl"});
 }
 
 // The option for several processes in one run.
 void add_processes_option(CLI::App& verb, Options& options) {
-  limit_to_words(
+  limit_to_choices(
       verb.add_option("--processes", options.processes,
                       "mpi: processes started by mpirun or srun work together; default: alone"),
       {"mpi", "alone"});
@@ -165,7 +166,7 @@ void add_output_format_options(CLI::App& verb, std::string_view shape, Options& 
         ->type_name("FILE");
   }
   if (takes(shape, 'V')) {
-    verb.add_option("--as", options.as_world,
+    verb.add_option("--as", options.hash_as_scheme,
                     "with the names and layouts of another program, through a map")
         ->type_name("hf|torch_dist|titan|fsdp_dtensor");
   }
@@ -276,7 +277,7 @@ void add_memory_option(CLI::App& verb, std::string_view shape, Options& options)
             "--memory",
             [&options](const std::string& text) {
               auto bytes = parse_bytes(text);
-              if (!bytes || *bytes < kLeastMemory)
+              if (!bytes || *bytes < kMinMemory)
                 throw CLI::ValidationError("--memory", "is a number of bytes of at least 1M");
               options.memory = *bytes;
             },
@@ -293,7 +294,7 @@ void add_adjacent_file_options(CLI::App& verb, std::string_view shape, Options& 
         "write integrity.json too: the SHA-256 of every file, as Megatron-LM verifies it");
   }
   if (takes(shape, 'H')) {
-    limit_to_words(
+    limit_to_choices(
         verb.add_option("--paths", options.paths, "how the new file names those of the checkpoint"),
         {"absolute", "relative"});
     verb.add_flag("--copy", options.copy, "copy tensors that HDF5 cannot map in place");
@@ -352,7 +353,7 @@ void group_options(CLI::App& verb) {
 
 }  // namespace
 
-CLI::Option* limit_to_words(CLI::Option* option, std::vector<std::string> words) {
+CLI::Option* limit_to_choices(CLI::Option* option, std::vector<std::string> words) {
   const std::string names = joined_words(words);
   return option->check(CLI::IsMember(std::move(words)).description(""))->type_name(names);
 }
@@ -361,7 +362,7 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
   add_reference_and_depth_options(verb, shape, options);
   add_writing_options(verb, shape, options);
   if (takes(shape, 'f')) {
-    limit_to_words(
+    limit_to_choices(
         verb.add_option("--fail-on", options.fail_on, "exit 1 at this severity or above"),
         {"info", "warning", "error", "never"})
         ->capture_default_str();
@@ -398,15 +399,15 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
         ->type_name("X");
   }
   if (takes(shape, 'S')) {
-    limit_to_words(verb.add_option("--sort", options.sort, "the order; default: by name"),
-                   {"name", "bytes", "tiles", "shape", "dtype", "recorded"});
+    limit_to_choices(verb.add_option("--sort", options.sort, "the order; default: by name"),
+                     {"name", "bytes", "tiles", "shape", "dtype", "recorded"});
     verb.add_flag("--reverse", options.reverse, "the other way round");
     verb.add_option("--columns", options.columns,
                     "columns: tensor,shape,dtype,tiles,bytes,writers,quantised; default: all")
         ->type_name("NAMES");
   }
   if (takes(shape, 'e')) {
-    limit_to_words(
+    limit_to_choices(
         verb.add_option("--format", options.format, "the form; default: by the ending of --out"),
         {"html", "md", "json", "sarif", "junit", "github", "hdf5"});
   }
@@ -427,12 +428,12 @@ void add_options(CLI::App& verb, std::string_view shape, Options& options) {
   verb.add_option(
           "--threads", options.threads,
           "threads of this process; default: one per core, shared with other processes of the run")
-      ->check(CLI::Range(std::size_t{1}, kMostThreads).description(""))
+      ->check(CLI::Range(std::size_t{1}, kMaxThreads).description(""))
       ->type_name("N");
   verb.add_flag("--json", options.json, "print JSON (schema shardwright/2)");
   verb.add_flag("-q,--quiet", options.quiet, "print nothing on stderr but errors");
-  limit_to_words(verb.add_option("--color", options.color, "whether there is colour"),
-                 {"auto", "always", "never"});
+  limit_to_choices(verb.add_option("--color", options.color, "whether there is colour"),
+                   {"auto", "always", "never"});
   group_options(verb);
 }
 

@@ -18,7 +18,7 @@ namespace shw::cli {
 void add_positionals(CLI::App& verb, const std::string& name, Options& options,
                      std::vector<std::string>& words);
 // Limits the option to these words, which help and completion list.
-CLI::Option* limit_to_words(CLI::Option* option, std::vector<std::string> words);
+CLI::Option* limit_to_choices(CLI::Option* option, std::vector<std::string> words);
 // `shape`: VerbRow::options, one letter per option.
 void add_options(CLI::App& verb, std::string_view shape, Options& options);
 

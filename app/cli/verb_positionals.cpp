@@ -62,9 +62,9 @@ void add_positionals(CLI::App& verb, const std::string& name, Options& options,
         ->required()
         ->expected(1);
   } else if (name == "completion") {
-    limit_to_words(verb.add_option("FORM", options.subject,
-                                   "for which shell, or the manual in one of two forms"),
-                   {"bash", "zsh", "fish", "man", "markdown"})
+    limit_to_choices(verb.add_option("FORM", options.subject,
+                                     "for which shell, or the manual in one of two forms"),
+                     {"bash", "zsh", "fish", "man", "markdown"})
         ->required();
   } else if (name == "gui") {
     verb.add_option("CHECKPOINT", options.checkpoint, kCheckpoint);

@@ -49,11 +49,11 @@ namespace {
 // millions of chunks, because computing it takes seconds.
 std::string repair_cost_text(const Options& options, const Checkpoint& checkpoint,
                              const Plan& plan) {
-  constexpr std::uint32_t kMostChunks = 200'000;
+  constexpr std::uint32_t kMaxChunks = 200'000;
   const bool fits = static_cast<bool>(check_in_place(checkpoint, plan));
   if (options.in_place) return "It rewrites .metadata and copies no file; `undo` takes it back.\n";
   std::string text;
-  if (checkpoint.chunk_count() <= kMostChunks) {
+  if (checkpoint.chunk_count() <= kMaxChunks) {
     ApplyOptions wanted{options.out, false, options.checkpoint};
     auto outlook = outlook_of(checkpoint, plan, wanted);
     auto output =
@@ -70,7 +70,7 @@ std::string repair_cost_text(const Options& options, const Checkpoint& checkpoin
 }
 
 // Text of --explain, the same as in the window under "what it takes".
-std::string outlook_text(const Plan& plan, const Result<RepairEstimate>& outlook) {
+std::string plan_estimate_text(const Plan& plan, const Result<RepairEstimate>& outlook) {
   std::string text = "\n" + summary_text_of(plan) + "\n";
   if (!outlook)
     return text + "The plan cannot be executed: " + printable(outlook.error().message) + "\n";
@@ -124,7 +124,7 @@ int run_plan(Context& context) {
                                        : plan_to_json(checkpoint, *plan));
   } else {
     context.terminal.out(plan_to_text(*plan, style_of(context)));
-    if (explains) context.terminal.out(outlook_text(*plan, outlook));
+    if (explains) context.terminal.out(plan_estimate_text(*plan, outlook));
     if (!plan->empty() && check_all_reachable(checkpoint))
       context.terminal.out("\n" + repair_cost_text(context.options, checkpoint, *plan));
     if (!plan->empty() && check_all_reachable(checkpoint))

@@ -50,13 +50,13 @@ int run_resume(Context& context) {
     return kClean;
   }
   TextStyle style = style_of(context);
-  context.terminal.out_line(
-      inked(style, result.lossless ? Ink::kGreen : Ink::kGold,
-            resumed->had_nothing_left_to_do ? "complete already" : "finished") +
-      ", " + result_loss_text(result) + "\n" + out_of_range_to_text(result) +
-      damage_to_text(result) + other_ranks_to_text(result) + left_out_to_text(result) +
-      "  checkpoint   " + printable(result.output) + "\n  certificate  " +
-      printable(result.certificate));
+  context.terminal.out_line(inked(style, result.lossless ? Ink::kGreen : Ink::kGold,
+                                  resumed->was_already_finished ? "complete already" : "finished") +
+                            ", " + result_loss_text(result) + "\n" + out_of_range_to_text(result) +
+                            damage_to_text(result) + other_ranks_to_text(result) +
+                            left_out_to_text(result) + "  checkpoint   " +
+                            printable(result.output) + "\n  certificate  " +
+                            printable(result.certificate));
   context.terminal.say(next_steps_text(result.output, false));
   return kClean;
 }

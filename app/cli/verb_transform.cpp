@@ -37,17 +37,18 @@ std::string forecast_text(const Forecast& forecast) {
       "  at most {} of memory{}\n",
       human_seconds(forecast.total), stages, kDoes[static_cast<std::size_t>(forecast.longest)],
       assumption, human_bytes(forecast.memory),
-      forecast.decoded_items == 0 ? std::string() : "; on the disk " + decoded_in_words(forecast));
+      forecast.decoded_items == 0 ? std::string()
+                                  : "; on the disk " + decoded_items_text(forecast));
 }
 
-std::string steps_in_words(const verbs::StepsEstimate& outlook) {
+std::string estimated_steps_text(const verbs::StepsEstimate& outlook) {
   std::string text;
   for (const std::string& step : outlook.steps) text += "  " + printable(step) + "\n";
   return text;
 }
 
 std::string summary_text_of(const verbs::StepsEstimate& outlook) {
-  std::string text = steps_in_words(outlook), jobs;
+  std::string text = estimated_steps_text(outlook), jobs;
   for (const auto& [what, count] : outlook.jobs)
     jobs += (jobs.empty() ? "" : ", ") + human_count(count) + " " + what;
   if (!jobs.empty())
@@ -79,7 +80,7 @@ Status confirm_write(Context& context, const verbs::Opened& opened, const Plan& 
                 {}, "Repeat this with --yes.");
   }
   if (plan.repairs()) terminal.error(lost_to_text(*opened.checkpoint, plan));
-  terminal.error(in_place ? steps_in_words(*outlook) : summary_text_of(*outlook));
+  terminal.error(in_place ? estimated_steps_text(*outlook) : summary_text_of(*outlook));
   const std::string question = in_place ? "\nReplace .metadata in " +
                                               printable(context.options.checkpoint) +
                                               " (undo restores it)? [y/N] "

@@ -109,7 +109,7 @@ std::string note_rows(std::span<const OptionNote> notes) {
   return text;
 }
 
-std::string_view what_repair_writes(Rewrite rewrite) {
+std::string_view repair_output_text(Rewrite rewrite) {
   switch (rewrite) {
     case Rewrite::kIndex:
       return "a new index, and files for what is recreated";
@@ -131,7 +131,7 @@ std::string targets_in_code(std::string_view format) {
 }
 
 // How files of this format can be written: by which `convert --to`, by `repair`, or "no".
-std::string what_is_written(const verbs::KnownFormat& format) {
+std::string writable_by_text(const verbs::KnownFormat& format) {
   const std::string targets = targets_in_code(format.name);
   std::string text = targets == "no" ? "" : "by `convert --to` " + targets;
   if (format.repaired != Rewrite::kNone)
@@ -150,7 +150,7 @@ std::string formats_summary() {
     row->second += (row->second.empty() ? "" : "; ") + escape_markdown_cell(title);
   };
   for (const verbs::KnownFormat& format : verbs::known_formats())
-    add(fmt::format("yes | {} | {}", what_is_written(format),
+    add(fmt::format("yes | {} | {}", writable_by_text(format),
                     format.has_checksums ? "values, checksums" : "values"),
         format.title);
   for (std::string_view title : verbs::refused_formats()) add("refused by name | no | no", title);
@@ -169,7 +169,7 @@ std::string formats_section() {
     text +=
         fmt::format("| {} | {} | `{}` | {} | {} | {} |\n", escape_markdown_cell(format.title),
                     escape_markdown_cell(format.sign), format.name, targets_in_code(format.name),
-                    what_repair_writes(format.repaired), format.has_checksums ? "yes" : "no");
+                    repair_output_text(format.repaired), format.has_checksums ? "yes" : "no");
   return text + "\n";
 }
 

@@ -18,7 +18,7 @@ Result<std::string> write_view(PictureFile kind, Workbench& bench, const Image& 
   SHW_TRY(std::string path,
           verbs::free_path(posix_store(),
                            verbs::place_request(file, bench.snapshot()->options.checkpoint, {},
-                                                bench.desk().habits.picture_path)));
+                                                bench.desk().panel_state.picture_path)));
   if (!is_svg) {
     SHW_CHECK(write_png(path, screen));
     return path;
@@ -31,7 +31,7 @@ Result<std::string> write_view(PictureFile kind, Workbench& bench, const Image& 
 }  // namespace
 
 void ViewExport::begin(Workbench& bench) {
-  is_recording_ = bench.desk().habits.picture_wanted != PictureFile::kNone;
+  is_recording_ = bench.desk().panel_state.picture_wanted != PictureFile::kNone;
   if (!is_recording_) return;
   bench.marks().wants_texts = true;
   ImGui::GetStyle().AntiAliasedLinesUseTex = false;  // lines as shapes, not as textures
@@ -42,7 +42,7 @@ bool ViewExport::finish(Workbench& bench, const std::function<Image()>& pixels) 
   is_recording_ = false;
   ImGui::GetStyle().AntiAliasedLinesUseTex = true;
   UiState& ui = bench.desk();
-  const PictureFile kind = std::exchange(ui.habits.picture_wanted, PictureFile::kNone);
+  const PictureFile kind = std::exchange(ui.panel_state.picture_wanted, PictureFile::kNone);
   if (kind == PictureFile::kNone) return false;  // another tab is shown since
   auto written = write_view(kind, bench, pixels());
   ui.toast = written ? "Wrote " + printable(*written) : written.error().message;

@@ -48,7 +48,7 @@ class OffscreenHarness {
         });
     // Pictures must look the same everywhere, so user settings are used only if requested.
     harness->tabs_->autosave_settings_to(options.settings);
-    if (options.theme) harness->bench().desk().habits.settings.theme = *options.theme;
+    if (options.theme) harness->bench().desk().panel_state.settings.theme = *options.theme;
     return harness;
   }
   ~OffscreenHarness() {
@@ -62,7 +62,7 @@ class OffscreenHarness {
 
   // Seconds of CPU from NewFrame to Render.
   double frame(std::span<const KeyPress> keys = {}) {
-    const verbs::UiSettings& settings = bench().desk().habits.settings;
+    const verbs::UiSettings& settings = bench().desk().panel_state.settings;
     change_style({settings.theme, total_scale(monitor_, settings.scale)}, look_, fonts_);
     screen_->new_frame();
     ImGui::GetIO().DeltaTime = 1.0f / 60;
@@ -133,7 +133,7 @@ Status usage(const std::string& line) {
   return fail(ErrorKind::kUsage, "cannot run the replay line \"" + line + "\"");
 }
 
-Status play_slice(OffscreenHarness& harness, const std::string& line) {
+Status replay_slice_line(OffscreenHarness& harness, const std::string& line) {
   std::size_t space = line.find(' ', 6);
   auto dim = parse_number<std::size_t>(line.substr(6, space - 6));
   auto at = space == line.npos ? std::nullopt : parse_number<std::int64_t>(line.substr(space + 1));
@@ -149,7 +149,7 @@ GuiOptions opened(std::string checkpoint) {
   return options;
 }
 
-Status play_line(OffscreenHarness& harness, const std::string& line) {
+Status replay_line(OffscreenHarness& harness, const std::string& line) {
   UiState& desk = harness.bench().desk();
   auto rest = [&](std::string_view word) { return line.substr(word.size()); };
   if (line == "wait") return {};
@@ -162,7 +162,7 @@ Status play_line(OffscreenHarness& harness, const std::string& line) {
   } else if (line == "mesh-panel") {
     desk.mesh_open = true;
   } else if (line.starts_with("cache ")) {
-    desk.habits.cache_folder = rest("cache ");
+    desk.panel_state.cache_folder = rest("cache ");
   } else if (line == "palette") {
     desk.palette_open = desk.palette_wanted = true;
   } else if (line.starts_with("screenshot ")) {
@@ -176,7 +176,7 @@ Status play_line(OffscreenHarness& harness, const std::string& line) {
     if (!factor || !(*factor >= 1 && *factor <= 1e7)) return usage(line);
     desk.map.zoom = *factor;
   } else if (line.starts_with("slice ")) {
-    return play_slice(harness, line);
+    return replay_slice_line(harness, line);
   } else if (line.starts_with("key ")) {
     KeyPress key = parse_key(rest("key "));
     if (key.key == Key::kNone) return usage(line);
@@ -231,7 +231,7 @@ Status play(OffscreenHarness& harness, const std::string& path) {
   std::string line;
   for (int at = 1; std::getline(script, line); ++at) {
     if (line.empty() || line[0] == '#') continue;
-    if (auto played = play_line(harness, line); !played) {
+    if (auto played = replay_line(harness, line); !played) {
       Error error = played.error();
       if (error.place.file.empty()) error.place.file = fmt::format("{}:{}", path, at);
       return tl::unexpected<Error>(std::move(error));
@@ -253,15 +253,15 @@ void measure(OffscreenHarness& harness) {
 }  // namespace
 
 // Limit of a picture: 7680x4320, the largest common screen. Larger ones take minutes on the CPU.
-constexpr int kMostPixelsAcross = 7680;
-constexpr std::int64_t kMostPixels = std::int64_t{7680} * 4320;
+constexpr int kMaxPixelsAcross = 7680;
+constexpr std::int64_t kMaxPixels = std::int64_t{7680} * 4320;
 
 Status parse_size(const std::string& text, int* width, int* height) {
   std::size_t cross = text.find('x');
   auto w = parse_number<int>(text.substr(0, cross));
   auto h = parse_number<int>(cross == text.npos ? "" : text.substr(cross + 1));
-  if (!w || !h || *w < 320 || *h < 240 || *w > kMostPixelsAcross || *h > kMostPixelsAcross ||
-      std::int64_t{*w} * *h > kMostPixels)
+  if (!w || !h || *w < 320 || *h < 240 || *w > kMaxPixelsAcross || *h > kMaxPixelsAcross ||
+      std::int64_t{*w} * *h > kMaxPixels)
     return fail(
         ErrorKind::kUsage,
         "--size is WIDTHxHEIGHT, from 320x240 to 7680x4320 or 4320x7680; it was \"" + text + "\"");

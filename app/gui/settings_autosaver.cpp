@@ -14,13 +14,13 @@ constexpr std::chrono::milliseconds kMoment{400};
 
 }  // namespace
 
-SettingsAutosaver::SettingsAutosaver(std::string file, PanelsState& habits)
+SettingsAutosaver::SettingsAutosaver(std::string file, PanelsState& panel_state)
     : file_(std::move(file)) {
   verbs::LoadedUiSettings kept = verbs::read_ui_settings(posix_store(), file_);
   read_ = seen_ = kept.settings;
   settings_file_renamed_ = !kept.refused.empty();
-  habits.settings_file = file_;
-  habits.settings_refused = std::move(kept.refused);
+  panel_state.settings_file = file_;
+  panel_state.settings_refused = std::move(kept.refused);
   start_thread(thread_, [this] { work(); });
 }
 

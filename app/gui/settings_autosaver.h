@@ -15,8 +15,8 @@ namespace shw {
 
 class SettingsAutosaver {
  public:
-  // Reads the file, if it exists, and reports problems in `habits`.
-  SettingsAutosaver(std::string file, PanelsState& habits);
+  // Reads the file, if it exists, and reports problems in `panel_state`.
+  SettingsAutosaver(std::string file, PanelsState& panel_state);
   // Saves pending changes.
   ~SettingsAutosaver();
   const verbs::UiSettings& read() const { return read_; }

@@ -15,7 +15,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostTriangles = 200'000;
+constexpr std::size_t kMaxTriangles = 200'000;
 
 std::string base64(std::string_view bytes) {
   constexpr std::string_view kLetters =
@@ -74,7 +74,7 @@ class SvgWriter {
       end_clip();
     }
   }
-  bool is_too_large() const { return triangles_ > kMostTriangles; }
+  bool is_too_large() const { return triangles_ > kMaxTriangles; }
   std::string take() { return std::move(svg_); }
 
  private:

@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostFonts = 8;
-constexpr std::size_t kMostFontFiles = 5'000;       // limit without fontconfig
+constexpr std::size_t kMaxFonts = 8;
+constexpr std::size_t kMaxFontFiles = 5'000;        // limit without fontconfig
 constexpr std::uintmax_t kLargestFont = 64u << 20;  // Noto Sans CJK has 20 MB
 
 // The declarations of fontconfig that are used; its types stay opaque.
@@ -81,8 +81,8 @@ bool covers_letters(const Fontconfig& config, const void* font, std::vector<ImWc
 }
 
 // Fonts in fontconfig's order, each with characters that the earlier ones lack.
-std::vector<SystemFont> from_fontconfig(const Fontconfig& config,
-                                        const std::vector<ImWchar>& letters) {
+std::vector<SystemFont> fonts_from_fontconfig(const Fontconfig& config,
+                                              const std::vector<ImWchar>& letters) {
   std::vector<SystemFont> fonts;
   void* pattern = config.new_pattern();
   void* wanted = config.new_letters();
@@ -93,7 +93,7 @@ std::vector<SystemFont> from_fontconfig(const Fontconfig& config,
   int result = 0;
   std::vector<ImWchar> missing = letters;
   FontSet* sorted = config.sort(nullptr, pattern, 1, nullptr, &result);
-  for (int i = 0; sorted != nullptr && i < sorted->count && fonts.size() < kMostFonts; ++i) {
+  for (int i = 0; sorted != nullptr && i < sorted->count && fonts.size() < kMaxFonts; ++i) {
     unsigned char* file = nullptr;
     int index = 0;
     if (config.text_of(sorted->patterns[i], "file", 0, &file) != 0 || file == nullptr) continue;
@@ -120,7 +120,7 @@ std::vector<std::string> font_folders() {
 }
 
 // Files whose names suggest that they cover many characters, in the order of these words.
-std::vector<SystemFont> from_folders() {
+std::vector<SystemFont> fonts_in_folders() {
   constexpr std::array<std::string_view, 7> kWide = {
       "CJK", "DroidSansFallback", "wqy", "Arabic", "Hebrew", "NotoSans-", "unifont"};
   std::vector<SystemFont> fonts;
@@ -128,14 +128,14 @@ std::vector<SystemFont> from_folders() {
   std::error_code error;
   for (const std::string& folder : font_folders()) {
     fs::recursive_directory_iterator it(folder, error), end;
-    for (; !error && it != end && files.size() < kMostFontFiles; it.increment(error))
+    for (; !error && it != end && files.size() < kMaxFontFiles; it.increment(error))
       files.push_back(it->path().string());
     error.clear();
   }
   std::sort(files.begin(), files.end());
   for (std::string_view word : kWide) {
     for (const std::string& file : files) {
-      if (fonts.size() == kMostFonts) return fonts;
+      if (fonts.size() == kMaxFonts) return fonts;
       if (file.find(word) != file.npos) add_font(fonts, {file, 0});
     }
   }
@@ -186,8 +186,8 @@ std::vector<SystemFont> fonts_with(const std::vector<ImWchar>& letters) {
   static Fontconfig config;
   static const bool has_fontconfig = load_fontconfig(config);
   std::vector<SystemFont> fonts;
-  if (has_fontconfig) fonts = from_fontconfig(config, letters);
-  return fonts.empty() ? from_folders() : fonts;
+  if (has_fontconfig) fonts = fonts_from_fontconfig(config, letters);
+  return fonts.empty() ? fonts_in_folders() : fonts;
 }
 
 }  // namespace shw

@@ -19,9 +19,9 @@ void Tabs::append() {
   bench.record_in(record_);
   if (tabs_.size() == 1) return;
   const UiState& before = shown().desk();
-  PanelsState& habits = bench.desk().habits;
-  habits.settings_file = before.habits.settings_file;
-  habits.cache_folder = before.habits.cache_folder;
+  PanelsState& panel_state = bench.desk().panel_state;
+  panel_state.settings_file = before.panel_state.settings_file;
+  panel_state.cache_folder = before.panel_state.cache_folder;
   verbs::UiSettings settings = settings_of(before);
   settings.panel = verbs::UiPanel::kMap;
   apply_settings(bench.desk(), settings);
@@ -29,7 +29,7 @@ void Tabs::append() {
 }
 
 void Tabs::add_empty() {
-  if (tabs_.size() >= kMostTabs) return;
+  if (tabs_.size() >= kMaxTabs) return;
   note("new-tab");
   append();
   show(tabs_.size() - 1);
@@ -40,7 +40,7 @@ void Tabs::open_all(const GuiOptions& options) {
   shown().open(options);
   GuiOptions next = options;
   for (const std::string& checkpoint : options.more) {
-    if (tabs_.size() == kMostTabs) break;
+    if (tabs_.size() == kMaxTabs) break;
     next.checkpoint = checkpoint;
     add_empty();
     shown().open(next);
@@ -77,10 +77,10 @@ void Tabs::record_view_if_stable() {
 void Tabs::autosave_settings_to(const std::string& file) {
   if (file.empty()) return;
   UiState& desk = shown().desk();
-  keeper_ = std::make_unique<SettingsAutosaver>(file, desk.habits);
+  keeper_ = std::make_unique<SettingsAutosaver>(file, desk.panel_state);
   apply_settings(desk, keeper_->read());
-  if (!desk.habits.settings_refused.empty()) {
-    desk.toast = "Settings were not loaded from " + file + ": " + desk.habits.settings_refused;
+  if (!desk.panel_state.settings_refused.empty()) {
+    desk.toast = "Settings were not loaded from " + file + ": " + desk.panel_state.settings_refused;
     desk.toast_until = 12;
   }
   shown().apply(desk.sort);
@@ -149,7 +149,7 @@ void Tabs::close(std::size_t tab) {
 void Tabs::handle_tab_request(const TabRequest& request) {
   switch (request.kind) {
     case TabRequest::Kind::kNew:
-      if (tabs_.size() >= kMostTabs) return;
+      if (tabs_.size() >= kMaxTabs) return;
       add_empty();
       if (request.open) shown().apply({Command{*request.open}, Command{CheckCommand{}}});
       return;
@@ -194,7 +194,7 @@ void Tabs::draw(const Fonts& fonts, float scale, double now, std::span<const Key
   std::erase_if(closing_, [](const auto& bench) { return !bench->busy(); });
   auto request = shown().draw(fonts, scale, now, keys, stable, described());
   UiState& desk = shown().desk();
-  if (keeper_ != nullptr) desk.habits.settings_trouble = keeper_->keep(settings_of(desk));
+  if (keeper_ != nullptr) desk.panel_state.settings_trouble = keeper_->keep(settings_of(desk));
   record_view_if_stable();
   quit_if_all_tabs_agree();
   if (request && !has_left_) handle_tab_request(*request);

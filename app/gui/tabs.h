@@ -19,7 +19,7 @@ class Tabs {
 
   Workbench& shown() { return *tabs_[shown_].bench; }
   std::size_t count() const { return tabs_.size(); }
-  // Adds a tab and shows it. Does nothing if there are kMostTabs.
+  // Adds a tab and shows it. Does nothing if there are kMaxTabs.
   void add_empty();
   void show(std::size_t tab);
   // Cancels the tab's job and lets it end during later frames. Does nothing for the only tab.

@@ -128,7 +128,7 @@ std::vector<KeyPress> feed_input(Window& window) {
   return keys;
 }
 
-float wanted_scale(const GuiOptions& options, GLFWwindow* handle) {
+float display_scale(const GuiOptions& options, GLFWwindow* handle) {
   if (options.scale > 0) return options.scale;
   float x = 1, y = 1;
   glfwGetWindowContentScale(handle, &x, &y);
@@ -149,7 +149,7 @@ void loop(Window& window, Tabs& tabs, const GuiOptions& options) {
   Fonts fonts;
   Look look;
   ViewExport exported;
-  float monitor = wanted_scale(options, window.handle);
+  float monitor = display_scale(options, window.handle);
   while (!tabs.has_left()) {
     FramePacer::Sleep sleep = window.pace.next(tabs.busy());
     if (sleep == FramePacer::Sleep::kNot)
@@ -160,9 +160,9 @@ void loop(Window& window, Tabs& tabs, const GuiOptions& options) {
       glfwWaitEvents();
     window.pace.slept(sleep);
     window.pace.drew();
-    if (window.scale_changed) monitor = wanted_scale(options, window.handle);
+    if (window.scale_changed) monitor = display_scale(options, window.handle);
     window.scale_changed = false;
-    const verbs::UiSettings& settings = tabs.shown().desk().habits.settings;
+    const verbs::UiSettings& settings = tabs.shown().desk().panel_state.settings;
     change_style({settings.theme, total_scale(monitor, settings.scale)}, look, fonts);
     if (window.close_wanted) tabs.leave();
     window.close_wanted = false;
@@ -207,7 +207,7 @@ Status run_window(const GuiOptions& options) {
   }
   glfwMakeContextCurrent(window.handle);
   glfwSwapInterval(1);
-  create_imgui(dark_theme(), wanted_scale(options, window.handle), false);
+  create_imgui(dark_theme(), display_scale(options, window.handle), false);
   listen(window);
   ImGui_ImplGlfw_InitForOpenGL(window.handle, false);
   ImGui_ImplOpenGL3_Init("#version 330 core");
@@ -225,10 +225,10 @@ Status run_window(const GuiOptions& options) {
     if (!options.record.empty()) recorded = tabs.record_in(options.record);
     tabs.autosave_settings_to(
         verbs::ui_settings_file(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME")));
-    PanelsState& habits = tabs.shown().desk().habits;
-    habits.cache_folder =
+    PanelsState& panel_state = tabs.shown().desk().panel_state;
+    panel_state.cache_folder =
         verbs::user_file_path(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME"), ".cache", "gui");
-    if (options.theme) habits.settings.theme = *options.theme;
+    if (options.theme) panel_state.settings.theme = *options.theme;
     tabs.open_all(options);
     if (recorded) loop(window, tabs, options);
   }

@@ -143,7 +143,7 @@ std::optional<TabRequest> Workbench::draw(const Fonts& fonts, float scale, doubl
   JobState job = session_.job();
   std::vector<JobState> concurrent_jobs = session_.concurrent_jobs();
   std::vector<Command> commands;
-  const Theme& theme = theme_of(ui_.habits.settings.theme);
+  const Theme& theme = theme_of(ui_.panel_state.settings.theme);
   Frame frame{*digest, *digest->snapshot, job, theme, fonts, layouts_, commands, keys};
   frame.scale = scale;
   frame.now = now;

@@ -111,8 +111,8 @@ void limit_threads(std::size_t threads) {
 
 std::string process_core_list() {
   // A cpu_set_t has room for 1,024 cores; the kernel refuses a set smaller than its own.
-  constexpr std::size_t kMostSets = 64;
-  for (std::size_t count = 1; count <= kMostSets; count *= 2) {
+  constexpr std::size_t kMaxSets = 64;
+  for (std::size_t count = 1; count <= kMaxSets; count *= 2) {
     std::vector<cpu_set_t> sets(count);
     const std::size_t bytes = count * sizeof(cpu_set_t);
     if (::sched_getaffinity(0, bytes, sets.data()) == 0) return cores_as_text(sets);

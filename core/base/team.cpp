@@ -22,11 +22,11 @@ namespace {
 
 // Bytes of work per process and round. A round takes seconds, so its messages cost nothing.
 constexpr std::uint64_t kRoundBytes = std::uint64_t{1} << 30;
-constexpr std::size_t kRoundThings = 1 << 14;
+constexpr std::size_t kMaxWorkUnitsPerRound = 1 << 14;
 
 // Heartbeat interval: short enough that working processes are not taken for dead, and cheap.
-constexpr std::chrono::seconds kBeat(2);
-constexpr std::chrono::seconds kStill(120);
+constexpr std::chrono::seconds kHeartbeatInterval(2);
+constexpr std::chrono::seconds kPeerSilenceTimeout(120);
 
 // When each of the other processes last made progress.
 class ProgressTracker {
@@ -35,24 +35,24 @@ class ProgressTracker {
 
   // Text about the last heartbeats, added to the error for a process that stopped answering.
   std::string heartbeat_text() const {
-    constexpr std::size_t kMostTold = 8;
+    constexpr std::size_t kMaxTold = 8;
     std::string gathered;
-    for (std::size_t i = 0; i < std::min(seen_.size(), kMostTold); ++i) {
+    for (std::size_t i = 0; i < std::min(seen_.size(), kMaxTold); ++i) {
       if (!seen_[i].moved) return {};
       gathered += fmt::format("{}worker {} had moved {}", i == 0 ? "" : ", ", i,
                               human_bytes(*seen_[i].moved));
     }
-    return gathered + (seen_.size() > kMostTold ? ", and so on" : "");
+    return gathered + (seen_.size() > kMaxTold ? ", and so on" : "");
   }
 
   Status note(std::size_t member, bool is_done, std::uint64_t moved, const std::string& step) {
     const auto now = std::chrono::steady_clock::now();
     Seen& seen = seen_[member];
     if (is_done || !seen.moved || *seen.moved != moved) seen = {moved, now};
-    if (now - seen.at < kStill) return {};
+    if (now - seen.at < kPeerSilenceTimeout) return {};
     return fail(ErrorKind::kIo, fmt::format("in `{}` worker {} has moved no byte for {} s: its "
                                             "disk may hang",
-                                            step, member, kStill.count()));
+                                            step, member, kPeerSilenceTimeout.count()));
   }
 
  private:
@@ -140,7 +140,7 @@ Status send_heartbeats_until_done(Team& team, const HeartbeatTask& task,
   ProgressTracker movement(team.size());
   std::optional<Status> own;
   while (true) {
-    if (!own && work.wait_for(kBeat) == std::future_status::ready) own = work.get();
+    if (!own && work.wait_for(kHeartbeatInterval) == std::future_status::ready) own = work.get();
     // A launcher that stops this process waits for no other and may kill it soon.
     if (own && !*own && is_cancelled(task.progress)) return *own;
     auto gathered = team.allgather(encode_heartbeat(own, task), task.step);
@@ -171,7 +171,7 @@ std::size_t find_round_end(std::span<const std::uint64_t> costs, std::size_t fir
   const std::uint64_t most = kRoundBytes * members;
   std::uint64_t bytes = 0;
   std::size_t end = first;
-  while (end < costs.size() && end - first < kRoundThings * members &&
+  while (end < costs.size() && end - first < kMaxWorkUnitsPerRound * members &&
          (end == first || costs[end] <= most - bytes)) {
     bytes += std::min(costs[end++], most - bytes);
   }

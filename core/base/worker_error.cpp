@@ -21,7 +21,7 @@ bool is_relayed_error(std::string_view message) {
 Bytes encode_error(const Error& error) {
   std::string about = error.place.file.empty() ? error.place.tensor : error.place.file;
   std::string text = about.empty() ? error.message : about + ": " + error.message;
-  text.resize(std::min(text.size(), kMostOfError - 1));
+  text.resize(std::min(text.size(), kMaxOfError - 1));
   text.insert(text.begin(), static_cast<char>(error.kind));
   auto bytes = std::as_bytes(std::span(text));
   return Bytes(bytes.begin(), bytes.end());

@@ -10,7 +10,7 @@ namespace shw {
 
 // True for "worker 12 stopped: ...", the text of an error that another rank reported.
 bool is_relayed_error(std::string_view message);
-inline constexpr std::size_t kMostOfError = 1000;  // bytes; longer messages are cut
+inline constexpr std::size_t kMaxOfError = 1000;  // bytes; longer messages are cut
 Bytes encode_error(const Error& error);
 Error decode_error_of_rank(int worker, BytesView packed);
 

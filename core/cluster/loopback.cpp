@@ -44,7 +44,7 @@ struct LoopbackBus {
   }
 };
 
-struct Awaited {
+struct PendingReceive {
   int peer = 0;
   Tag tag{};
   std::span<std::byte> bytes;
@@ -104,7 +104,7 @@ class Loopback final : public Transport {
 
   bool is_open(const std::byte* received) const override {
     return std::any_of(awaited_.begin(), awaited_.end(),
-                       [&](const Awaited& one) { return one.bytes.data() == received; });
+                       [&](const PendingReceive& one) { return one.bytes.data() == received; });
   }
 
   void abort(const Error& why) override {
@@ -142,7 +142,7 @@ class Loopback final : public Transport {
       if (awaited_.empty()) return std::nullopt;
       if (hub_.stopped) return decode_error_of_rank(hub_.stopped->first, hub_.stopped->second);
       if (auto error = ended_peer_error(step)) return error;
-      const Awaited& first = awaited_.front();
+      const PendingReceive& first = awaited_.front();
       // With a fixed order also an error if all ranks had a turn and none sent anything.
       if (!in_time || (hub_.fixed_order && ++hub_.in_vain > hub_.running_rank_count()))
         return peer_timeout_error(step, first.peer, first.bytes.size(), true);
@@ -158,7 +158,7 @@ class Loopback final : public Transport {
 
   // The error for a receive from a rank that has ended.
   std::optional<Error> ended_peer_error(const WaitStep& step) const {
-    for (const Awaited& one : awaited_) {
+    for (const PendingReceive& one : awaited_) {
       if (hub_.ended[static_cast<std::size_t>(one.peer)])
         return peer_lost_error(step, one.peer, one.bytes.size());
     }
@@ -167,8 +167,8 @@ class Loopback final : public Transport {
 
   // Completes receives whose messages have arrived, in the order in which they were started.
   std::optional<Error> receive_messages(const WaitStep& step) {
-    std::vector<Awaited> left;
-    for (const Awaited& one : awaited_) {
+    std::vector<PendingReceive> left;
+    for (const PendingReceive& one : awaited_) {
       auto found = hub_.mail.find({one.peer, rank_, one.tag});
       if (found == hub_.mail.end() || found->second.empty()) {
         left.push_back(one);
@@ -189,7 +189,7 @@ class Loopback final : public Transport {
   LoopbackBus& hub_;
   const int rank_;
   bool is_dead_ = false;
-  std::vector<Awaited> awaited_;
+  std::vector<PendingReceive> awaited_;
 };
 
 }  // namespace

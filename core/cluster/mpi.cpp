@@ -25,8 +25,8 @@ constexpr int kNoteTag = 1;
 // Tags of the final reports, which are sent when the transports may have ended already.
 constexpr int kReportTag = 2, kConfirmTag = 3;
 // How long messages in flight may take after an error, and the other ranks at the end.
-constexpr auto kAftermath = 1s;
-constexpr auto kFarewell = 5s;
+constexpr auto kDrainTimeout = 1s;
+constexpr auto kShutdownTimeout = 5s;
 
 Status check_mpi(int code, const char* call) {
   if (code == MPI_SUCCESS) return {};
@@ -200,7 +200,7 @@ class MpiTransport final : public Transport {
     MPI_Status status{};
     if (MPI_Iprobe(MPI_ANY_SOURCE, kNoteTag, notes_, &there, &status) != MPI_SUCCESS || there == 0)
       return std::nullopt;
-    Bytes note(kMostOfError);
+    Bytes note(kMaxOfError);
     int count = 0;
     MPI_Get_count(&status, MPI_BYTE, &count);
     if (count < 0 || static_cast<std::size_t>(count) > note.size())
@@ -218,7 +218,7 @@ class MpiTransport final : public Transport {
     for (Piece& piece : pieces_) {
       if (piece.is_receive) MPI_Cancel(&piece.request);
     }
-    const auto end = Clock::now() + kAftermath;
+    const auto end = Clock::now() + kDrainTimeout;
     PollDelay pause;
     // Also waits for sends: freeing a request while MPI still reads the buffer would let MPI read
     // memory that the caller has released.
@@ -280,7 +280,7 @@ class OpenedMpi final : public MpiSession {
     if (is_stopped || is_any_rank_missing_) return;
     MPI_Request all = MPI_REQUEST_NULL;
     if (MPI_Ibarrier(MPI_COMM_WORLD, &all) != MPI_SUCCESS) return;
-    const auto deadline = Clock::now() + kFarewell;
+    const auto deadline = Clock::now() + kShutdownTimeout;
     PollDelay pause;
     for (int done = 0; done == 0; pause.take()) {
       if (MPI_Test(&all, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
@@ -292,7 +292,7 @@ class OpenedMpi final : public MpiSession {
 
  private:
   void receive_reports(std::vector<std::optional<Bytes>>& reports) const {
-    const auto deadline = Clock::now() + kFarewell;
+    const auto deadline = Clock::now() + kShutdownTimeout;
     PollDelay pause;
     for (int missing = size_ - 1; missing > 0 && Clock::now() < deadline && !is_stopped();) {
       int there = 0, count = 0;
@@ -325,7 +325,7 @@ class OpenedMpi final : public MpiSession {
     if (!has_report) return true;
     if (MPI_Irecv(nullptr, 0, MPI_BYTE, 0, kConfirmTag, MPI_COMM_WORLD, &hearing) != MPI_SUCCESS)
       return false;
-    const auto deadline = Clock::now() + 2 * kFarewell;
+    const auto deadline = Clock::now() + 2 * kShutdownTimeout;
     PollDelay pause;
     for (int done = 0;; pause.take()) {
       if (MPI_Test(&hearing, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;

@@ -75,11 +75,11 @@ std::vector<ErrorGroup> group_errors(const std::vector<std::optional<RankReport>
 }
 
 std::string rank_list_text(const ErrorGroup& saying) {
-  constexpr std::size_t kMostNamed = 3;
+  constexpr std::size_t kMaxNamed = 3;
   const std::vector<int>& workers = saying.workers;
   if (workers.size() == 1) return fmt::format("worker {}", workers.front());
   std::string text = "workers ";
-  const std::size_t named = std::min(workers.size(), kMostNamed);
+  const std::size_t named = std::min(workers.size(), kMaxNamed);
   for (std::size_t i = 0; i < named; ++i) {
     const bool is_last = i + 1 == workers.size();
     text += fmt::format("{}{}", i == 0 ? "" : is_last ? " and " : ", ", workers[i]);

@@ -7,13 +7,13 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kMostMessageBytes = std::uint64_t{4}
-                                            << 30;  // limit of all messages of one step
+constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{4}
+                                           << 30;  // limit of all messages of one step
 
 }  // namespace
 
 Result<std::vector<Bytes>> TransportTeam::allgather(Bytes own, const std::string& step) {
-  return all_gather(transport_, std::move(own), kMostMessageBytes,
+  return all_gather(transport_, std::move(own), kMaxMessageBytes,
                     {fmt::format("{}, round {}", step, ++rounds_), patience_});
 }
 
@@ -22,8 +22,7 @@ Result<std::vector<Bytes>> TransportTeam::exchange(std::vector<Bytes> to_each,
   for (std::size_t member = 0; member < to_each.size(); ++member)
     traffic_.bytes += member == rank() ? 0 : to_each[member].size();
   return shw::exchange(tiles_ == nullptr ? transport_ : *tiles_, std::move(to_each),
-                       kMostMessageBytes,
-                       {fmt::format("{}, round {}", step, ++rounds_), patience_});
+                       kMaxMessageBytes, {fmt::format("{}, round {}", step, ++rounds_), patience_});
 }
 
 void TransportTeam::set_tile_transport(Transport* tiles, std::string by, std::string why) {

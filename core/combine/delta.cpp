@@ -20,7 +20,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kDeltaSchema = "shardwright/delta-1";
-constexpr std::uint64_t kMostDeltaFile = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxDeltaFile = std::uint64_t{64} << 20;
 constexpr std::size_t kEqualRun = 256;  // bytes compared at once; contains whole elements
 constexpr std::int64_t kComparedAtOnce = std::int64_t{4} << 20;  // elements
 
@@ -349,7 +349,7 @@ Result<DeltaInfo> read_delta_info(const Directory& folder) {
     return fail(ErrorKind::kUsage, "is not a delta: it has no delta.json", {folder.name()},
                 "`shardwright delta BASE RESULT` makes one.");
   SHW_TRY(auto source, folder.open(kDeltaFile));
-  if (source->size() > kMostDeltaFile) return invalid_delta_error("is too large");
+  if (source->size() > kMaxDeltaFile) return invalid_delta_error("is too large");
   SHW_TRY(const Bytes bytes, read_bytes(*source, 0, source->size()));
   const auto parsed = parse_json<Json>({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   const Json& json = parsed.tree;

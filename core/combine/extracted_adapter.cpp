@@ -32,7 +32,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kExtractionSchema = "shardwright/extraction-1";
 constexpr std::string_view kWeight = ".weight", kBias = ".bias";
 constexpr std::int64_t kHeldAtOnce = std::int64_t{4} << 20;  // elements
-constexpr std::uint64_t kMostExtraction = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxExtraction = std::uint64_t{64} << 20;
 
 tl::unexpected<Error> extraction_error(std::string why, std::string_view fqn) {
   return fail(ErrorKind::kUnsupported, std::move(why),
@@ -194,8 +194,8 @@ void add_pair(const ModelPair& pair, LowRank found, std::int64_t rank, bool is_t
   std::vector<float> a = std::move(found.right), b = std::move(found.left);
   if (is_turned) {
     const auto r = static_cast<std::size_t>(rank);
-    std::vector<float> other = turned_matrix(a, r, static_cast<std::size_t>(columns));
-    a = turned_matrix(b, static_cast<std::size_t>(rows), r);
+    std::vector<float> other = transposed_matrix(a, r, static_cast<std::size_t>(columns));
+    a = transposed_matrix(b, static_cast<std::size_t>(rows), r);
     b = std::move(other);
   }
   part.tensors.push_back(
@@ -269,7 +269,7 @@ Result<std::shared_ptr<const Checkpoint>> extract_adapter(std::shared_ptr<const 
 
 std::string extraction_text(const Directory& folder) {
   auto source = folder.open(kExtractionFile);
-  if (!source || (*source)->size() > kMostExtraction) return {};
+  if (!source || (*source)->size() > kMaxExtraction) return {};
   auto bytes = read_bytes(**source, 0, (*source)->size());
   if (!bytes) return {};
   const Json said =

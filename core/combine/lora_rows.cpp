@@ -30,8 +30,8 @@ Result<Factors> factors_of(const LoraProduct& product, std::int64_t first, std::
   const auto rank = static_cast<std::size_t>(product.a.shape[0]);
   SHW_TRY(const auto a, read_floats(product.a, columns));
   SHW_TRY(const auto b, read_floats(product.b, rows_box(product.b.shape, 0, product.b.shape[0])));
-  factors.left = turned_matrix(a, rank, static_cast<std::size_t>(count));
-  factors.right = turned_matrix(b, b.size() / rank, rank);
+  factors.left = transposed_matrix(a, rank, static_cast<std::size_t>(count));
+  factors.right = transposed_matrix(b, b.size() / rank, rank);
   return factors;
 }
 
@@ -49,9 +49,9 @@ void scale_rows(std::vector<float>& sums, const std::vector<float>& magnitudes,
 // Scales the outputs of a whole [in, out] weight: the weights of one output are a column.
 void scale_columns(std::vector<float>& sums, const std::vector<float>& magnitudes) {
   const std::size_t columns = magnitudes.size();
-  std::vector<float> rows = turned_matrix(sums, sums.size() / columns, columns);
+  std::vector<float> rows = transposed_matrix(sums, sums.size() / columns, columns);
   scale_rows(rows, magnitudes, rows.size() / columns);
-  sums = turned_matrix(rows, columns, rows.size() / columns);
+  sums = transposed_matrix(rows, columns, rows.size() / columns);
 }
 
 }  // namespace

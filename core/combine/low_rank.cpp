@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kMoreColumns = 8;                     // additional columns for accuracy
 constexpr std::int64_t kReadAtOnce = std::int64_t{4} << 20;  // elements
 constexpr double kNoLength = 1e-12;                          // zero below this share of the longest
-constexpr int kMostSweeps = 60;
+constexpr int kMaxSweeps = 60;
 constexpr double kIsOrthogonal = 1e-14;
 
 // Columns in sequence, each of `length` numbers.
@@ -148,7 +148,7 @@ bool rotate_column_pair(Columns& a, Columns& v, std::size_t p, std::size_t q) {
 Columns jacobi_orthogonalise(Columns& a) {
   Columns v(a.count, a.count);
   for (std::size_t i = 0; i < a.count; ++i) v.at(i)[i] = 1;
-  for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
+  for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
     bool is_turned = false;
     for (std::size_t p = 0; p + 1 < a.count; ++p) {
       for (std::size_t q = p + 1; q < a.count; ++q)

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::uint64_t kMostConfig = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMaxConfig = std::uint64_t{16} << 20;
 constexpr const char* kModelConfig = "config.json";
 constexpr const char* kVocabulary = "vocab_size";
 
@@ -40,11 +40,11 @@ bool set_head(Json& config, const std::string& head) {
 }
 
 bool set_labels(Json& config, std::int64_t labels) {
-  constexpr std::int64_t kMostLabels = 1'000'000;
+  constexpr std::int64_t kMaxLabels = 1'000'000;
   const auto names = config.find("id2label");
   const auto before =
       names != config.end() && names->is_object() ? static_cast<std::int64_t>(names->size()) : 0;
-  if (labels > kMostLabels || before == labels) return false;
+  if (labels > kMaxLabels || before == labels) return false;
   Json by_number = Json::object(), by_name = Json::object();
   for (std::int64_t i = 0; i < labels; ++i) {
     const std::string name = "LABEL_" + std::to_string(i);
@@ -60,7 +60,7 @@ bool set_labels(Json& config, std::int64_t labels) {
 Json read_config_json(const Directory& folder) {
   if (folder.stat(kModelConfig).kind != EntryKind::kFile) return {};
   auto source = folder.open(kModelConfig);
-  if (!source || (*source)->size() > kMostConfig) return {};
+  if (!source || (*source)->size() > kMaxConfig) return {};
   auto bytes = read_bytes(**source, 0, (*source)->size());
   if (!bytes) return {};
   return parse_json<Json>({reinterpret_cast<const char*>(bytes->data()), bytes->size()}).tree;

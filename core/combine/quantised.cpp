@@ -30,7 +30,7 @@ using Names = std::set<std::string, std::less<>>;
 
 constexpr std::string_view kWeightEnd = ".weight";
 constexpr std::int64_t kFp4Group = 32;
-constexpr std::int64_t kMostBlock = 1 << 16;
+constexpr std::int64_t kMaxBlock = 1 << 16;
 
 tl::unexpected<Error> quantise_error(std::string why, std::string advice = {}) {
   return fail(ErrorKind::kUnsupported, std::move(why), {}, std::move(advice));
@@ -205,7 +205,7 @@ std::optional<std::pair<std::int64_t, std::int64_t>> parse_block_size(std::strin
   for (auto [part, number] : {std::pair{text.substr(0, by), &block.first},
                               std::pair{text.substr(by + 1), &block.second}}) {
     const auto size = parse_number<std::int64_t>(part);
-    if (!size || *size < 1 || *size > kMostBlock) return std::nullopt;
+    if (!size || *size < 1 || *size > kMaxBlock) return std::nullopt;
     *number = *size;
   }
   return block;

@@ -23,8 +23,8 @@ Result<Bytes> read_stored(const ReadableTensor& tensor, const Box& box) {
   return read_box_bytes(*tensor.checkpoint, tensor.tensor, box);
 }
 
-std::vector<float> turned_matrix(const std::vector<float>& from, std::size_t rows,
-                                 std::size_t columns) {
+std::vector<float> transposed_matrix(const std::vector<float>& from, std::size_t rows,
+                                     std::size_t columns) {
   std::vector<float> to(from.size());
   for (std::size_t i = 0; i < rows; ++i) {
     for (std::size_t j = 0; j < columns; ++j) to[j * rows + i] = from[i * columns + j];

@@ -27,7 +27,7 @@ Result<std::vector<float>> read_floats(const ReadableTensor& tensor, const Box& 
 Result<Bytes> read_stored(const ReadableTensor& tensor, const Box& box);
 
 // Transposes [rows, columns] to [columns, rows].
-std::vector<float> turned_matrix(const std::vector<float>& from, std::size_t rows,
-                                 std::size_t columns);
+std::vector<float> transposed_matrix(const std::vector<float>& from, std::size_t rows,
+                                     std::size_t columns);
 
 }  // namespace shw

@@ -14,7 +14,7 @@ namespace shw {
 namespace {
 
 constexpr std::string_view kInner = ".base_layer";
-constexpr std::size_t kMostOfModule = 4;  // parameters per module: all their orders are tried
+constexpr std::size_t kMaxOfModule = 4;  // parameters per module: all their orders are tried
 
 tl::unexpected<Error> wrapped_parameter_error(std::string why, std::string_view fqn) {
   return fail(ErrorKind::kUnsupported, std::move(why),
@@ -66,7 +66,7 @@ class WrappedModules {
   Status add(const std::string& module, const std::vector<std::string>& parameters,
              std::vector<LoraParts> levels) {
     const TensorId any = levels.front().begin()->second;
-    if (parameters.size() != levels.size() || levels.size() > kMostOfModule)
+    if (parameters.size() != levels.size() || levels.size() > kMaxOfModule)
       return wrapped_parameter_error(
           fmt::format("is of {} of matrices, and target_parameters names {} of it",
                       plural(levels.size(), "pair"), parameters.size()),

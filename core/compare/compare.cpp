@@ -50,8 +50,8 @@ class Comparison {
                              DifferenceKind kind);
   void add_renamed();
   void add_index_only_tensors();
-  void judge_matched();
-  void judge_matched(const MatchedTensors& matched);
+  void compare_matched_tensors();
+  void compare_matched_tensors(const MatchedTensors& matched);
   void choose_verdict();
   void add_unchecked_parts_to_result();
 
@@ -340,7 +340,7 @@ void Comparison::add_index_only_tensors() {
   }
 }
 
-void Comparison::judge_matched(const MatchedTensors& matched) {
+void Comparison::compare_matched_tensors(const MatchedTensors& matched) {
   MatchVerdict judged = judge(both_, matched, unread_sides_);
   judged.told.within = options_.tolerance && judged.kind == DifferenceKind::kValues &&
                        matched.seen->values.elements.beyond == 0;
@@ -353,11 +353,11 @@ void Comparison::judge_matched(const MatchedTensors& matched) {
   if (judged.kind) out_.tensors.push_back(std::move(judged.told));
 }
 
-void Comparison::judge_matched() {
+void Comparison::compare_matched_tensors() {
   add_unmatched_tensors(both_.a, only_a_, DifferenceKind::kMissing);
   add_unmatched_tensors(both_.b, only_b_, DifferenceKind::kAdded);
   for (const MatchedTensors& matched : cancellable_range(matched_, progress_))
-    judge_matched(matched);
+    compare_matched_tensors(matched);
   add_index_only_tensors();
   add_renamed();
   std::stable_sort(out_.tensors.begin(), out_.tensors.end(),
@@ -421,7 +421,7 @@ Result<CheckpointDifference> Comparison::run() {
   }
   SHW_CHECK(compare_all_entries());
   add_unread_parts_to_unjudged();
-  judge_matched();
+  compare_matched_tensors();
   add_unchecked_parts_to_result();
   choose_verdict();
   if (is_cancelled(progress_)) return cancelled_error();

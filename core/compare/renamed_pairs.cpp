@@ -40,10 +40,10 @@ std::map<DtypeAndShape, Candidates> candidates_of(const BothCheckpoints& both,
 }
 
 // Pairs by most similar names first. Larger groups of equal bytes are paired in order.
-constexpr std::size_t kMostAlike = 1024;
+constexpr std::size_t kMaxAlike = 1024;
 
 void pair_by_name(const BothCheckpoints& both, Candidates alike, std::vector<TensorPair>& out) {
-  if (alike.a.size() * alike.b.size() > kMostAlike * kMostAlike) {
+  if (alike.a.size() * alike.b.size() > kMaxAlike * kMaxAlike) {
     for (std::size_t i = 0; i < std::min(alike.a.size(), alike.b.size()); ++i)
       out.push_back({alike.a[i], alike.b[i]});
     return;

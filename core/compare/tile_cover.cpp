@@ -9,7 +9,7 @@ namespace shw {
 namespace {
 
 // Pairs of gaps that are compared; takes under a second.
-constexpr std::size_t kMostPairs = 4'000'000;
+constexpr std::size_t kMaxPairs = 4'000'000;
 
 bool is_before(const Box& a, const Box& b) {
   return std::pair(a.offsets, a.sizes) < std::pair(b.offsets, b.sizes);
@@ -80,7 +80,7 @@ TileCover compute_tile_cover(const Checkpoint& checkpoint, TensorId tensor) {
 std::optional<std::int64_t> differing_gap_elements(const TileCover& a, const TileCover& b) {
   if (a.has_more_gaps || b.has_more_gaps) return std::nullopt;
   if (a.gaps == b.gaps) return 0;
-  if (!a.gaps.empty() && b.gaps.size() > kMostPairs / a.gaps.size()) return std::nullopt;
+  if (!a.gaps.empty() && b.gaps.size() > kMaxPairs / a.gaps.size()) return std::nullopt;
   std::int64_t shared = 0;
   for (const Box& one : a.gaps) {
     for (const Box& two : b.gaps) {

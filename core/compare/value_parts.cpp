@@ -8,7 +8,7 @@ namespace shw {
 namespace {
 
 // Per tile; bounds invented shapes too.
-constexpr std::uint64_t kMostParts = 4096;
+constexpr std::uint64_t kMaxParts = 4096;
 // Small tiles per thread.
 constexpr std::uint32_t kPartPairs = 256;
 
@@ -36,7 +36,7 @@ void add_value_parts(const BothCheckpoints& both, const TilePairs& pairs, std::u
     may_join = false;
     Blocks blocks{box.sizes, block_sizes(box.sizes, most, {})};
     const std::uint64_t count = blocks.count();
-    const std::uint64_t step = is_in_order(pairs.pairs[i]) ? count : count / kMostParts + 1;
+    const std::uint64_t step = is_in_order(pairs.pairs[i]) ? count : count / kMaxParts + 1;
     for (std::uint64_t begin = 0; begin < count; begin += step) {
       ValuePart part{tensor, i, i + 1, begin, std::min(begin + step, count), 0};
       for (std::uint64_t n = begin; n < part.block_end && blocks.next(); ++n)

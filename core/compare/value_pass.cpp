@@ -121,8 +121,8 @@ class ValuePass {
                           bool& in_b);
   Result<PartResult> compare_part(const ValuePart& part, bool& in_b);
   Status compare_separately(std::size_t part);
-  Status pass_block(const ValuePart& part, const TilePair& pair, const Box& box, CompareMode look,
-                    PairReaders& readers, PartResult& out);
+  Status compare_block(const ValuePart& part, const TilePair& pair, const Box& box,
+                       CompareMode look, PairReaders& readers, PartResult& out);
   void add_piece(const Sides& sides, BytesView a, BytesView b, std::uint64_t begin, const Box& box,
                  ExtentsView shape, PartResult& out) const;
   void finalize(std::size_t part, const PartResult& result);
@@ -230,8 +230,8 @@ void ValuePass::add_piece(const Sides& sides, BytesView a, BytesView b, std::uin
   out.elements.add(seen, 0);
 }
 
-Status ValuePass::pass_block(const ValuePart& part, const TilePair& pair, const Box& box,
-                             CompareMode look, PairReaders& readers, PartResult& out) {
+Status ValuePass::compare_block(const ValuePart& part, const TilePair& pair, const Box& box,
+                                CompareMode look, PairReaders& readers, PartResult& out) {
   const Sides sides = sides_of_value_part(part);
   const std::uint64_t a_width = size_of(sides.a_dtype), b_width = size_of(sides.b_dtype);
   const ExtentsView shape = both_.a.shape(asked_[part.tensor].tensor.a);
@@ -282,7 +282,7 @@ Result<PartResult> ValuePass::pass(const ValuePart& part, CompareMode look, Pair
     for (std::uint64_t n = part.block; n < part.block_end && blocks.next(); ++n) {
       Box box = blocks.block;
       for (std::size_t d = 0; d < box.offsets.size(); ++d) box.offsets[d] += all.offsets[d];
-      Status done = pass_block(part, pair, box, look, readers, out);
+      Status done = compare_block(part, pair, box, look, readers, out);
       in_b = readers.is_reading_b;
       if (!done) return tl::unexpected<Error>(std::move(done).error());
       out.compared += static_cast<std::uint64_t>(volume(box.sizes).value_or(0));

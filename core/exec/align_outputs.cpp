@@ -26,7 +26,7 @@ std::optional<Run> run_of(const Program& program, const ProgramJob& job, const W
   if (job.op != ElementOp::kCopy) return std::nullopt;
   const ProgramOutput& out = program.output(job.output);
   const auto part = part_of(program, job, {Extents(out.ndim, 0), copy_of(program.sizes(out))});
-  if (!part || part->length() < kLeastShared) return std::nullopt;
+  if (!part || part->length() < kMinShared) return std::nullopt;
   const auto begin = contiguous_source_offset(program, *part);
   ExtentsView at = program.at(job), sizes = program.sizes(job), all = program.sizes(out);
   std::uint64_t first = 0;
@@ -44,7 +44,7 @@ std::optional<Run> run_of(const Program& program, const ProgramJob& job, const W
 // The longest run of an item decides how far the item moves.
 std::optional<Run> run_of(const Program& program, OutputId output, const WrittenTile& made) {
   std::optional<Run> longest;
-  if (made.length < kLeastShared) return longest;
+  if (made.length < kMinShared) return longest;
   const JobRange jobs = jobs_of(program, output);
   for (std::size_t j = jobs.first; j < jobs.last; ++j) {
     auto run = run_of(program, program.jobs[j], made);
@@ -58,7 +58,7 @@ std::vector<Run> runs_of(const Program& program, std::span<const OutputId> made,
                          const LaidOut& laid_out) {
   std::vector<Run> runs;
   for (const OutputCopy& copy : laid_out.copies) {
-    if (copy.length >= kLeastShared && !copy.is_inside)
+    if (copy.length >= kMinShared && !copy.is_inside)
       runs.push_back({copy.file, copy.offset, reflink_alignment_padding(copy.begin, copy.offset),
                       copy.length});
   }

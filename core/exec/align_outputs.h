@@ -11,7 +11,7 @@
 
 namespace shw {
 
-// Inserts a gap of less than a block before items with a run of at least kLeastShared, or widens
+// Inserts a gap of less than a block before items with a run of at least kMinShared, or widens
 // the file's header, if the writer allows it. `made` maps laid_out.made to outputs of the program,
 // which are moved too. Returns true if anything moved: the program must then be proved again.
 Result<bool> align_outputs(const FormatWriter& writer, std::span<const OutputId> made,

@@ -18,7 +18,7 @@ std::uint64_t bytes_converted(const Program& program) {
 Result<Executors> choose_executors(const DeviceOptions& options, const Program& program) {
   DeviceLoad load{bytes_converted(program)};
   load.seconds = [&program](Executor& executor) -> Result<double> {
-    SHW_TRY(const MakeSeconds seconds, measure_compute_seconds(program, executor));
+    SHW_TRY(const ComputeSeconds seconds, measure_compute_seconds(program, executor));
     return seconds.make;
   };
   return choose_for(options, load);

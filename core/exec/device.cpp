@@ -38,7 +38,7 @@ struct DeviceState {
 namespace {
 
 // Bytes below which no GPU is searched for: the search takes longer than the work.
-constexpr std::uint64_t kWorthLooking = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMinBytesForGpu = std::uint64_t{256} << 20;
 
 // Threads take the GPUs in turn.
 Executors executors_on_gpus(const DeviceOptions& options, const Gpus& gpus,
@@ -257,7 +257,7 @@ Result<Executors> choose_for(const DeviceOptions& options, const DeviceLoad& loa
   if (options.kind == DeviceKind::kCpu) return executors_on_cpu("it was asked for");
   double by_cpu = 0;
   if (options.kind == DeviceKind::kAuto) {
-    if (load.bytes < kWorthLooking) {
+    if (load.bytes < kMinBytesForGpu) {
       return executors_on_cpu(load.bytes == 0
                                   ? fmt::format("no element is {}", load.done)
                                   : fmt::format("only {} are {}: not worth a GPU's start",

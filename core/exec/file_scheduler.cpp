@@ -8,7 +8,7 @@
 namespace shw {
 
 FileScheduler::FileScheduler(std::span<const std::uint32_t> files, std::size_t at_once)
-    : at_once_(std::clamp<std::size_t>(at_once, 1, kMostFiles)) {
+    : at_once_(std::clamp<std::size_t>(at_once, 1, kMaxFiles)) {
   of_run_.reserve(files.size());
   for (std::size_t run = 0; run < files.size(); ++run) {
     if (run == 0 || files[run] != files[run - 1]) files_.push_back({run, run, 0});

@@ -17,7 +17,7 @@ namespace shw {
 class FileScheduler {
  public:
   // More files allow more parallel writes than disks sustain, and lose more after a kill.
-  static constexpr std::size_t kMostFiles = 8;
+  static constexpr std::size_t kMaxFiles = 8;
 
   // `files`: the file of each run; runs of one file are contiguous. At most `at_once` files have
   // both started and unstarted runs.

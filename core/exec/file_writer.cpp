@@ -16,7 +16,7 @@ constexpr std::size_t kRunTiles = 256;
 
 }  // namespace
 
-FileWriter::FileWriter(const FileWriterInputs& with, const FileDone& done)
+FileWriter::FileWriter(const FileWriterInputs& with, const OnFileDurable& done)
     : run_(with.run),
       laid_out_(with.run.laid_out),
       directory_(with.directory),

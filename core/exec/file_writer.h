@@ -17,7 +17,7 @@
 namespace shw {
 
 // Called for every file as soon as it is durable, from several threads.
-using FileDone = std::function<Status(const DurableFile& file)>;
+using OnFileDurable = std::function<Status(const DurableFile& file)>;
 
 // Larger parts are split into pieces of this size, so that all threads can work on one file.
 inline constexpr std::uint64_t kPieceBytes = std::uint64_t{64} << 20;
@@ -39,7 +39,7 @@ using WrittenElementSums = std::vector<std::optional<ElementSums>>;
 
 class FileWriter {
  public:
-  FileWriter(const FileWriterInputs& with, const FileDone& done);
+  FileWriter(const FileWriterInputs& with, const OnFileDurable& done);
 
   // Adds a part as a whole, or split into pieces for several threads.
   void add(const FilePart& part, std::uint64_t piece_bytes);
@@ -96,7 +96,7 @@ class FileWriter {
   const FolderRun& run_;
   const LaidOut& laid_out_;
   WritableDirectory& directory_;
-  const FileDone& done_;
+  const OnFileDurable& done_;
   Progress* progress_;
   CopyHasher& copy_hasher_;
   OutputBlocks payloads_;

@@ -23,7 +23,8 @@ constexpr int kReadSamples = 4;
 // Fixed thread-seconds per job or chunk: system calls, zip records, the header when read back. The
 // sum of 15 us was measured on a repair of 218,304 chunks of 32 bytes; its division among the
 // stages is an estimate.
-constexpr double kToReadOne = 3e-6, kToWriteOne = 6e-6, kToReadOneBack = 6e-6;
+constexpr double kReadSecondsPerJob = 3e-6, kWriteSecondsPerJob = 6e-6,
+                 kReadBackSecondsPerJob = 6e-6;
 
 template <class Work>
 double measure_wall_seconds(Work work) {
@@ -41,19 +42,19 @@ double min_seconds_of(Work work) {
 }
 
 // Jobs with equal cost per element.
-struct JobClass {
+struct JobCostClass {
   ElementOp op = ElementOp::kCopy;
   Dtype from = Dtype::kUnknown, to = Dtype::kUnknown;
   CastChain via{};
   bool turned = false;
-  friend bool operator<(const JobClass& a, const JobClass& b) {
+  friend bool operator<(const JobCostClass& a, const JobCostClass& b) {
     return std::tie(a.op, a.from, a.to, a.via, a.turned) <
            std::tie(b.op, b.from, b.to, b.via, b.turned);
   }
 };
 
 // Seconds per element to compute it and to fingerprint its source.
-Result<MakeSeconds> measure_seconds_per_element(const JobClass& one, Executor& executor) {
+Result<ComputeSeconds> measure_seconds_per_element(const JobCostClass& one, Executor& executor) {
   const auto in_size = static_cast<std::int64_t>(size_of(one.from));
   const auto out_size = static_cast<std::int64_t>(size_of(one.to));
   std::vector<std::byte> in(static_cast<std::size_t>(kSide * kSide * in_size));
@@ -71,7 +72,7 @@ Result<MakeSeconds> measure_seconds_per_element(const JobClass& one, Executor& e
                           [&](const LayoutPair& pair) { elements = pair; });
   Fingerprint sum;
   Status made;
-  MakeSeconds spent;
+  ComputeSeconds spent;
   spent.make = min_seconds_of([&] {
     auto done = executor.run({in, std::span(&job, 1), {}, out});
     if (!done) made = tl::unexpected<Error>(std::move(done).error());
@@ -82,19 +83,19 @@ Result<MakeSeconds> measure_seconds_per_element(const JobClass& one, Executor& e
         min_seconds_of([&] { add_strided(sum, in.data(), elements, size_of(one.from)); });
   }
   constexpr auto kCount = static_cast<double>(kSide * kSide);
-  return MakeSeconds{spent.make / kCount, spent.fingerprint / kCount};
+  return ComputeSeconds{spent.make / kCount, spent.fingerprint / kCount};
 }
 
 }  // namespace
 
-Result<MakeSeconds> measure_compute_seconds(const Program& program, Executor& executor) {
-  std::map<JobClass, double> elements;
+Result<ComputeSeconds> measure_compute_seconds(const Program& program, Executor& executor) {
+  std::map<JobCostClass, double> elements;
   for (const ProgramJob& job : program.jobs)
     elements[{job.op, job.from, job.to, job.via, !reads_contiguous_rows(program, job)}] +=
         static_cast<double>(volume(program.sizes(job)).value_or(0));
-  MakeSeconds all;
+  ComputeSeconds all;
   for (const auto& [one, count] : elements) {
-    SHW_TRY(MakeSeconds each, measure_seconds_per_element(one, executor));
+    SHW_TRY(ComputeSeconds each, measure_seconds_per_element(one, executor));
     all.make += count * each.make;
     all.fingerprint += count * each.fingerprint;
   }
@@ -150,9 +151,11 @@ Forecast predict_run(const StageRates& rates, double make, const ForecastWork& w
   const auto tiles = static_cast<double>(work.tiles);
   Forecast out;
   out.seconds = {
-      rates.read * static_cast<double>(work.read) + kToReadOne * static_cast<double>(work.jobs),
-      make, rates.write * written + (rates.read + rates.write) * copied + kToWriteOne * tiles,
-      rates.read_back * (written + copied) + kToReadOneBack * tiles};
+      rates.read * static_cast<double>(work.read) +
+          kReadSecondsPerJob * static_cast<double>(work.jobs),
+      make,
+      rates.write * written + (rates.read + rates.write) * copied + kWriteSecondsPerJob * tiles,
+      rates.read_back * (written + copied) + kReadBackSecondsPerJob * tiles};
   for (double& seconds : out.seconds) seconds /= at_once;
   for (std::size_t i = 0; i < kStages; ++i) {
     out.total += out.seconds[i];
@@ -174,7 +177,7 @@ Result<Forecast> forecast(const Program& program, const std::vector<const Checkp
         static_cast<std::uint64_t>(volume(program.sizes(job)).value_or(0)) * size_of(job.from);
   }
   for (const ProgramOutput& output : program.outputs) work.written += output.length;
-  SHW_TRY(MakeSeconds make, measure_compute_seconds(program, *cpu_executor()));
+  SHW_TRY(ComputeSeconds make, measure_compute_seconds(program, *cpu_executor()));
   Forecast out = predict_run(measure_stage_rates(read_rate), make.make + make.fingerprint, work,
                              worker_count());
   const MemoryPlan shares = plan_memory(program, inputs, memory);

@@ -34,10 +34,10 @@ struct Forecast {
 
 // Thread-seconds to compute all elements of the program with this executor, and to fingerprint the
 // bytes read for them. Measured on samples; errors come from the executor.
-struct MakeSeconds {
+struct ComputeSeconds {
   double make = 0, fingerprint = 0;
 };
-Result<MakeSeconds> measure_compute_seconds(const Program& program, Executor& executor);
+Result<ComputeSeconds> measure_compute_seconds(const Program& program, Executor& executor);
 
 // `copied`: bytes of files that are copied whole. Reads at most 32 MB of the inputs.
 Result<Forecast> forecast(const Program& program, const std::vector<const Checkpoint*>& inputs,

@@ -116,7 +116,7 @@ Status copy_in_team(RunState& run_state, IndexRange own) {
 }
 
 // Bytes of this rank's work.
-std::uint64_t bytes_to_make(const RunState& run_state, IndexRange copies) {
+std::uint64_t work_bytes_of_rank(const RunState& run_state, IndexRange copies) {
   const FolderRun& run = run_state.run;
   std::uint64_t bytes = 0, made = 0;
   for (std::size_t i = copies.first; i < copies.last; ++i) bytes += run.copied[i].size;
@@ -142,7 +142,7 @@ Status make_files(RunState& run_state) {
   const IndexRange copies = files_copied_by_this_rank(run_state);
   run_state.copied_items = copied_items_to_hash(run_state);
   if (run_state.progress != nullptr) {
-    run_state.progress->begin(Phase::kCopying, bytes_to_make(run_state, copies), true);
+    run_state.progress->begin(Phase::kCopying, work_bytes_of_rank(run_state, copies), true);
     const std::uint64_t members = run_state.team == nullptr ? 1 : run_state.team->size();
     for (const DurableFile& file : run_state.noted.files)
       run_state.progress->add(file.size / members);

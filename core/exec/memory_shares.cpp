@@ -8,7 +8,7 @@ namespace shw {
 namespace {
 
 // Least slab size: one element of the widest dtype.
-constexpr std::uint64_t kLeastSlab = 16;
+constexpr std::uint64_t kMinSlab = 16;
 
 }  // namespace
 
@@ -19,7 +19,7 @@ MemoryPlan plan_memory(const Program& program, const std::vector<const Checkpoin
   // written.
   std::uint64_t round_bytes = 0;
   if (workers > 1) {
-    round_bytes = std::max(memory / 2 / (workers + 1), kLeastSlab);
+    round_bytes = std::max(memory / 2 / (workers + 1), kMinSlab);
     memory -= memory / 2;
   }
   const std::uint64_t slabs = 2 * worker_count();  // input and output slab of each thread
@@ -27,9 +27,9 @@ MemoryPlan plan_memory(const Program& program, const std::vector<const Checkpoin
   MemoryPlan shares;
   SlabLimits& limits = shares.limits = most;
   const std::uint64_t share = (decodes ? memory / 2 : memory) / slabs;
-  limits.slab_bytes = std::clamp(share, kLeastSlab, limits.slab_bytes);
+  limits.slab_bytes = std::clamp(share, kMinSlab, limits.slab_bytes);
   limits.turned_bytes =
-      decodes ? limits.slab_bytes : std::clamp(share, kLeastSlab, limits.turned_bytes);
+      decodes ? limits.slab_bytes : std::clamp(share, kMinSlab, limits.turned_bytes);
   if (workers > 1) {
     limits.slab_bytes = std::min(limits.slab_bytes, round_bytes);
     // Enough for every thread to have work in each round.

@@ -88,8 +88,8 @@ std::map<std::string, Expected> expected_files(const FolderRun& run) {
 
 // Paths of finished files that were copied whole and whose bytes outside of items differ from the
 // source. They are copied again.
-Result<std::set<std::string>> foreign_partial_folders(const FolderRun& run, const Directory& made,
-                                                      const std::vector<DurableFile>& noted) {
+Result<std::set<std::string>> files_unlike_their_source(const FolderRun& run, const Directory& made,
+                                                        const std::vector<DurableFile>& noted) {
   std::set<std::string> copied, others;
   for (const Entry& entry : run.copied) copied.insert(entry.path);
   if (copied.empty() || noted.empty()) return others;
@@ -237,7 +237,7 @@ Result<std::vector<DurableFile>> keep_resumable_files(const Store& store, Writab
                                                       const FolderRun& run,
                                                       const std::vector<DurableFile>& noted) {
   SHW_TRY(auto now, store.read_folder(folder.path()));
-  SHW_TRY(std::set<std::string> others, foreign_partial_folders(run, *now, noted));
+  SHW_TRY(std::set<std::string> others, files_unlike_their_source(run, *now, noted));
   std::map<std::string, Expected> expected = expected_files(run);
   std::map<std::string, DurableFile> kept;
   for (const DurableFile& file : noted) {

@@ -30,7 +30,7 @@ std::vector<std::size_t> split_into_runs(const FileWriter& writer) {
 
 }  // namespace
 
-Result<WrittenElementSums> write_files(const FileWriterInputs& with, const FileDone& done) {
+Result<WrittenElementSums> write_files(const FileWriterInputs& with, const OnFileDurable& done) {
   FileWriter writer(with, done);
   SHW_TRY(const std::vector<bool> has_parts, add_parts(with.run.laid_out, with.there, writer));
   writer.expect(writer.parts());

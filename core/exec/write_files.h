@@ -7,6 +7,6 @@
 namespace shw {
 
 // `done` is called for every file.
-Result<WrittenElementSums> write_files(const FileWriterInputs& with, const FileDone& done);
+Result<WrittenElementSums> write_files(const FileWriterInputs& with, const OnFileDurable& done);
 
 }  // namespace shw

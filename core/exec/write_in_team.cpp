@@ -371,7 +371,7 @@ Result<WrittenElementSums> allgather_element_sums(Team& team, WrittenElementSums
 Result<WrittenElementSums> write_files_collectively(const FileWriterInputs& with,
                                                     TeamJournal& journal) {
   Team& team = *with.run.team;
-  const FileDone done = [&](const DurableFile& file) { return journal.add(file); };
+  const OnFileDurable done = [&](const DurableFile& file) { return journal.add(file); };
   FileWriter writer(with, done);
   SHW_TRY(auto machines, gather_machine_of_each_rank(team));
   CollectiveWriter writing(with, assign_files(with.run, with.there, machines), writer, journal);

@@ -171,7 +171,7 @@ CheckpointLookup look_up(const ErrorText& parsed, const Checkpoint& checkpoint) 
                            message.name.find_first_of("/\\ ") == message.name.npos &&
                            !is_file_name(message.name);
     if (!is_tensor || !seen.insert(message.name).second) continue;
-    if (lookup.names.size() == kMostLookups) break;
+    if (lookup.names.size() == kMaxLookups) break;
     const auto tensor = find_saved(checkpoint, message.name);
     lookup.names.push_back(tensor ? lookup_of_found_tensor(message, checkpoint, *tensor)
                                   : lookup_of_missing_tensor(message, checkpoint));

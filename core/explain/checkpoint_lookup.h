@@ -32,7 +32,7 @@ struct NameLookup {
 };
 
 struct CheckpointLookup {
-  std::vector<NameLookup> names = {};  // distinct tensor names, at most kMostLookups
+  std::vector<NameLookup> names = {};  // distinct tensor names, at most kMaxLookups
   std::size_t here = 0, under_other_name = 0, nowhere = 0;
   std::vector<Finding> findings = {};  // of a check of the checkpoint, warnings and errors
   std::optional<Depth> checked = {};   // depth of that check; nullopt if there was none
@@ -40,7 +40,7 @@ struct CheckpointLookup {
   std::string check_command = {};      // the command that checks the same checkpoint
   std::optional<Error> unopened = {};  // set if the checkpoint cannot be opened
 };
-inline constexpr std::size_t kMostLookups = 64;
+inline constexpr std::size_t kMaxLookups = 64;
 
 CheckpointLookup look_up(const ErrorText& parsed, const Checkpoint& checkpoint);
 

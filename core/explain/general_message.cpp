@@ -15,10 +15,10 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostRead = 4096;    // the end, where a traceback has its error
+constexpr std::size_t kMaxRead = 4096;     // the end, where a traceback has its error
 constexpr std::size_t kShapeContext = 64;  // characters before a shape that tell its side
 constexpr std::size_t kLongestWord = 256;  // of a name
-constexpr std::size_t kMostOfAssertion = 600;
+constexpr std::size_t kMaxOfAssertion = 600;
 
 using WordList = std::span<const std::string_view>;
 
@@ -64,7 +64,7 @@ constexpr std::string_view kWorldWords[] = {"world size",
 constexpr std::string_view kPlaceWords[] = {"no checkpoint", "checkpoint",  "step path",
                                             "weights",       "global_step", "iter_"};
 constexpr std::string_view kShapeWords[] = {"shape", "size", "dimension"};
-constexpr std::string_view kGoneWords[] = {
+constexpr std::string_view kNotFoundPhrases[] = {
     "not found",   "does not exist",          "could not find", "couldn't find", "can't find",
     "cannot read", "expected sub-checkpoint", "cannot find",    "no such",       "no checkpoint",
     "no step"};
@@ -269,14 +269,14 @@ constexpr MessageKind kGeneralPlace = {
 
 // "assert a == b" above a bare "AssertionError": the only words of the error. Empty if there is
 // none.
-std::string_view bare_assertion(std::string_view text) {
+std::string_view assertion_of_bare_error(std::string_view text) {
   constexpr std::string_view kError = "assertionerror", kAssert = "assert ";
   const std::size_t error = text.rfind(kError);
   if (error == text.npos) return {};
   const std::string_view after = text.substr(error + kError.size());
   if (!after.empty() && after[0] != '\n') return {};
   const std::size_t begin = text.substr(0, error).rfind(kAssert);
-  if (begin == text.npos || error - begin > kMostOfAssertion) return {};
+  if (begin == text.npos || error - begin > kMaxOfAssertion) return {};
   return text.substr(begin, text.substr(begin).find('\n'));
 }
 
@@ -304,11 +304,11 @@ std::size_t last_error_word(std::string_view text, std::string_view word) {
 // The sentences of errors, the last first: each text from an "...Error:" on. Without one, from the
 // last warning, otherwise the last lines: earlier words of a log mean nothing.
 std::vector<std::string_view> error_sentences(std::string_view text) {
-  constexpr std::size_t kLongestSentence = 600, kMostSentences = 6;
-  if (const std::string_view assertion = bare_assertion(text); !assertion.empty())
+  constexpr std::size_t kLongestSentence = 600, kMaxSentences = 6;
+  if (const std::string_view assertion = assertion_of_bare_error(text); !assertion.empty())
     return {assertion};
   std::vector<std::string_view> sentences;
-  for (std::size_t end = text.size(); end != 0 && sentences.size() < kMostSentences;) {
+  for (std::size_t end = text.size(); end != 0 && sentences.size() < kMaxSentences;) {
     std::size_t begin = text.npos;
     for (std::string_view word : {"error: ", "exception: "}) {
       const std::size_t at = last_error_word(text.substr(0, end), word);
@@ -415,7 +415,7 @@ std::optional<ErrorMessage> find_rank_count_message(const PastedText& pasted) {
 }
 
 bool is_missing_place(std::string_view sentence) {
-  return find_first_word(sentence, kGoneWords) != sentence.npos &&
+  return find_first_word(sentence, kNotFoundPhrases) != sentence.npos &&
          find_first_word(sentence, kPlaceWords) != sentence.npos;
 }
 
@@ -449,9 +449,9 @@ std::string_view last_error_sentence(const PastedText& pasted) {
 
 std::vector<ErrorMessage> read_general(const PastedText& pasted, std::size_t most) {
   PastedText end = pasted;
-  if (end.text.size() > kMostRead) {
-    end.text.erase(0, end.text.size() - kMostRead);
-    end.lower.erase(0, end.lower.size() - kMostRead);
+  if (end.text.size() > kMaxRead) {
+    end.text.erase(0, end.text.size() - kMaxRead);
+    end.lower.erase(0, end.lower.size() - kMaxRead);
   }
   if (auto shapes = general_shapes(end)) return {*shapes};
   if (auto names = find_missing_name_messages(end, most); !names.empty()) return names;

@@ -12,7 +12,7 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kMostFlatRanks = 4096;
+constexpr std::int64_t kMaxFlatRanks = 4096;
 
 // The two sides by kind rather than by run.
 struct Sides {
@@ -96,7 +96,7 @@ Flat fit_flattened_vector(std::int64_t n, const Extents& whole, std::int64_t vol
   if (n == volume) return {0.8, 1, 0};
   if (n > volume) return {0.4, 1, n - volume};
   Flat flat{0.3, volume / n + (volume % n == 0 ? 0 : 1), 0};
-  if (flat.ranks > kMostFlatRanks) return {};
+  if (flat.ranks > kMaxFlatRanks) return {};
   flat.extra = (n - volume % n) % n;
   // An embedding followed by its norm: a few whole rows more.
   bool rows = flat.extra % whole.back() == 0 && flat.extra / whole.back() <= 8;
@@ -159,9 +159,9 @@ void add_packed_4bit_hypothesis(const Sides& both, std::string_view name,
   if (!whole || !odd || *odd <= 1 || both.whole.size() < 2 || *whole / 2 != *odd || *whole % 2 != 0)
     return;
   bool column = both.odd.size() == 2 && both.odd[1] == 1 && both.whole[1] > 2;
-  constexpr std::int64_t kLeastRow = 32;  // shorter: the window of a convolution, not a row
+  constexpr std::int64_t kMinRow = 32;  // shorter: the window of a convolution, not a row
   bool last = both.odd.size() == both.whole.size() && both.whole.back() % 2 == 0 &&
-              both.whole.back() >= kLeastRow && both.odd.back() == both.whole.back() / 2 &&
+              both.whole.back() >= kMinRow && both.odd.back() == both.whole.back() / 2 &&
               std::equal(both.odd.begin(), both.odd.end() - 1, both.whole.begin());
   const bool unnamed = both.odd.size() == 1 && name.empty();
   if (!column && !last && !unnamed) return;
@@ -352,7 +352,7 @@ void add_hypothesis_repeated(const ShapeCase& shapes, std::vector<Hypothesis>& a
   if (shapes.differing != std::vector<std::size_t>{0}) return;
   std::int64_t saved = shapes.message.saved[0], current = shapes.message.current[0];
   std::int64_t small = std::min(saved, current), large = std::max(saved, current);
-  if (small == 0 || large % small != 0 || large / small > kMostFlatRanks) return;
+  if (small == 0 || large % small != 0 || large / small > kMaxFlatRanks) return;
   std::int64_t times = large / small;
   bool disk = saved > current;
   Hypothesis one{"H-K", disk ? &kAxisGrown : &kShapeMismatch,
@@ -404,11 +404,11 @@ bool is_layer_axis(const ErrorMessage& message, std::size_t dim) {
 // Of one rank's part, a size is a multiple of the other; parts by eight are of no other width.
 void add_adapter_base_hypothesis(const ShapeCase& shapes, std::size_t dim,
                                  std::vector<Hypothesis>& all) {
-  constexpr std::int64_t kMostOfWidths = 4;
+  constexpr std::int64_t kMaxOfWidths = 4;
   const std::int64_t saved = shapes.message.saved[dim], current = shapes.message.current[dim];
   const std::int64_t small = std::min(saved, current), large = std::max(saved, current);
   const bool is_ratio = small > 0 && large % small == 0;
-  if (is_ratio && large / small > kMostOfWidths) return;
+  if (is_ratio && large / small > kMaxOfWidths) return;
   Hypothesis one{"H-AB", &kShapeMismatch, FaultSide::kRequest, is_ratio ? 0.55 : 0.85};
   one.title = "the adapter was trained on another base model";
   one.text = fmt::format(

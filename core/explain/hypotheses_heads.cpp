@@ -90,13 +90,12 @@ bool is_of_jax(std::string_view loader) {
 // Weights with a row and a column of their own per place of a picture: [h, w], or [h, w / 2 + 1]
 // where a Fourier transform of real numbers keeps half of the columns.
 void add_image_size_hypothesis(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
-  constexpr std::int64_t kFewestPlaces = 5, kMostPlaces = 256;  // fewer are a convolution's window
+  constexpr std::int64_t kMinPlaces = 5, kMaxPlaces = 256;  // fewer are a convolution's window
   if (shapes.differing.size() != 2 || shapes.differing[1] != shapes.differing[0] + 1) return;
   const std::size_t row = shapes.differing[0];
   auto is_grid = [&](const Extents& shape) {
     const std::int64_t rows = shape[row], columns = shape[row + 1];
-    return rows >= kFewestPlaces && rows <= kMostPlaces &&
-           (columns == rows || columns == rows / 2 + 1);
+    return rows >= kMinPlaces && rows <= kMaxPlaces && (columns == rows || columns == rows / 2 + 1);
   };
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   const bool are_alike = (saved[row] == saved[row + 1]) == (current[row] == current[row + 1]);

@@ -111,13 +111,13 @@ bool is_input_layer_name(std::string_view name) {
 // Channels of the input: of an image, of patches of it, or bands of a spectrum.
 void add_hypothesis_input_channels(const ShapeCase& shapes, std::vector<Hypothesis>& all) {
   const ErrorMessage& message = shapes.message;
-  constexpr std::int64_t kMostOfImage = 16;  // hidden layers of convolutions have more
+  constexpr std::int64_t kMaxOfImage = 16;  // hidden layers of convolutions have more
   if (shapes.traits.state || shapes.traits.expert || is_first_convolution(message.name) ||
       shapes.differing != std::vector<std::size_t>{1})
     return;
   const std::int64_t saved = message.saved[1], current = message.current[1];
   const bool is_convolution = message.saved.size() >= 4;
-  const bool is_image = is_convolution && std::max(saved, current) <= kMostOfImage;
+  const bool is_image = is_convolution && std::max(saved, current) <= kMaxOfImage;
   if (!is_image && !is_input_layer_name(message.name)) return;
   Hypothesis one{"H-IC", &kShapeMismatch, FaultSide::kRequest, 0.9};
   one.title = fmt::format("the first layer takes {} {} in the file and {} in the model", saved,
@@ -268,11 +268,11 @@ constexpr KnownSize kKnownSizes[] = {
 
 // Some loaders print only "weight". So many rows of one width are most often a vocabulary.
 bool is_vocabulary_without_name(const ShapeCase& shapes) {
-  constexpr std::int64_t kFewestTokens = 20'000;
+  constexpr std::int64_t kMinTokens = 20'000;
   const ErrorMessage& message = shapes.message;
   return message.name.find('.') == message.name.npos && message.saved.size() == 2 &&
          shapes.differing == std::vector<std::size_t>{0} &&
-         std::min(message.saved[0], message.current[0]) >= kFewestTokens;
+         std::min(message.saved[0], message.current[0]) >= kMinTokens;
 }
 
 // " Its dim 0 is vocab_size: 64000 in the file, 125696 in the model."; empty if the name tells

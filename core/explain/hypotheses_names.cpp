@@ -103,10 +103,10 @@ struct TruncatedNames {
   Pairs pairs = {};
 };
 TruncatedNames find_truncated_names(const KeyLists& keys) {
-  constexpr std::size_t kMostLetters = 16, kFewestNames = 2;
+  constexpr std::size_t kMaxLetters = 16, kMinNames = 2;
   const std::set<std::string_view> saved(keys.unexpected.begin(), keys.unexpected.end());
   TruncatedNames best;
-  for (std::size_t letters = 1; letters <= kMostLetters; ++letters) {
+  for (std::size_t letters = 1; letters <= kMaxLetters; ++letters) {
     TruncatedNames one{letters};
     for (std::string_view name : keys.missing) {
       if (name.size() <= letters || name[letters - 1] == '.') continue;
@@ -114,7 +114,7 @@ TruncatedNames find_truncated_names(const KeyLists& keys) {
       if (found == saved.end()) continue;
       if (one.pairs.count++ == 0) one.pairs = {1, std::string(*found), std::string(name)};
     }
-    if (one.pairs.count >= kFewestNames && one.pairs.count > best.pairs.count) best = one;
+    if (one.pairs.count >= kMinNames && one.pairs.count > best.pairs.count) best = one;
   }
   return best;
 }

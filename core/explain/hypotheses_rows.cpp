@@ -15,7 +15,7 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kMostRowRanks = 4096;  // larger ratios are not ratios of world sizes
+constexpr std::int64_t kMaxRowRanks = 4096;  // larger ratios are not ratios of world sizes
 
 // True if torch.chunk splits `extent` into `parts` with a part of `length`.
 bool is_chunk_length(std::int64_t extent, std::int64_t parts, std::int64_t length) {
@@ -32,8 +32,8 @@ bool is_chunk_length(std::int64_t extent, std::int64_t parts, std::int64_t lengt
 enum class Fit : std::uint8_t { kNo, kPossible, kExact };
 
 // Whether one side published a part of `whole`; its run had `ranks` ranks, if known.
-Fit fit_of_one_split_side(std::int64_t part, std::int64_t whole,
-                          std::optional<std::int64_t> ranks) {
+Fit fit_if_one_side_is_sharded(std::int64_t part, std::int64_t whole,
+                               std::optional<std::int64_t> ranks) {
   if (part >= whole) return Fit::kNo;
   bool divides = part > 0 && whole % part == 0;
   if (!ranks) return divides || part == 0 ? Fit::kPossible : Fit::kNo;
@@ -54,7 +54,7 @@ Shared infer_extent_from_two_parts(std::int64_t saved, std::int64_t current,
   if (saved <= 0 || current <= 0) return {};
   std::int64_t divisor = std::gcd(saved, current);
   Shared shared{Fit::kNo, current / divisor, saved / divisor, std::nullopt};
-  if (shared.save_ratio > kMostRowRanks || shared.load_ratio > kMostRowRanks) return {};
+  if (shared.save_ratio > kMaxRowRanks || shared.load_ratio > kMaxRowRanks) return {};
   if (!worlds) {
     shared.fit = Fit::kPossible;
     return shared;
@@ -84,11 +84,11 @@ Hypothesis local_shard_hypothesis(const ShapeCase& shapes, FaultSide wrong, Fit 
 }
 
 // True if it is unlikely that both runs saved one rank's part: weights rarely are, so without known
-// world sizes only ratios up to kMostOfWeights are believed.
+// world sizes only ratios up to kMaxOfWeights are believed.
 bool is_unlikely_ratio(const ShapeCase& shapes, const Shared& shared) {
-  constexpr std::int64_t kMostOfWeights = 8;
+  constexpr std::int64_t kMaxOfWeights = 8;
   return !shapes.worlds && shapes.traits.known && !shapes.traits.state &&
-         std::max(shared.save_ratio, shared.load_ratio) > kMostOfWeights;
+         std::max(shared.save_ratio, shared.load_ratio) > kMaxOfWeights;
 }
 
 void add_hypothesis_one_side(const ShapeCase& shapes, bool saved_is_part,
@@ -98,7 +98,7 @@ void add_hypothesis_one_side(const ShapeCase& shapes, bool saved_is_part,
   std::int64_t whole = (saved_is_part ? shapes.message.current : shapes.message.saved)[dim];
   std::optional<std::int64_t> ranks;
   if (shapes.worlds) ranks = saved_is_part ? shapes.worlds->save : shapes.worlds->load;
-  Fit fit = fit_of_one_split_side(part, whole, ranks);
+  Fit fit = fit_if_one_side_is_sharded(part, whole, ranks);
   if (fit == Fit::kNo) return;
   FaultSide wrong = saved_is_part ? FaultSide::kCheckpoint : FaultSide::kRequest;
   Hypothesis one = local_shard_hypothesis(shapes, wrong, fit);
@@ -230,11 +230,11 @@ namespace {
 // accelerate names a parameter within its module alone: "weight". Of the matrices of a model only
 // the embedding and the output layer differ by a few of many rows.
 bool may_be_vocabulary(const ShapeCase& shapes) {
-  constexpr std::int64_t kFewestTokens = 1024;
+  constexpr std::int64_t kMinTokens = 1024;
   const Extents &saved = shapes.message.saved, &current = shapes.message.current;
   if (shapes.message.name != "weight" || saved.size() != 2 || current.size() != 2) return false;
   const std::int64_t small = std::min(saved[0], current[0]), large = std::max(saved[0], current[0]);
-  return small >= kFewestTokens && small > saved[1] && large - small <= small / 20;
+  return small >= kMinTokens && small > saved[1] && large - small <= small / 20;
 }
 
 // A few rows more without padding: tokens were added on one side.
@@ -261,8 +261,8 @@ void add_hypothesis_resized(const ShapeCase& shapes, std::vector<Hypothesis>& al
 // The number of ranks of which `part` is one rank's rows of a vocabulary with `whole` rows, where
 // both are padded for different numbers of ranks; 0 if there is none.
 std::int64_t ranks_of_padded_part(std::int64_t part, std::int64_t whole) {
-  constexpr std::int64_t kFewestRows = 4096, kPadding = 128;  // Megatron's default per rank
-  if (part < kFewestRows) return 0;
+  constexpr std::int64_t kMinRows = 4096, kPadding = 128;  // Megatron's default per rank
+  if (part < kMinRows) return 0;
   for (std::int64_t ranks = 2; ranks <= 64; ranks *= 2) {
     const std::int64_t rows = part * ranks;
     const std::int64_t difference = rows > whole ? rows - whole : whole - rows;

@@ -5,8 +5,8 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kMostDevices = 1024;  // of JAX meshes; more is a number of elements
-constexpr std::int64_t kClipTokens = 77;     // tokens that CLIP encodes per prompt
+constexpr std::int64_t kMaxDevices = 1024;  // of JAX meshes; more is a number of elements
+constexpr std::int64_t kClipTokens = 77;    // tokens that CLIP encodes per prompt
 
 std::optional<std::int64_t> number_of(const ErrorMessage& message, std::string_view key) {
   for (const auto& [name, number] : message.numbers) {
@@ -64,8 +64,8 @@ bool found_more_bytes(const ErrorMessage& message) {
 
 // FSDP pads a flat parameter to a multiple of the ranks: a part is the quotient rounded up.
 bool is_rounded_part(std::int64_t part, std::int64_t whole) {
-  constexpr std::int64_t kFewestOfFlat = 100'000;
-  if (part < kFewestOfFlat || whole < part || whole - part < part - 1) return false;
+  constexpr std::int64_t kMinOfFlat = 100'000;
+  if (part < kMinOfFlat || whole < part || whole - part < part - 1) return false;
   const std::int64_t rest = whole % part;
   const std::int64_t parts = whole / part + (rest >= part - part / 2 ? 1 : 0);
   return (whole - 1) / parts + 1 == part;
@@ -90,11 +90,11 @@ bool has_thousands_value(const ErrorMessage& message) {
 
 // Rows of many parameters, of which one is a part of the other.
 bool are_flat_sizes(const ErrorMessage& message) {
-  constexpr std::int64_t kFewestOfFlat = 1'000'000;
+  constexpr std::int64_t kMinOfFlat = 1'000'000;
   const std::int64_t target = number_of(message, "target").value_or(0);
   const std::int64_t source = number_of(message, "source").value_or(0);
   const std::int64_t small = std::min(target, source), large = std::max(target, source);
-  return small >= kFewestOfFlat && large != small && large % small == 0;
+  return small >= kMinOfFlat && large != small && large % small == 0;
 }
 
 // Eight 4-bit values, or sixteen 2-bit ones, share a 32-bit number.
@@ -108,11 +108,11 @@ bool is_packed_ratio(const ErrorMessage& message) {
 
 // Channels of latents or pictures: 4 against 16.
 bool are_few_channels(const ErrorMessage& message) {
-  constexpr std::int64_t kMostChannels = 32;
+  constexpr std::int64_t kMaxChannels = 32;
   const std::int64_t target = number_of(message, "target").value_or(0);
   const std::int64_t source = number_of(message, "source").value_or(0);
   return number_of(message, "dim") == 1 && std::min(target, source) > 1 &&
-         std::max(target, source) <= kMostChannels;
+         std::max(target, source) <= kMaxChannels;
 }
 
 bool has_clip_length(const ErrorMessage& message) {
@@ -122,12 +122,12 @@ bool has_clip_length(const ErrorMessage& message) {
 
 // Of a shard, an expert or a layer: numbers of tokens are seldom below 1024 where one is too large.
 bool is_small_index(const ErrorMessage& message) {
-  constexpr std::int64_t kMostParts = 1024;
-  return number_of(message, "index").value_or(kMostParts) < kMostParts;
+  constexpr std::int64_t kMaxParts = 1024;
+  return number_of(message, "index").value_or(kMaxParts) < kMaxParts;
 }
 
 bool is_device_count(const ErrorMessage& message) {
-  return number_of(message, "devices").value_or(0) <= kMostDevices;
+  return number_of(message, "devices").value_or(0) <= kMaxDevices;
 }
 
 struct NamedTest {

@@ -66,10 +66,10 @@ constexpr NameFamily kFamilies[] = {
 
 // The family that most of the names are of, more than half of them; null if none.
 const NameFamily* family_of(const std::vector<std::string>& names) {
-  constexpr std::size_t kMostNames = 256, kFewestNames = 2;
-  const std::size_t looked_at = std::min(names.size(), kMostNames);
+  constexpr std::size_t kMaxNames = 256, kMinNames = 2;
+  const std::size_t looked_at = std::min(names.size(), kMaxNames);
   const NameFamily* best = nullptr;
-  std::size_t most = std::max(kFewestNames, looked_at / 2 + 1) - 1;
+  std::size_t most = std::max(kMinNames, looked_at / 2 + 1) - 1;
   for (const NameFamily& family : kFamilies) {
     const auto is_of_family = [&](const std::string& name) {
       return std::any_of(family.words.begin(), family.words.end(), [&](std::string_view word) {
@@ -101,7 +101,7 @@ std::string without_numbers(std::string_view name) {
 
 // Adds a hypothesis for modules that both sides have under other numbers.
 void add_renumbered(const KeyLists& keys, std::vector<Hypothesis>& all) {
-  constexpr std::size_t kFewestNames = 2;
+  constexpr std::size_t kMinNames = 2;
   std::set<std::string> saved;
   for (const std::string& name : keys.unexpected) {
     if (std::string text = without_numbers(name); text != name) saved.insert(std::move(text));
@@ -111,7 +111,7 @@ void add_renumbered(const KeyLists& keys, std::vector<Hypothesis>& all) {
   };
   const auto count = static_cast<std::size_t>(
       std::count_if(keys.missing.begin(), keys.missing.end(), has_other_number));
-  if (count < kFewestNames || count * 10 < keys.missing.size() * 8) return;
+  if (count < kMinNames || count * 10 < keys.missing.size() * 8) return;
   Hypothesis one{"renumbered", &kMissingKey, FaultSide::kRequest, 0.88};
   one.title = "the same modules have different numbers in the file and the model";
   one.text = fmt::format(

@@ -40,11 +40,11 @@ std::optional<std::pair<std::string_view, std::string_view>> find_single_differi
 // that have them. Empty if at most half of the missing names are explained. Compares the first 64
 // names of each list.
 std::vector<RenamedPart> renamed_parts(const KeyLists& keys) {
-  constexpr std::size_t kMostNames = 64, kMostParts = 8;
+  constexpr std::size_t kMaxNames = 64, kMaxParts = 8;
   std::vector<RenamedPart> parts;
   std::size_t paired = 0;
-  const std::size_t missing = std::min(keys.missing.size(), kMostNames);
-  const std::size_t unexpected = std::min(keys.unexpected.size(), kMostNames);
+  const std::size_t missing = std::min(keys.missing.size(), kMaxNames);
+  const std::size_t unexpected = std::min(keys.unexpected.size(), kMaxNames);
   for (std::size_t i = 0; i < missing; ++i) {
     for (std::size_t j = 0; j < unexpected; ++j) {
       const auto part = find_single_differing_part(keys.unexpected[j], keys.missing[i]);
@@ -59,7 +59,7 @@ std::vector<RenamedPart> renamed_parts(const KeyLists& keys) {
       break;
     }
   }
-  if (paired * 2 <= missing || parts.size() > kMostParts) parts.clear();
+  if (paired * 2 <= missing || parts.size() > kMaxParts) parts.clear();
   return parts;
 }
 

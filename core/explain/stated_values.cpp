@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostReadOfSentence = 500;
+constexpr std::size_t kMaxReadOfSentence = 500;
 constexpr std::size_t kLongestValue = 80;
 
 // Words before the value that the program asks for, longer ones first.
@@ -132,7 +132,7 @@ std::string value_between(std::string_view text, std::string_view lower, std::si
 }  // namespace
 
 std::optional<StatedValues> stated_values(std::string_view sentence) {
-  const std::string_view text = sentence.substr(0, kMostReadOfSentence);
+  const std::string_view text = sentence.substr(0, kMaxReadOfSentence);
   std::string lower(text);
   for (char& c : lower) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');

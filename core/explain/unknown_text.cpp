@@ -5,7 +5,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostTextRead = 4096;  // the end, where a traceback has its error
+constexpr std::size_t kMaxTextRead = 4096;  // the end, where a traceback has its error
 constexpr std::size_t kLongestName = 160;
 
 bool is_in_name(char c) {
@@ -44,7 +44,7 @@ std::string_view tensor_in(std::string_view text) {
 }  // namespace
 
 std::string next_step_for(std::string_view text) {
-  if (text.size() > kMostTextRead) text.remove_prefix(text.size() - kMostTextRead);
+  if (text.size() > kMaxTextRead) text.remove_prefix(text.size() - kMaxTextRead);
   std::string steps =
       "Check the checkpoint itself: `shardwright check CHECKPOINT` reports what is wrong in it";
   if (std::string_view tensor = tensor_in(text); !tensor.empty())

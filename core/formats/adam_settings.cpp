@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kGroups = "param_groups";
 constexpr std::uint64_t kMostEntry = std::uint64_t{64} << 20;  // bytes
 constexpr int kMostNesting = 4;                                // of optimizers in one another
-constexpr std::size_t kMostTriedParameters = 64;               // until one decays
+constexpr std::size_t kMaxTriedParameters = 64;                // until one decays
 
 using Kind = PlainValue::Kind;
 
@@ -156,7 +156,7 @@ class SettingsReader {
         group.items.push_back(std::move(*value));
       }
       groups_.push_back(std::move(group));
-      if (decays(groups_.back()) || ++tried == kMostTriedParameters) return;
+      if (decays(groups_.back()) || ++tried == kMaxTriedParameters) return;
     }
   }
 

@@ -16,9 +16,9 @@ constexpr std::uint32_t kWideEndSign = 0x06064b50, kLocatorSign = 0x07064b50;
 constexpr std::uint32_t kDescriptorSign = 0x08074b50;
 constexpr std::uint64_t kLocalBytes = 30, kEntryBytes = 46;
 // Limit of a zip directory: torch's takes 66 bytes per record, so this suffices for 60,000 tensors.
-constexpr std::uint64_t kMostDirectory = 4 << 20;
+constexpr std::uint64_t kMaxDirectory = 4 << 20;
 // Bytes scanned without an end record: torch's headers are in the first 704 bytes of an item.
-constexpr std::uint64_t kMostScanned = 64 << 10;
+constexpr std::uint64_t kMaxScanned = 64 << 10;
 
 std::uint32_t signature_at(BytesView bytes, std::uint64_t at) {
   return bytes.size() >= 4 && at <= bytes.size() - 4 ? load_little<std::uint32_t>(bytes, at) : 0;
@@ -110,7 +110,7 @@ Result<std::vector<BytePart>> archive_parts(const ByteSource& source, const ZipR
     }
     directory = std::max(directory, limit);
   }
-  std::uint64_t known = std::min(end - directory, kMostDirectory);
+  std::uint64_t known = std::min(end - directory, kMaxDirectory);
   SHW_TRY(Bytes bytes, read_bytes(source, directory, known));
   add_central_directory(parts, bytes, directory);
   parts.until(end, PartKind::kIndex, "more of the archive's directory");
@@ -130,7 +130,7 @@ std::uint64_t find_next_signature(BytesView bytes, std::uint64_t at) {
 Result<std::vector<BytePart>> scan_parts_of_damaged_archive(const ByteSource& source,
                                                             FileRange range) {
   std::uint64_t base = range.offset, end = range.offset + range.length;
-  SHW_TRY(Bytes bytes, read_bytes(source, base, std::min(range.length, kMostScanned)));
+  SHW_TRY(Bytes bytes, read_bytes(source, base, std::min(range.length, kMaxScanned)));
   Parts parts(base, end);
   std::string name;
   std::uint64_t at = 0;

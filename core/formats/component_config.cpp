@@ -114,7 +114,7 @@ bool is_of_type(const ConfigConstraint& constraint, const std::string& type) {
 }
 
 // "in_channels 9"; for a product "num_attention_heads*attention_head_dim, 64,".
-std::string words_of_value(const ConfigConstraint& constraint, std::int64_t said) {
+std::string config_value_text(const ConfigConstraint& constraint, std::int64_t said) {
   return fmt::format("{} {}", constraint.value, said);
 }
 
@@ -172,7 +172,7 @@ class ConfigComparison {
     finding.cause = fmt::format(
         "{} says {}, but {} {} has {} {}{}: the config or the weights belong to another model. {} "
         "fails with \"size mismatch\".",
-        config_.file, words_of_value(constraint, said), subjects.front(),
+        config_.file, config_value_text(constraint, said), subjects.front(),
         to_text(c_.shape(*c_.find(subjects.front()))), saved,
         axis == 0   ? "rows"
         : axis == 1 ? "columns"
@@ -197,8 +197,8 @@ class ConfigComparison {
       finding.cause = fmt::format(
           "{} says {}, and of {}.* there {} {}: the config or the weights belong to another model. "
           "{} {}.",
-          config_.file, words_of_value(constraint, *said), list, there == 1 ? "is" : "are", there,
-          config_.library,
+          config_.file, config_value_text(constraint, *said), list, there == 1 ? "is" : "are",
+          there, config_.library,
           *said > there ? "finds no weights for the rest, and fails or leaves them at random values"
                         : "ignores the additional ones, or fails");
       finding.subjects = {fmt::format("{}.{}", list, std::min(*said, there))};

@@ -124,7 +124,7 @@ struct LaidOut {
 // --- after all chunks are written
 
 using CreateFile = std::function<Result<std::unique_ptr<ByteSink>>(const std::string& path)>;
-using PutBytes = std::function<Status(std::uint64_t offset, BytesView bytes)>;
+using WriteBytesAt = std::function<Status(std::uint64_t offset, BytesView bytes)>;
 
 struct FormatWriter {
   Result<LaidOut> (*lay_out)(const Outputs& outputs);
@@ -146,7 +146,7 @@ struct FormatWriter {
   // whole.
   Status (*seal_tiles)(const Outputs& outputs, const LaidOut& laid_out,
                        std::span<const std::uint32_t> tiles,
-                       std::span<const std::uint32_t> checksums, const PutBytes& put) = nullptr;
+                       std::span<const std::uint32_t> checksums, const WriteBytesAt& put) = nullptr;
 };
 
 // The source if its format uses this writer; null if everything is new.

@@ -15,7 +15,7 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kMostConfig = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMaxConfig = std::uint64_t{4} << 20;
 constexpr std::string_view kDiffusers = "diffusion_pytorch_model";
 constexpr std::string_view kDiffusersLora = "pytorch_lora_weights";
 constexpr std::string_view kPeft = "adapter_model";
@@ -104,9 +104,9 @@ std::optional<WeightFileNames> keep_single_file_name(const Checkpoint& source,
 
 nlohmann::json config_at(const Directory& directory, const std::string& path) {
   const Entry entry = directory.stat(path);
-  if (entry.kind != EntryKind::kFile || entry.size > kMostConfig) return {};
+  if (entry.kind != EntryKind::kFile || entry.size > kMaxConfig) return {};
   auto source = directory.open(path);
-  auto text = source ? read_whole_text(**source, kMostConfig) : Result<std::string>("");
+  auto text = source ? read_whole_text(**source, kMaxConfig) : Result<std::string>("");
   if (!text) return {};
   auto parsed = parse_json<nlohmann::json>(replace_non_json_floats(*text));
   return parsed.problem.empty() ? std::move(parsed.tree) : nlohmann::json();

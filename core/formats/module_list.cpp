@@ -19,7 +19,7 @@ namespace shw {
 namespace {
 
 constexpr std::string_view kModuleList = "modules.json", kRouterList = "router_config.json";
-constexpr std::size_t kMostModules = 256;
+constexpr std::size_t kMaxModules = 256;
 
 // Files and tensors that sentence-transformers requires for a type of module.
 struct ModuleKind {
@@ -71,7 +71,7 @@ std::string class_of(const std::string& path) {
 void add_listed(ListedModule module, std::vector<ListedModule>& modules) {
   while (module.folder.ends_with('/')) module.folder.pop_back();
   const bool is_safe = module.folder.empty() || is_safe_relative_path(module.folder);
-  if (is_safe && modules.size() < kMostModules) modules.push_back(std::move(module));
+  if (is_safe && modules.size() < kMaxModules) modules.push_back(std::move(module));
 }
 
 // Adds the branches of a Router, which have subfolders: "query_0_StaticEmbedding".
@@ -388,7 +388,7 @@ std::shared_ptr<const Checkpoint> with_component_findings(std::shared_ptr<const 
                                                           std::span<const FormatRow> rows) {
   const nlohmann::json json = read_small_json(look, "model_index.json");
   auto entries = look.entries();
-  if (!json.is_object() || json.size() > kMostModules || !entries) return opened;
+  if (!json.is_object() || json.size() > kMaxModules || !entries) return opened;
   const std::vector<std::string> folders = folders_with_checkpoints(*entries, rows);
   const std::set<std::string> with_weights(folders.begin(), folders.end());
   std::vector<std::string> components;

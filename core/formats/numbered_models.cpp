@@ -23,7 +23,7 @@ struct NumberedNames {
 constexpr auto kNumberedNames =
     std::to_array<NumberedNames>({{"model", ".safetensors"}, {"pytorch_model", ".bin"}});
 // Limit; GANs and distillation have two or three models.
-constexpr std::size_t kMostModels = 64;
+constexpr std::size_t kMaxModels = 64;
 
 // The stems "model" and "model_1", ...; empty if there is no second model.
 std::vector<std::string> numbered_stems(std::span<const Entry> entries,
@@ -35,7 +35,7 @@ std::vector<std::string> numbered_stems(std::span<const Entry> entries,
   };
   std::vector<std::string> stems = {std::string(names.stem)};
   if (!has(stems.front() + std::string(names.ending))) return {};
-  while (stems.size() < kMostModels) {
+  while (stems.size() < kMaxModels) {
     std::string next = fmt::format("{}_{}", names.stem, stems.size());
     if (!has(next + std::string(names.ending))) break;
     stems.push_back(std::move(next));

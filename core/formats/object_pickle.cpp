@@ -14,9 +14,9 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMostDecompressed = std::uint64_t{1} << 30;
-constexpr std::size_t kMostNamesReported = 256;
+constexpr std::size_t kMaxNamesReported = 256;
 // 4 million nodes take 128 MB briefly; no optimizer state has more.
 constexpr PickleLimits kObjectLimits{1u << 22, 1000, 1u << 16};
 // torch.save before zip: five pickles, then the storages.
@@ -25,7 +25,7 @@ constexpr int kPicklesInARow = 5;
 void add_names(const PickleTree& tree, ObjectPickle& out) {
   for (const PickleGlobal& global : tree.globals()) {
     NameKind kind = classify_pickled_name(global);
-    if (kind == NameKind::kKnown || out.names.size() == kMostNamesReported) continue;
+    if (kind == NameKind::kKnown || out.names.size() == kMaxNamesReported) continue;
     out.names.push_back({global.module, global.name, global.called_at.value_or(global.at),
                          global.called_at.has_value(), kind});
   }
@@ -37,12 +37,12 @@ Status scan_archive(const ItemRange& range, ObjectPickle& out) {
   const ZipEntry* record = zip.find("data.pkl");
   if (record == nullptr) return zip.damaged(0, "the archive has no record data.pkl");
   SHW_TRY(std::uint64_t at, zip.data_offset(*record));
-  if (record->length > kMostBytes) {
+  if (record->length > kMaxBytes) {
     out.not_read = "its pickle of " + human_count(record->length) + " bytes is too large";
     return {};
   }
   // torch does not verify the checksum before unpickling.
-  SHW_TRY(Bytes bytes, zip.read(*record, kMostBytes));
+  SHW_TRY(Bytes bytes, zip.read(*record, kMaxBytes));
   SHW_TRY(PickleTree tree, decode_pickle(bytes, zip.source().name(), at, kObjectLimits));
   // Python executes everything before a damaged opcode.
   add_names(tree, out);
@@ -57,7 +57,7 @@ Status scan_archive(const ItemRange& range, ObjectPickle& out) {
 }
 
 Status scan_pickles(const ItemRange& range, ObjectPickle& out) {
-  std::uint64_t length = std::min(range.length, kMostBytes);
+  std::uint64_t length = std::min(range.length, kMaxBytes);
   SHW_TRY(Bytes bytes, read_bytes(*range.source, range.offset, length));
   std::uint64_t at = 0;
   for (int i = 0; i < kPicklesInARow && at < length; ++i) {

@@ -94,7 +94,7 @@ OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
                                        ? "is a pipeline of diffusers: it holds"
                                        : "holds",
                                    below.size(), below.size() == 1 ? "checkpoint" : "checkpoints"),
-                       advice_on_folders(directory, entries, below, rows));
+                       advice_to_open_one_of(directory, entries, below, rows));
   for (const FormatRow& row : rows) {
     auto unfinished = row.unfinished == nullptr ? std::nullopt : row.unfinished(entries);
     if (unfinished) return tl::unexpected<Error>(std::move(*unfinished));
@@ -112,7 +112,7 @@ OpenedCheckpoint refuse(const std::shared_ptr<const Directory>& around,
   if (const auto likely = folders_with_checkpoints(entries, rows); !likely.empty())
     return unsupported(fmt::format("holds no checkpoint; files that may be models are in {}",
                                    short_list_text(likely)),
-                       advice_on_folders(directory, entries, likely, rows));
+                       advice_to_open_one_of(directory, entries, likely, rows));
   if (entries.empty())
     return unsupported("holds no files: there is no checkpoint here",
                        "If a save is running, try again when it has finished. For subfolders that "
@@ -176,8 +176,8 @@ OpenedCheckpoint open_parts(const std::shared_ptr<const Directory>& around,
   return join_folders(around, parts);
 }
 
-// Paths of weight files directly in the folder of a diffusers pipeline, such as one file with all
-// components for other programs.
+// Weight files directly in a diffusers pipeline's folder: one of all components, for other
+// programs.
 std::vector<std::string> weights_at_top(std::span<const Entry> entries, Rows rows) {
   std::vector<std::string> weights;
   for (const Entry& entry : entries) {

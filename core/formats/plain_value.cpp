@@ -18,7 +18,7 @@ namespace {
 constexpr PickleLimits kValueLimits{1u << 20, 100, 1u << 12};
 constexpr int kMaxValueDepth = 32;
 // A list of a million parameter indices takes about 10 MB.
-constexpr std::uint64_t kMostPlain = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxPlain = std::uint64_t{64} << 20;
 constexpr PickleLimits kPlainLimits{1u << 24, 200, 1u << 12};
 constexpr std::size_t kMaxText = 4096;
 
@@ -166,7 +166,7 @@ Result<PlainValue> plain_value_of(const ItemPickle& item) {
 
 Result<std::string> plain_opcodes(const ItemPickle& pickle) {
   SHW_TRY(PickleTree tree, decode_pickle(pickle.bytes, pickle.file, pickle.at, kPlainLimits));
-  auto opcodes = plain_pickle(tree, tree.root(), kMostPlain);
+  auto opcodes = plain_pickle(tree, tree.root(), kMaxPlain);
   if (opcodes) return std::move(*opcodes);
   return fail(ErrorKind::kUnsupported,
               "holds more than plain data: " + non_plain_value_reason(tree, tree.root()),
@@ -200,15 +200,15 @@ Result<CarriedValue> carried_item(ItemRange range, const std::string& file, Prog
   if (range.length >= magic.size()) SHW_CHECK(range.source->read(range.offset, magic));
   // In an uncompressed archive only the pickle is read completely.
   const bool is_archive = load_little<std::uint32_t>(magic) == kZipMagic;
-  const std::uint64_t limit = is_archive ? range.length : kMostPlain;
-  SHW_TRY(ItemPickle item, read_item_pickle(std::move(range), limit, kMostPlain));
+  const std::uint64_t limit = is_archive ? range.length : kMaxPlain;
+  SHW_TRY(ItemPickle item, read_item_pickle(std::move(range), limit, kMaxPlain));
   SHW_TRY(PickleTree tree, decode_pickle(item.bytes, item.file, item.at, kPlainLimits));
   if (tree.refused())
     return fail(ErrorKind::kDamaged, std::string("Python cannot load it: ") + tree.refused()->what,
                 {item.file, tree.refused()->at});
   const CarriedFrom from{tree, item.bytes, item.at, item.zip ? &*item.zip : nullptr,
                          item.was_packed_in_file ? std::string() : file};
-  return carry_value(from, tree.root(), kMostPlain, progress);
+  return carry_value(from, tree.root(), kMaxPlain, progress);
 }
 
 Result<std::map<std::size_t, Result<CarriedValue>>> carry_inlined_values(
@@ -300,7 +300,7 @@ Result<PlainValue> read_plain_value(const Checkpoint& checkpoint, std::size_t ob
 Result<std::string> read_plain_opcodes(const Checkpoint& checkpoint, const ItemPlace& item) {
   ItemFiles files(checkpoint);
   SHW_TRY(ItemRange range, find_item(files, item));
-  SHW_TRY(ItemPickle pickle, read_item_pickle(std::move(range), kMostPlain, kMostPlain));
+  SHW_TRY(ItemPickle pickle, read_item_pickle(std::move(range), kMaxPlain, kMaxPlain));
   return plain_opcodes(pickle);
 }
 
@@ -311,7 +311,7 @@ Result<std::string> read_plain_opcodes(const Checkpoint& checkpoint, std::size_t
     return fail(ErrorKind::kUnsupported, "holds more than plain data: " + row.inlined->not_plain,
                 Place{.file = {}, .tensor = row.fqn});
   return read_entry_value(checkpoint, object, [&](ItemRange range) -> Result<std::string> {
-    SHW_TRY(ItemPickle pickle, read_item_pickle(std::move(range), kMostPlain, kMostPlain));
+    SHW_TRY(ItemPickle pickle, read_item_pickle(std::move(range), kMaxPlain, kMaxPlain));
     return plain_opcodes(pickle);
   });
 }

@@ -27,9 +27,9 @@ std::string joined(const std::vector<std::string>& names, std::size_t most) {
 
 }  // namespace
 
-std::string advice_on_folders(const Directory& directory, std::span<const Entry> entries,
-                              const std::vector<std::string>& whole,
-                              std::span<const FormatRow> rows) {
+std::string advice_to_open_one_of(const Directory& directory, std::span<const Entry> entries,
+                                  const std::vector<std::string>& whole,
+                                  std::span<const FormatRow> rows) {
   std::string text =
       (whole.size() == 1 ? "Open it by its folder: " : "Open one of them by its folder: ") +
       joined(whole, 12) + ".";
@@ -85,7 +85,7 @@ tl::unexpected<Error> refused_file(const std::string& path, const std::string& p
 }
 
 void add_unsafe_pickles(Error& error, const Directory& directory) {
-  constexpr std::size_t kMostFiles = 64;
+  constexpr std::size_t kMaxFiles = 64;
   if (error.kind != ErrorKind::kDamaged && error.kind != ErrorKind::kUnsupported) return;
   const auto entries = directory.list();
   if (!entries) return;
@@ -94,7 +94,7 @@ void add_unsafe_pickles(Error& error, const Directory& directory) {
     const bool is_candidate =
         entries->size() == 1 || is_named_as_pickle(entry.path) || entry.path.ends_with(".metadata");
     if (!is_top_file(entry) || !is_candidate) continue;
-    if (++seen > kMostFiles) return;
+    if (++seen > kMaxFiles) return;
     for (const Finding& finding : unsafe_findings_of_file(directory, entry.path)) {
       std::string text = entry.path + ": " + finding.cause;
       if (error.advice.find(text) != std::string::npos) return;  // added for a folder below

@@ -13,9 +13,9 @@ namespace shw {
 
 // Advice for a folder that is not a checkpoint but contains some: which command opens one of them.
 // `whole`: paths of the contained checkpoints.
-std::string advice_on_folders(const Directory& directory, std::span<const Entry> entries,
-                              const std::vector<std::string>& whole,
-                              std::span<const FormatRow> rows);
+std::string advice_to_open_one_of(const Directory& directory, std::span<const Entry> entries,
+                                  const std::vector<std::string>& whole,
+                                  std::span<const FormatRow> rows);
 // ".metadata, metadata.pkl, .safetensors": what the rows of the table look for.
 std::string recognised_files_text(std::span<const FormatRow> rows);
 // "readme.txt and logs/": what is directly in the folder.

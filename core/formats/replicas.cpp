@@ -16,8 +16,8 @@ namespace shw {
 namespace {
 
 constexpr std::uint64_t kComparedAtOnce = 256 << 10;
-constexpr std::uint64_t kMostChecked = std::uint64_t{64} << 30;
-constexpr std::uint64_t kMostDecodedCopy = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxChecked = std::uint64_t{64} << 30;
+constexpr std::uint64_t kMaxDecodedCopy = std::uint64_t{256} << 20;
 
 // The byte range of a copy in its file.
 struct CopyRange {
@@ -103,9 +103,9 @@ Result<bool> are_equal_elements(const Checkpoint& checkpoint, const Replica& rep
     SHW_TRY(OpenItem right, open_replica_item(checkpoint, replica, ItemPart::kStreamedPayload));
     return are_equal_streams(left, right, progress);
   }
-  if (std::max(one.payload_length, two.payload_length) > kMostDecodedCopy)
+  if (std::max(one.payload_length, two.payload_length) > kMaxDecodedCopy)
     return fail(ErrorKind::kUnsupported,
-                fmt::format("copies of more than {} bytes are not decoded", kMostDecodedCopy));
+                fmt::format("copies of more than {} bytes are not decoded", kMaxDecodedCopy));
   SHW_TRY(Bytes left, read_chunk(checkpoint, replica.of));
   SHW_TRY(OpenItem copy, open_replica_item(checkpoint, replica, ItemPart::kPayload));
   SHW_TRY(Bytes right, read_elements(copy));
@@ -118,7 +118,7 @@ Status check_copy(const Checkpoint& checkpoint, const Replica& replica, Progress
   if (reader == nullptr || reader->check == nullptr) return {};
   ItemFiles files(checkpoint);
   SHW_TRY(ItemRange range, find_item(files, checkpoint.place(replica.storage)));
-  SHW_TRY(DataCheck done, reader->check(range, checkpoint.transforms(replica.storage), kMostChecked,
+  SHW_TRY(DataCheck done, reader->check(range, checkpoint.transforms(replica.storage), kMaxChecked,
                                         progress, nullptr));
   if (done.crc != DataCheck::Crc::kDiffers) return {};
   return fail(ErrorKind::kDamaged, "the record " + done.record + " differs from its checksum",

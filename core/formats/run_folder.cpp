@@ -92,7 +92,7 @@ std::optional<TrackedFolder> tracked_folder(const DirectoryContents& look, const
 }
 
 // What a run of Megatron-LM or DeepSpeed that goes on from here does without a tracker file.
-void note_lost_tracker(const DirectoryContents& look, ChosenStep& chosen) {
+void report_lost_tracker_file(const DirectoryContents& look, ChosenStep& chosen) {
   const bool is_megatron = chosen.folder.starts_with("iter_");
   constexpr std::string_view kDeepspeed = "global_step";
   const bool is_deepspeed = chosen.folder.starts_with(kDeepspeed) &&
@@ -250,7 +250,7 @@ Result<std::optional<ChosenStep>> chosen_step(const DirectoryContents& look,
   if (!chosen) return chosen;
   chosen->aside = names_except(top.checkpoints, chosen->folder);
   if (!tracked) {
-    note_lost_tracker(look, *chosen);
+    report_lost_tracker_file(look, *chosen);
     chosen->without_model = steps_without_model(entries, top, chosen->folder);
     note_unfinished_trainer_step(entries, top, *chosen);
     SHW_TRY(chosen->empty, empty_later_steps(look.directory(), top, chosen->folder));

@@ -5,13 +5,13 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kMostSmallJson = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxSmallJson = std::uint64_t{1} << 20;
 
 }  // namespace
 
 nlohmann::json read_small_json(const DirectoryContents& look, const std::string& path) {
   const Entry entry = look.entry(path);
-  if (entry.kind != EntryKind::kFile || entry.size > kMostSmallJson) return {};
+  if (entry.kind != EntryKind::kFile || entry.size > kMaxSmallJson) return {};
   auto bytes = look.first_bytes(path, entry.size);
   if (!bytes) return {};
   auto keep_shallow = [](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {

@@ -14,7 +14,7 @@ struct FloatForm {
 
 // The sign is the top bit, the mantissa starts at bit 0. All codes of the three types were verified
 // with HDF5 and h5py.
-Hdf5Handle small_float(const FloatForm& form) {
+Hdf5Handle hdf5_small_float_type(const FloatForm& form) {
   Hdf5Handle type(H5Tcopy(H5T_IEEE_F32LE));
   H5Tset_fields(type.get(), form.size * 8 - 1, form.exponent_at, form.exponent_bits, 0,
                 form.mantissa_bits);
@@ -25,10 +25,10 @@ Hdf5Handle small_float(const FloatForm& form) {
 }
 
 Hdf5Handle float16_type() {
-  return small_float({2, 10, 5, 10, 15});
+  return hdf5_small_float_type({2, 10, 5, 10, 15});
 }
 Hdf5Handle bfloat16_type() {
-  return small_float({2, 7, 8, 7, 127});
+  return hdf5_small_float_type({2, 7, 8, 7, 127});
 }
 
 Hdf5Handle copy_of_type(hid_t type) {
@@ -87,7 +87,7 @@ Hdf5Handle hdf5_type(Dtype dtype) {
     case Dtype::kBfloat16:
       return bfloat16_type();
     case Dtype::kFloat8E5m2:
-      return small_float({1, 2, 5, 2, 15});
+      return hdf5_small_float_type({1, 2, 5, 2, 15});
     case Dtype::kInt8:
     case Dtype::kQint8:
       return copy_of_type(H5T_STD_I8LE);

@@ -3,7 +3,7 @@
 namespace shw {
 namespace {
 
-constexpr std::string_view kNever{"\0", 1};
+constexpr std::string_view kNullByte{"\0", 1};
 
 // True if the name has a part "" or ".", which HDF5 ignores between slashes.
 bool has_ignored_name_parts(std::string_view fqn) {
@@ -27,7 +27,7 @@ DatasetNames::DatasetNames(const Checkpoint& checkpoint) {
 }
 
 std::string DatasetNames::refusal(std::string_view fqn) const {
-  if (fqn.find(kNever) != std::string_view::npos)
+  if (fqn.find(kNullByte) != std::string_view::npos)
     return "its name holds a zero byte, where HDF5 ends a name";
   if (has_ignored_name_parts(fqn)) return "HDF5 has no dataset of such a name";
   for (std::size_t slash = fqn.find('/'); slash != std::string_view::npos;

@@ -14,9 +14,9 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostDims = 32;         // per dataset
-constexpr std::size_t kMostSegments = 2048;   // per external file list; the library allows 2,729
-constexpr std::size_t kMostTiles = 1u << 16;  // per virtual dataset: lookups are linear
+constexpr std::size_t kMostDims = 32;        // per dataset
+constexpr std::size_t kMaxSegments = 2048;   // per external file list; the library allows 2,729
+constexpr std::size_t kMaxTiles = 1u << 16;  // per virtual dataset: lookups are linear
 
 MappedTensor refused(std::string why) {
   MappedTensor out;
@@ -105,7 +105,7 @@ bool map_as_one_segment_list(ExtentsView shape, MappedTensor& out) {
   for (std::size_t i : *order) {
     if (out.tiles[i].count != 0) return false;
     for (const ByteRun& run : out.tiles[i].runs) append(segments, run);
-    if (segments.size() > kMostSegments) return false;
+    if (segments.size() > kMaxSegments) return false;
   }
   out.segments = std::move(segments);
   out.tiles.clear();
@@ -191,8 +191,8 @@ MappedTensor map_tensor(const Checkpoint& checkpoint, TensorId tensor) {
     return out;
   }
   out.why = obstacles.elsewhere_reason;
-  if (out.why.empty() && out.tiles.size() > kMostTiles)
-    out.why = fmt::format("it has {} tiles, and HDF5 takes {}", out.tiles.size(), kMostTiles);
+  if (out.why.empty() && out.tiles.size() > kMaxTiles)
+    out.why = fmt::format("it has {} tiles, and HDF5 takes {}", out.tiles.size(), kMaxTiles);
   if (out.why.empty()) {
     out.mapping = map_as_one_segment_list(shape, out) ? Mapping::kSegments : Mapping::kTiles;
     return out;

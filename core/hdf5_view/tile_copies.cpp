@@ -8,7 +8,7 @@ namespace shw {
 namespace {
 
 constexpr std::int64_t kComparedBytes = 8 << 20;
-constexpr const char* kNobodyKnows = ", and it is not known whose elements are right";
+constexpr const char* kUnknownWhichIsRight = ", and it is not known whose elements are right";
 
 Result<bool> are_copies_equal(const Checkpoint& checkpoint, ChunkId one, ChunkId other) {
   ItemCursor reader(checkpoint);
@@ -36,12 +36,12 @@ std::string differing_copies_reason(const Checkpoint& checkpoint,
     auto same = are_copies_equal(checkpoint, one, other);
     if (same && !*same)
       return "copies of one tile differ: " + file_of(checkpoint, one) + " and " +
-             file_of(checkpoint, other) + " were to hold the same" + kNobodyKnows;
+             file_of(checkpoint, other) + " were to hold the same" + kUnknownWhichIsRight;
   }
   for (ChunkId chunk : chunks) {
     for (const Replica& replica : checkpoint.replicas(chunk)) {
       auto doubt = mismatch_of(checkpoint, replica, nullptr);
-      if (doubt && !doubt->empty()) return *doubt + kNobodyKnows;
+      if (doubt && !doubt->empty()) return *doubt + kUnknownWhichIsRight;
     }
   }
   return {};

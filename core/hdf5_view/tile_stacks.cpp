@@ -9,9 +9,9 @@ namespace {
 
 // Fewer tensors save less than a stack costs. More make reading one tensor slow, because the
 // library searches the stack linearly.
-constexpr std::size_t kLeastTensors = 4, kMostTensors = 64;
-constexpr std::size_t kLeastTiles = 2;
-constexpr std::size_t kMostStackedDims = 31;  // a stack has one more; HDF5 allows 32
+constexpr std::size_t kLeastTensors = 4, kMaxTensors = 64;
+constexpr std::size_t kMinTiles = 2;
+constexpr std::size_t kMaxStackedDims = 31;  // a stack has one more; HDF5 allows 32
 
 class Stacker {
  public:
@@ -42,8 +42,8 @@ class Stacker {
 
 bool Stacker::is_candidate(std::size_t tensor) const {
   const MappedTensor& mapped = tensors_[tensor];
-  return mapped.mapping == Mapping::kTiles && mapped.tiles.size() >= kLeastTiles &&
-         checkpoint_.shape(id(tensor)).size() <= kMostStackedDims &&
+  return mapped.mapping == Mapping::kTiles && mapped.tiles.size() >= kMinTiles &&
+         checkpoint_.shape(id(tensor)).size() <= kMaxStackedDims &&
          std::all_of(mapped.tiles.begin(), mapped.tiles.end(), [](const MappedTile& tile) {
            return tile.count == 0 && tile.runs.size() == 1;
          });
@@ -102,7 +102,7 @@ std::vector<TileStack> Stacker::run() const {
     TileStack stack;
     stack.tensors.push_back(candidates[next].tensor);
     std::size_t last = next;
-    while (last + 1 < candidates.size() && stack.tensors.size() < kMostTensors) {
+    while (last + 1 < candidates.size() && stack.tensors.size() < kMaxTensors) {
       const std::size_t from = stack.tensors.back(), to = candidates[last + 1].tensor;
       auto step = are_stackable(from, to) ? steps(from, to) : std::nullopt;
       if (!step || (stack.tensors.size() > 1 && *step != stack.steps)) break;

@@ -6,13 +6,13 @@ namespace shw {
 namespace {
 
 constexpr std::size_t kLong = 64 << 10;
-constexpr std::size_t kMostHeld = 4 << 20;
+constexpr std::size_t kMaxHeld = 4 << 20;
 
 }  // namespace
 
 Status CoalescingFile::write_at(std::uint64_t offset, BytesView bytes) {
   if (bytes.size() >= kLong) return file_.write_at(offset, bytes);
-  if (held_.size() + bytes.size() > kMostHeld) SHW_CHECK(flush());
+  if (held_.size() + bytes.size() > kMaxHeld) SHW_CHECK(flush());
   runs_.push_back({offset, held_.size(), bytes.size()});
   held_.insert(held_.end(), bytes.begin(), bytes.end());
   return {};

@@ -13,7 +13,7 @@ struct ReflinkableBlocks {
   std::uint64_t head = 0, length = 0;
 };
 ReflinkableBlocks reflinkable_blocks(std::uint64_t offset, std::uint64_t length, std::uint64_t at) {
-  if (length < kLeastShared || reflink_alignment_padding(offset, at) != 0) return {};
+  if (length < kMinShared || reflink_alignment_padding(offset, at) != 0) return {};
   const std::uint64_t head = (kShareBlock - offset % kShareBlock) % kShareBlock;
   return {head, (length - head) / kShareBlock * kShareBlock};
 }

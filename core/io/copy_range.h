@@ -9,7 +9,7 @@ namespace shw {
 
 // The least run that is worth sharing (reflink): sharing takes 4 to 60 us whatever the length,
 // copying 1 MiB takes milliseconds on a disk, and a 2 KiB alignment gap is 0.2 % of 1 MiB.
-inline constexpr std::uint64_t kLeastShared = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t kMinShared = std::uint64_t{1} << 20;
 
 // Bytes of padding so that offset `begin` of the source and offset `at` of the new file are equal
 // modulo kShareBlock. Only then can the two files share blocks.

@@ -12,7 +12,7 @@ namespace {
 
 // Gaps up to one page are read rather than skipped: the disk reads the page anyway, and a system
 // call costs as much as copying the gap.
-constexpr std::int64_t kBridged = 4 << 10;
+constexpr std::int64_t kMaxReadGap = 4 << 10;
 constexpr std::int64_t kWindow = 1 << 20;
 
 struct Dim {
@@ -44,15 +44,15 @@ Walk walk_over_elements(std::int64_t first, ExtentsView sizes, ExtentsView strid
 }
 
 // The innermost dimensions whose runs are so close together that they are read in one call.
-struct Stretch {
+struct CoalescedDims {
   std::size_t ndim = 0;
   std::int64_t span = 0;  // from the first byte to the last
   std::int64_t runs = 1;
 };
-Stretch contiguous_stretch_of(const Walk& walk) {
-  Stretch stretch{0, walk.run, 1};
+CoalescedDims contiguous_stretch_of(const Walk& walk) {
+  CoalescedDims stretch{0, walk.run, 1};
   for (const Dim& dim : walk.dims) {
-    if (dim.stride - stretch.span > kBridged) break;
+    if (dim.stride - stretch.span > kMaxReadGap) break;
     stretch.span += (dim.size - 1) * dim.stride;
     stretch.runs *= dim.size;
     ++stretch.ndim;
@@ -150,7 +150,7 @@ Status gather(const ByteSource& source, std::int64_t first, ExtentsView sizes, E
   Walk walk = walk_over_elements(first, sizes, strides, element);
   if (walk.first < 0)
     return fail(ErrorKind::kDamaged, "a box begins before the first byte", {source.name()});
-  Stretch stretch = contiguous_stretch_of(walk);
+  CoalescedDims stretch = contiguous_stretch_of(walk);
   Window window(source);
   std::vector<std::int64_t> index(walk.dims.size(), 0);
   std::int64_t at = walk.first, end = 0, run = 0;

@@ -12,7 +12,7 @@ namespace shw {
 namespace {
 
 // The largest tensors of real checkpoints have 10 GB; larger requests would abort the process.
-constexpr std::uint64_t kMostAtOnce = std::uint64_t{64} << 30;
+constexpr std::uint64_t kMaxAtOnce = std::uint64_t{64} << 30;
 
 Status past_the_end_error(const ByteSource& source, std::uint64_t offset, std::uint64_t length) {
   return fail(ErrorKind::kDamaged,
@@ -165,10 +165,10 @@ Result<Bytes> read_bytes(const ByteSource& source, std::uint64_t offset, std::ui
   if (offset > source.size() || length > source.size() - offset) {
     return tl::unexpected<Error>(past_the_end_error(source, offset, length).error());
   }
-  if (length > kMostAtOnce)
+  if (length > kMaxAtOnce)
     return fail(ErrorKind::kUnsupported,
                 "wants " + human_bytes(length) + " in memory at once; at most " +
-                    human_bytes(kMostAtOnce) + " are read so",
+                    human_bytes(kMaxAtOnce) + " are read so",
                 {source.name(), offset});
   Bytes bytes(length);
   SHW_CHECK(source.read(offset, bytes));

@@ -20,7 +20,7 @@
 namespace shw {
 namespace {
 
-constexpr int kMostLinks = 40;  // the limit of the kernel
+constexpr int kMaxLinks = 40;  // the limit of the kernel
 
 // True for links such as /dev/stdout or /proc/self/fd/1, which refer to an open file and not to a
 // name.
@@ -72,7 +72,7 @@ Result<OutputTarget> output_target(const std::string& path) {
                 "name a file in it");
   }
   std::string at = path;
-  for (int links = 0; links < kMostLinks; ++links) {
+  for (int links = 0; links < kMaxLinks; ++links) {
     if (::lstat(at.c_str(), &status) != 0 || !S_ISLNK(status.st_mode)) return OutputTarget{at};
     if (is_open_file_of_process(at)) return OutputTarget{at, true};
     SHW_TRY(at, target_of_link(at));

@@ -31,7 +31,8 @@ mode_t mask_of_process() {
   return mask;
 }
 
-constexpr const char* kLookFirst = "find out where it comes from, remove it, and run this again";
+constexpr const char* kFileOriginAdvice =
+    "find out where it comes from, remove it, and run this again";
 
 Status check_is_own(const std::string& path, const struct stat& status) {
   if (status.st_uid == ::geteuid()) return {};
@@ -39,14 +40,14 @@ Status check_is_own(const std::string& path, const struct stat& status) {
               fmt::format("belongs to user {}, but this program runs as user {}: runs of other "
                           "users cannot be resumed",
                           status.st_uid, ::geteuid()),
-              {path}, kLookFirst);
+              {path}, kFileOriginAdvice);
 }
 
 Status check_is_not_shared(const std::string& path, const struct stat& status) {
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
   return fail(ErrorKind::kUsage,
               "other users may write to it, so it is not known who started this run", {path},
-              kLookFirst);
+              kFileOriginAdvice);
 }
 
 // Checks owner and permissions of a file; in a private folder (`is_shielded`) permissions do not
@@ -56,7 +57,7 @@ Status check_file_is_own(const std::string& path, bool is_shielded) {
   if (::lstat(path.c_str(), &status) != 0)
     return errno == ENOENT ? Status{} : Status(system_error("cannot look at it", path, errno));
   if (!S_ISREG(status.st_mode))
-    return fail(ErrorKind::kUsage, "is not a regular file", {path}, kLookFirst);
+    return fail(ErrorKind::kUsage, "is not a regular file", {path}, kFileOriginAdvice);
   SHW_CHECK(check_is_own(path, status));
   return is_shielded ? Status{} : check_is_not_shared(path, status);
 }
@@ -110,7 +111,8 @@ Status check_owned_by_this_user(const Store& store, const std::string& folder,
   struct stat status {};
   if (::lstat(clean.c_str(), &status) != 0) return system_error("cannot look at it", clean, errno);
   if (!S_ISDIR(status.st_mode))
-    return fail(ErrorKind::kUsage, "is a link or a file, and no folder", {clean}, kLookFirst);
+    return fail(ErrorKind::kUsage, "is a link or a file, and no folder", {clean},
+                kFileOriginAdvice);
   SHW_CHECK(check_is_own(clean, status));
   SHW_CHECK(check_is_not_shared(clean, status));
   const bool is_shielded = (status.st_mode & (S_IXGRP | S_IXOTH)) == 0;

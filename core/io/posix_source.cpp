@@ -121,8 +121,8 @@ class FileSource final : public ByteSource {
   // Reading a mapped file that another process truncates raises SIGBUS, seen in 5 of 60 runs with a
   // save in progress. So files up to this size are copied. Longer ones (half a million chunks and
   // more) would take too much memory and are mapped.
-  static constexpr std::uint64_t kMostCopied = std::uint64_t{64} << 20;
-  bool is_copied() const { return size_ <= kMostCopied; }
+  static constexpr std::uint64_t kMaxCopied = std::uint64_t{64} << 20;
+  bool is_copied() const { return size_ <= kMaxCopied; }
 
   void make_map() const {
     if (size_ == 0) return;

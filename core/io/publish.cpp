@@ -99,8 +99,8 @@ Status publish_directory(const std::string& temporary, const std::string& final_
 }
 
 TempFile::TempFile(const std::string& final_path) : final_path_(final_path) {
-  constexpr std::size_t kMostOfName = 180;  // limit of file names is 255 bytes
-  const std::string name = final_path.substr(final_path.rfind('/') + 1).substr(0, kMostOfName);
+  constexpr std::size_t kMaxOfName = 180;  // limit of file names is 255 bytes
+  const std::string name = final_path.substr(final_path.rfind('/') + 1).substr(0, kMaxOfName);
   path_ = parent_of(final_path) + "/." + name + kPartialMark + random_digits();
 }
 

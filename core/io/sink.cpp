@@ -60,7 +60,7 @@ class BufferedSink final : public ByteSink {
 
 }  // namespace
 
-std::unique_ptr<ByteSink> sink_into(std::unique_ptr<OutputFile> file, std::string name) {
+std::unique_ptr<ByteSink> make_buffered_sink(std::unique_ptr<OutputFile> file, std::string name) {
   return std::make_unique<BufferedSink>(std::move(file), std::move(name));
 }
 

@@ -45,6 +45,6 @@ class ByteSink {
 };
 
 // A buffered sink (1 MiB). `name` is used in errors.
-std::unique_ptr<ByteSink> sink_into(std::unique_ptr<OutputFile> file, std::string name);
+std::unique_ptr<ByteSink> make_buffered_sink(std::unique_ptr<OutputFile> file, std::string name);
 
 }  // namespace shw

@@ -4,7 +4,7 @@ namespace shw {
 
 Result<std::unique_ptr<ByteSink>> WritableDirectory::create(const std::string& relative) {
   SHW_TRY(auto file, create_file(relative));
-  return sink_into(std::move(file), relative);
+  return make_buffered_sink(std::move(file), relative);
 }
 
 Status WritableDirectory::copy_whole_file_in(const std::string& source_path,

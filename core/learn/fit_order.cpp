@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kMostAxes = 6;
 // Limits of a map: parts of equal size in a reorder, and parts of unequal size.
-constexpr std::size_t kMostReordered = 4096, kMostUnequalParts = 250;
+constexpr std::size_t kMaxReordered = 4096, kMaxUnequalParts = 250;
 
 std::int64_t signed_size(std::size_t size) {
   return static_cast<std::int64_t>(size);
@@ -132,7 +132,7 @@ std::optional<BoundOp> regroup_of(const std::vector<std::size_t>& places) {
 // Fits runs in any order.
 std::optional<BoundOp> reorder_of(const std::vector<std::size_t>& places) {
   const std::vector<PlaceRun> runs = runs_of(places);
-  if (runs.size() < 2 || runs.size() > kMostReordered) return std::nullopt;
+  if (runs.size() < 2 || runs.size() > kMaxReordered) return std::nullopt;
   std::vector<std::size_t> there(runs.size());
   std::iota(there.begin(), there.end(), 0);
   std::sort(there.begin(), there.end(),
@@ -150,7 +150,7 @@ std::optional<BoundOp> reorder_of(const std::vector<std::size_t>& places) {
   }
   const bool are_equal = std::all_of(op.parts.begin(), op.parts.end(),
                                      [&](std::int64_t part) { return part == op.parts.front(); });
-  return are_equal || runs.size() <= kMostUnequalParts ? std::optional(op) : std::nullopt;
+  return are_equal || runs.size() <= kMaxUnequalParts ? std::optional(op) : std::nullopt;
 }
 
 std::vector<std::size_t> inverse(const std::vector<std::size_t>& places) {

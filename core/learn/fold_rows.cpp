@@ -12,9 +12,9 @@ namespace shw {
 namespace {
 
 // Limit: a map lists at most 256 patterns of omitted tensors, and at most 256 copies.
-constexpr std::size_t kMostListedPatterns = 250;
+constexpr std::size_t kMaxListedPatterns = 250;
 // Limit on the rows of a map file.
-constexpr std::size_t kMostFoldedRows = 10'000;
+constexpr std::size_t kMaxFoldedRows = 10'000;
 
 std::string grouping_key_of_row(const LearnSide& from, const LearnSide& to, const FoundRow& row) {
   std::string key;
@@ -71,7 +71,7 @@ class RowFolder {
   void add_alone(std::size_t r) {
     const FoundRow* row = &learned_.rows[r].row;
     auto made = fold_group(from_, to_, {&row, 1}, shifts_);
-    if (!made || folded_.map.rows.size() >= kMostFoldedRows) {
+    if (!made || folded_.map.rows.size() >= kMaxFoldedRows) {
       folded_.inexpressible_rows.push_back(r);
       return;
     }
@@ -103,7 +103,7 @@ class RowFolder {
                          const std::vector<std::pair<std::size_t, std::size_t>>& copies,
                          std::vector<MapCopy>& out) {
     for (const auto& [copy, of] : copies) {
-      if (out.size() == kMostListedPatterns) return;
+      if (out.size() == kMaxListedPatterns) return;
       out.push_back({name_as_pattern(side, copy), name_as_pattern(side, of)});
     }
   }
@@ -117,7 +117,7 @@ class RowFolder {
         pattern += c == '#' ? '*' : (c == '[' || c == ']' || c == '\\' ? '?' : c);
       patterns.insert(std::move(pattern));
     }
-    if (patterns.size() > kMostListedPatterns) return {"*"};
+    if (patterns.size() > kMaxListedPatterns) return {"*"};
     return {patterns.begin(), patterns.end()};
   }
 

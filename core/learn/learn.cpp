@@ -15,7 +15,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostNearlyEqual = 256;
+constexpr std::size_t kMaxNearlyEqual = 256;
 
 class MapLearner {
  public:
@@ -23,7 +23,7 @@ class MapLearner {
       : a_(std::move(a)), b_(std::move(b)), progress_(progress) {}
 
   Result<LearnedMap> run() {
-    out_.way = has_finer_tensors(a_, b_) ? MapDirection::kForward : MapDirection::kBack;
+    out_.way = has_unstacked_tensors(a_, b_) ? MapDirection::kForward : MapDirection::kBack;
     SHW_TRY(learned_, learn_rows(from(), to(), out_.way, progress_));
     out_.tensors = b_.size();
     // Removes rows that the bytes refute and proves the rest again, because a row that uses another
@@ -167,7 +167,7 @@ class MapLearner {
       return "its elements are all equal, and no name next to it says which tensor it is";
     // For unrelated checkpoints, reading all remaining tensors would explain nothing.
     std::string nearly;
-    if (out_.unexplained.size() < kMostNearlyEqual) nearly = nearly_equal_text(b_, t, a_, unused);
+    if (out_.unexplained.size() < kMaxNearlyEqual) nearly = nearly_equal_text(b_, t, a_, unused);
     return nearly.empty() ? "none of its rows or columns make up a tensor of A" : nearly;
   }
 

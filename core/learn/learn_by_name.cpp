@@ -15,9 +15,9 @@ namespace shw {
 namespace {
 
 // Limit per tensor: biases and the like are read whole and compared by element.
-constexpr std::uint64_t kMostBiasBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxBiasBytes = std::uint64_t{64} << 20;
 // Limit for all such tensors together.
-constexpr std::size_t kMostHeldElements = std::size_t{1} << 27;
+constexpr std::size_t kMaxHeldElements = std::size_t{1} << 27;
 
 Extents multi_index_of_cell(const Extents& lead, std::size_t cell) {
   Extents at(lead.size(), 0);
@@ -104,10 +104,10 @@ class NameLearner {
                                   std::size_t i) {
     auto [at, is_new] = kept.try_emplace(i);
     const std::size_t width = size_of(side.dtypes[i]);
-    if (!is_new || width == 0 || width > sizeof(std::uint64_t) || held_ > kMostHeldElements)
+    if (!is_new || width == 0 || width > sizeof(std::uint64_t) || held_ > kMaxHeldElements)
       return at->second;
     auto values =
-        read_tensor(*side.checkpoint, TensorId{static_cast<std::uint32_t>(i)}, kMostBiasBytes);
+        read_tensor(*side.checkpoint, TensorId{static_cast<std::uint32_t>(i)}, kMaxBiasBytes);
     if (!values || values->uncovered != 0) return at->second;
     at->second.resize(values->bytes.size() / width, 0);
     held_ += at->second.size();

@@ -31,10 +31,10 @@ std::vector<bool> tensors_to_skip(const LearnSide& side) {
 struct CopyGroup {
   std::vector<std::size_t> from, to;
 };
-constexpr std::size_t kMostPaired = 128;
+constexpr std::size_t kMaxPaired = 128;
 
 // Elements of a tensor to which a number is added: norms, also stacked ones.
-constexpr std::int64_t kMostAdded = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxAdded = std::int64_t{1} << 20;
 
 class RowLearner {
  public:
@@ -105,7 +105,7 @@ class RowLearner {
     ComputedPart part;
     std::vector<std::size_t> added;
     for (std::size_t i = 0; i < side.size(); ++i) {
-      const bool is_small = volume(side.shapes[i]).value_or(kMostAdded + 1) <= kMostAdded;
+      const bool is_small = volume(side.shapes[i]).value_or(kMaxAdded + 1) <= kMaxAdded;
       if (out[i] || !is_small || !is_addition_supported(side.dtypes[i])) continue;
       part.tensors.push_back(added_tensor(side.checkpoint, TensorId{static_cast<std::uint32_t>(i)},
                                           value, side.dtypes[i]));
@@ -224,7 +224,7 @@ class RowLearner {
     for (const LearnedRow& learned : out_.rows) mark_explained(learned.row, from_, to_);
   }
   void pair_tensors_of_group(const CopyGroup& group) {
-    if (group.from.size() > kMostPaired || group.to.size() > kMostPaired) return;
+    if (group.from.size() > kMaxPaired || group.to.size() > kMaxPaired) return;
     std::erase_if(out_.rows, [&](const LearnedRow& learned) {
       const FoundRow& row = learned.row;
       return row.ops.empty() && row.lead.empty() && row.to.size() == 1 &&
@@ -275,7 +275,7 @@ Result<LearnedRows> learn_rows(LearnSide& from, LearnSide& to, MapDirection way,
   return RowLearner(from, to, way, progress).run();
 }
 
-bool has_finer_tensors(const LearnSide& from, const LearnSide& to) {
+bool has_unstacked_tensors(const LearnSide& from, const LearnSide& to) {
   const std::vector<bool> from_out = tensors_to_skip(from), to_out = tensors_to_skip(to);
   const RowSearchResult found =
       search_rows({LineKind::kRows, from.rows, from.dtypes, from.ndims, &from_out},

@@ -14,6 +14,6 @@ Result<LearnedRows> learn_rows(LearnSide& from, LearnSide& to, MapDirection way,
                                Progress* progress);
 
 // True if tensors of `from` are stacked or joined to make those of `to`.
-bool has_finer_tensors(const LearnSide& from, const LearnSide& to);
+bool has_unstacked_tensors(const LearnSide& from, const LearnSide& to);
 
 }  // namespace shw

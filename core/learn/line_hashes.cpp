@@ -12,15 +12,15 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kLeastLineBytes = 16;
+constexpr std::int64_t kMinLineBytes = 16;
 // Bytes of a tensor in a thread's memory, and bytes that one task reads.
 constexpr std::int64_t kLineBlockBytes = std::int64_t{512} << 10;
 constexpr std::uint64_t kLineTaskBytes = std::uint64_t{64} << 20;
 // Limit on lines: more hashes with their table would take over 4 GiB, so further tensors are not
 // searched.
-constexpr std::int64_t kMostLines = std::int64_t{1} << 26;
+constexpr std::int64_t kMaxLines = std::int64_t{1} << 26;
 // Limit on the length of a line, which must be in memory as a whole.
-constexpr std::int64_t kMostLineBytes = std::int64_t{256} << 20;
+constexpr std::int64_t kMaxLineBytes = std::int64_t{256} << 20;
 
 std::uint64_t hash_of_line(BytesView line, std::size_t width) {
   const bool is_constant = line.size() <= width ||
@@ -100,11 +100,11 @@ class LinePass {
       dims.resize(shape.size() - dims_in_line(shape, width));
     else
       dims.erase(dims.end() - 2);
-    const std::int64_t count = volume(dims).value_or(kMostLines);
+    const std::int64_t count = volume(dims).value_or(kMaxLines);
     // The shape alone may claim many lines, so memory is allocated only for tensors with data.
-    if (count > kMostLines - lines ||
+    if (count > kMaxLines - lines ||
         *elements / std::max<std::int64_t>(count, 1) >
-            kMostLineBytes / static_cast<std::int64_t>(width) ||
+            kMaxLineBytes / static_cast<std::int64_t>(width) ||
         !pieces_of(checkpoint_, asked_[i].tensor))
       return;
     lines += count;
@@ -192,7 +192,7 @@ std::size_t dims_in_line(ExtentsView shape, std::size_t width) {
   if (shape.empty()) return 0;
   std::size_t merged = 1;
   auto bytes = shape.back() * static_cast<std::int64_t>(width);
-  while (merged < shape.size() && bytes < kLeastLineBytes) {
+  while (merged < shape.size() && bytes < kMinLineBytes) {
     bytes *= shape[shape.size() - 1 - merged];
     ++merged;
   }

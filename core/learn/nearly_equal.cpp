@@ -12,17 +12,17 @@ namespace shw {
 namespace {
 
 // Limit for norms, which one program may store as w and another as 1 + w.
-constexpr std::int64_t kMostNormElements = 1 << 20;
+constexpr std::int64_t kMaxNormElements = 1 << 20;
 // Limit on candidates that are compared.
-constexpr std::size_t kMostNearlyEqualTried = 64;
+constexpr std::size_t kMaxNearlyEqualTried = 64;
 
 std::optional<TensorValues> norm_of(const LearnSide& side, std::size_t tensor) {
   const auto elements = volume(side.shapes[tensor]);
-  if (!elements || *elements < 2 || *elements > kMostNormElements ||
+  if (!elements || *elements < 2 || *elements > kMaxNormElements ||
       !has_values(side.dtypes[tensor]))
     return std::nullopt;
   auto values = read_tensor(*side.checkpoint, TensorId{static_cast<std::uint32_t>(tensor)},
-                            static_cast<std::uint64_t>(kMostNormElements) * sizeof(double));
+                            static_cast<std::uint64_t>(kMaxNormElements) * sizeof(double));
   if (!values || values->uncovered != 0) return std::nullopt;
   return std::move(*values);
 }
@@ -61,7 +61,7 @@ std::string nearly_equal_text(const LearnSide& side, std::size_t tensor, const L
   std::size_t tried = 0;
   for (std::size_t candidate : candidates) {
     if (other.shapes[candidate] != side.shapes[tensor]) continue;
-    if (++tried > kMostNearlyEqualTried) break;
+    if (++tried > kMaxNearlyEqualTried) break;
     const auto theirs = norm_of(other, candidate);
     if (!theirs) continue;
     for (const double added : {1.0, -1.0}) {

@@ -49,7 +49,7 @@ class RowConflictResolver {
   }
 
  private:
-  ValueOf value_of() const {
+  LookUpValue value_of() const {
     return [this](std::string_view name) -> std::optional<std::int64_t> {
       auto found = folded_.map.values.find(name);
       if (found == folded_.map.values.end()) return std::nullopt;

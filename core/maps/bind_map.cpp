@@ -62,7 +62,7 @@ class MapBinder {
 
  private:
   bool is_forward() const { return way_ == MapDirection::kForward; }
-  ValueOf value_of() {
+  LookUpValue value_of() {
     return [this](std::string_view name) { return values_.value(name); };
   }
 
@@ -271,7 +271,7 @@ class MapBinder {
     }
     SHW_CHECK(bind_ops_backward(row, values_, bound));
     const auto cells = volume(bound.lead);
-    if (!cells || *cells > kMostCells - cells_made_)
+    if (!cells || *cells > kMaxCells - cells_made_)
       return fail(ErrorKind::kUnsupported,
                   "stacks of more than 4,194,304 tensors are not taken apart");
     cells_made_ += *cells;
@@ -294,7 +294,7 @@ class MapBinder {
     if (values_.size(copy.where).value_or(0) == 0) return;
     const std::int64_t count = copy.count.empty() ? 1 : values_.size(copy.count).value_or(0);
     const auto counters = counters_in(copy.tensor);
-    for (std::int64_t i = 0; i < std::min<std::int64_t>(count, kMostCopies); ++i) {
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(count, kMaxCopies); ++i) {
       Counters at;
       if (!counters.empty()) at[counters.front()] = i;
       auto tensor = name_of(copy.tensor, at, value_of());
@@ -352,8 +352,8 @@ class MapBinder {
     }
   }
 
-  static constexpr std::int64_t kMostCells = 1 << 22;
-  static constexpr std::int64_t kMostCopies = 1024;
+  static constexpr std::int64_t kMaxCells = 1 << 22;
+  static constexpr std::int64_t kMaxCopies = 1024;
 
   const ModelMap& map_;
   MapDirection way_;

@@ -13,7 +13,7 @@ namespace {
 using Shapes = std::vector<Extents>;
 
 // Limit on the blocks of a dim, as in PermuteBlocksStep.
-constexpr std::int64_t kMostMapBlocks = 1 << 20;
+constexpr std::int64_t kMaxMapBlocks = 1 << 20;
 
 tl::unexpected<Error> does_not_fit(MapOp::Kind kind, std::string why) {
   return fail(ErrorKind::kUnsupported, fmt::format("{}: {}", name(kind), why));
@@ -27,7 +27,7 @@ Status check_dim(const MapOp& op, const Extents& shape) {
 // Checks that every part splits into equal pieces and that the parts add up to `whole`.
 Status check_parts(const BoundOp& op, std::int64_t whole) {
   const auto blocks = checked_mul(op.pieces, static_cast<std::int64_t>(op.parts.size()));
-  if (!blocks || *blocks > kMostMapBlocks)
+  if (!blocks || *blocks > kMaxMapBlocks)
     return does_not_fit(op.kind, fmt::format("{} pieces are too many", op.pieces));
   std::int64_t sum = 0;
   for (std::int64_t part : op.parts) {
@@ -106,7 +106,7 @@ Status bind_view(const MapOp& op, MapValues& values, BoundOp& bound, const Exten
   std::size_t axes = op.order.size();
   while (axes > 0 && op.order[axes - 1] == static_cast<std::int64_t>(axes) - 1) --axes;
   const auto blocks = checked_volume(ExtentsView(bound.view).first(axes));
-  if (!blocks || *blocks > kMostMapBlocks)
+  if (!blocks || *blocks > kMaxMapBlocks)
     return does_not_fit(op.kind, "the dim is cut into more than 1,048,576 blocks");
   return {};
 }

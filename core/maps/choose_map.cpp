@@ -28,7 +28,7 @@ const std::string& target_scheme(const DirectedMap& leg) {
   return leg.way == MapDirection::kForward ? leg.map->to : leg.map->from;
 }
 
-std::vector<DirectedMap> legs_of_built_in_maps() {
+std::vector<DirectedMap> directions_of_built_in_maps() {
   std::vector<DirectedMap> out;
   for (const ModelMap& map : built_in_maps()) {
     out.push_back({&map, MapDirection::kForward});
@@ -53,12 +53,12 @@ tl::unexpected<Error> no_map_error(const std::string& from, const std::string& t
 
 // The maps that lead from one world to another.
 Result<std::vector<DirectedMap>> find_map_path(const std::string& from, const std::string& to) {
-  for (const DirectedMap& leg : legs_of_built_in_maps()) {
+  for (const DirectedMap& leg : directions_of_built_in_maps()) {
     if (source_scheme(leg) == from && target_scheme(leg) == to)
       return std::vector<DirectedMap>{leg};
   }
-  for (const DirectedMap& first : legs_of_built_in_maps()) {
-    for (const DirectedMap& second : legs_of_built_in_maps()) {
+  for (const DirectedMap& first : directions_of_built_in_maps()) {
+    for (const DirectedMap& second : directions_of_built_in_maps()) {
       if (source_scheme(first) == from && target_scheme(first) == source_scheme(second) &&
           target_scheme(second) == to)
         return std::vector<DirectedMap>{first, second};
@@ -130,10 +130,10 @@ void append(std::vector<Step> steps, MappedSteps& out) {
                    std::make_move_iterator(steps.end()));
 }
 
-Status apply_map_leg(const DirectedMap& leg, const ModelFacts& facts,
-                     const std::vector<std::string>& objects,
-                     const std::vector<std::string>& leave_out, const CarriedStates& states,
-                     MappedSteps& out) {
+Status apply_directed_map(const DirectedMap& leg, const ModelFacts& facts,
+                          const std::vector<std::string>& objects,
+                          const std::vector<std::string>& leave_out, const CarriedStates& states,
+                          MappedSteps& out) {
   SHW_TRY(BoundMap bound, bind_map(*leg.map, leg.way, out.tensors, facts));
   SHW_CHECK(check_all_have_rows(leg, bound, leave_out, states));
   bound.left_out.insert(bound.left_out.end(), bound.without_row.begin(), bound.without_row.end());
@@ -242,7 +242,7 @@ std::string naming_scheme_of(std::span<const MapTensor> tensors, const ModelFact
   std::string best;
   MapFit most;
   const ReadTensors plain = read_tensors(tensors, {});
-  for (const DirectedMap& leg : legs_of_built_in_maps()) {
+  for (const DirectedMap& leg : directions_of_built_in_maps()) {
     const MapFit fit = measure_map_fit(*leg.map, leg.way, tensors, plain, facts);
     if (fit.tensors == 0 || !(fit > most)) continue;
     most = fit;
@@ -292,7 +292,7 @@ Result<MappedSteps> mapped_steps(const Checkpoint& checkpoint, const ModelMap* m
   remove_converted_states(states, out.tensors);
   std::vector<MapTensor> of_states;
   for (const DirectedMap& leg : legs) {
-    SHW_CHECK(apply_map_leg(leg, facts, objects, leave_out.patterns, states, out));
+    SHW_CHECK(apply_directed_map(leg, facts, objects, leave_out.patterns, states, out));
     if (parameters) add_states(*leg.map, *parameters, nullptr, states, out);
     parameters.reset();
     if (&leg != &legs.back()) {

@@ -24,7 +24,7 @@ namespace shw {
 namespace {
 
 // Limit on a tensor's bytes, because both sides are in memory.
-constexpr std::uint64_t kMostCompared = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxCompared = std::uint64_t{1} << 30;
 
 using Kind = MappedDifference::Kind;
 
@@ -122,12 +122,12 @@ class MappedPair {
         add(tensor.fqn, saved, dtype_mismatch_text(held.dtype, made.dtype), Kind::kDtype);
       return {};
     }
-    if (bytes_when_loaded(made.dtype, made.shape) > kMostCompared ||
-        bytes_when_loaded(held.dtype, held.shape) > kMostCompared) {
+    if (bytes_when_loaded(made.dtype, made.shape) > kMaxCompared ||
+        bytes_when_loaded(held.dtype, held.shape) > kMaxCompared) {
       out_.unread.push_back(saved);
       return {};
     }
-    SHW_TRY(TensorValues values, read_tensor(other_, at, kMostCompared));
+    SHW_TRY(TensorValues values, read_tensor(other_, at, kMaxCompared));
     held.bytes = std::move(values.bytes);
     if (values.uncovered != 0 || held.bytes.size() != bytes_when_loaded(held.dtype, held.shape)) {
       add(tensor.fqn, saved, "it is incomplete: `shardwright check` shows what is wrong",
@@ -364,8 +364,8 @@ void check_head_against_embedding(const Checkpoint& compared, const MappedOption
                          alone.fqn.ends_with("output.weight");
     const auto head = is_head ? compared.find(alone.fqn) : std::nullopt;
     if (!head) continue;
-    const auto own = read_tensor(compared, *head, kMostCompared);
-    const auto tied = read_tensor(compared, *embedding, kMostCompared);
+    const auto own = read_tensor(compared, *head, kMaxCompared);
+    const auto tied = read_tensor(compared, *embedding, kMaxCompared);
     if (!own || !tied || own->bytes == tied->bytes) continue;
     out.differences.push_back(
         {alone.fqn,
@@ -393,8 +393,8 @@ void check_omitted_copies(const Checkpoint& compared, const BoundMap& bound,
   for (const auto& [copy, of] : bound.omitted_copies) {
     const auto saved = names.find(copy), original = names.find(of);
     if (saved == names.end() || original == names.end()) continue;
-    const auto held = read_tensor(compared, *compared.find(saved->second), kMostCompared);
-    const auto right = read_tensor(compared, *compared.find(original->second), kMostCompared);
+    const auto held = read_tensor(compared, *compared.find(saved->second), kMaxCompared);
+    const auto right = read_tensor(compared, *compared.find(original->second), kMaxCompared);
     if (!held || !right) {
       out.unread.push_back(saved->second);
       continue;

@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostSlots = 32;
+constexpr std::size_t kMaxSlots = 32;
 constexpr std::size_t kLongestPattern = 1024;
 
 // Parses the number at the start of a text; nullopt if there is none or it is too large.
@@ -54,7 +54,7 @@ std::optional<KeyOfName> key_of_name(std::string_view name) {
     std::size_t length = 0;
     const auto number = number_at(name.substr(i), length);
     const std::string_view digits = name.substr(i, length);
-    if (!number || out.numbers.size() == kMostSlots) return std::nullopt;
+    if (!number || out.numbers.size() == kMaxSlots) return std::nullopt;
     out.key.append(leading_zero_count(digits), '0') += '#';
     out.numbers.push_back(*number);
     i += length;
@@ -75,7 +75,7 @@ Result<CounterPattern> parse_counter_pattern(std::string_view text) {
   if (text.find('#') != std::string_view::npos) return counter_pattern_error(text, "it has a #");
   CounterPattern out{std::string(text), {}, {}};
   for (std::size_t i = 0; i < text.size();) {
-    if (out.slots.size() > kMostSlots)
+    if (out.slots.size() > kMaxSlots)
       return counter_pattern_error(text, "it has more than 32 numbers");
     if (text[i] == '{') {
       const std::size_t end = text.find('}', i);
@@ -114,7 +114,7 @@ std::vector<std::string> counters_in(const CounterPattern& pattern) {
 }
 
 std::optional<std::string> name_of(const CounterPattern& pattern, const Counters& counters,
-                                   const ValueOf& value) {
+                                   const LookUpValue& value) {
   std::string out;
   std::size_t next = 0;
   for (char c : pattern.key) {
@@ -156,7 +156,7 @@ namespace {
 // Counter values of a name whose key equals the pattern's; nullopt if its numbers contradict.
 std::optional<Counters> counters_from_numbers(const CounterPattern& pattern,
                                               const std::vector<std::int64_t>& numbers,
-                                              const ValueOf& value) {
+                                              const LookUpValue& value) {
   Counters out;
   for (std::size_t i = 0; i < pattern.slots.size(); ++i) {
     const CounterPattern::Slot& slot = pattern.slots[i];
@@ -179,7 +179,7 @@ std::optional<Counters> counters_from_numbers(const CounterPattern& pattern,
 }  // namespace
 
 std::vector<NumberedNames::Match> NumberedNames::matches(const CounterPattern& pattern,
-                                                         const ValueOf& value) const {
+                                                         const LookUpValue& value) const {
   std::vector<Match> out;
   auto found = by_key_.find(pattern.key);
   if (found == by_key_.end()) return out;
@@ -193,7 +193,7 @@ std::vector<NumberedNames::Match> NumberedNames::matches(const CounterPattern& p
 }
 
 std::vector<std::size_t> NumberedNames::indices(const CounterPattern& pattern,
-                                                const ValueOf& value) const {
+                                                const LookUpValue& value) const {
   std::vector<std::size_t> out;
   auto found = by_key_.find(pattern.key);
   if (found == by_key_.end()) return out;

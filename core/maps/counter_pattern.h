@@ -21,7 +21,7 @@ namespace shw {
 
 using Counters = std::map<std::string, std::int64_t, std::less<>>;
 // Looks up a value of the map by name; nullopt if unknown.
-using ValueOf = std::function<std::optional<std::int64_t>(std::string_view)>;
+using LookUpValue = std::function<std::optional<std::int64_t>(std::string_view)>;
 
 struct CounterPattern {
   struct Slot {
@@ -42,7 +42,7 @@ Result<CounterPattern> parse_counter_pattern(std::string_view text);
 std::vector<std::string> counters_in(const CounterPattern& pattern);
 // The name for these counter values; nullopt if a counter or value is missing.
 std::optional<std::string> name_of(const CounterPattern& pattern, const Counters& counters,
-                                   const ValueOf& value);
+                                   const LookUpValue& value);
 
 // Names indexed by key, so that 18,867 names and 60 patterns need no pairwise matching.
 class NumberedNames {
@@ -53,9 +53,9 @@ class NumberedNames {
     std::size_t index = 0;
   };
   // Sorted by the numbers in the names.
-  std::vector<Match> matches(const CounterPattern& pattern, const ValueOf& value) const;
+  std::vector<Match> matches(const CounterPattern& pattern, const LookUpValue& value) const;
   // Indices of the matching names, in the order of insertion.
-  std::vector<std::size_t> indices(const CounterPattern& pattern, const ValueOf& value) const;
+  std::vector<std::size_t> indices(const CounterPattern& pattern, const LookUpValue& value) const;
   std::optional<std::size_t> find(std::string_view name) const;
 
  private:

@@ -17,9 +17,9 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostTurned = std::size_t{64} << 20;  // bytes of a cell
+constexpr std::size_t kMaxTurned = std::size_t{64} << 20;  // bytes of a cell
 constexpr std::size_t kShortestFound = 16;  // bytes; a shorter row is not distinctive
-constexpr std::size_t kMostTexts = 4;
+constexpr std::size_t kMaxTexts = 4;
 
 // True if every saved piece i equals the expected piece from[i]. Padding may have any value.
 bool fits(const PieceComparison& sides, const RowOrder& from, std::int64_t padding_from) {
@@ -59,7 +59,7 @@ std::optional<Mistake> moved_rows_mistake(const PieceComparison& rows, std::int6
 }
 
 // Transposes a matrix.
-Bytes turned_matrix(BytesView from, std::size_t rows, std::size_t columns, std::size_t width) {
+Bytes transposed_matrix(BytesView from, std::size_t rows, std::size_t columns, std::size_t width) {
   Bytes out(from.size());
   for (std::size_t r = 0; r < rows; ++r) {
     for (std::size_t c = 0; c < columns; ++c)
@@ -76,7 +76,7 @@ struct Cell {
   std::size_t columns = 0;  // 0 if a row is not one line of elements
 
   std::size_t width() const { return size_of(dtype); }
-  bool is_matrix() const { return columns > 1 && rows.there.size() <= kMostTurned; }
+  bool is_matrix() const { return columns > 1 && rows.there.size() <= kMaxTurned; }
   LoadedTensor as_loaded_tensor(BytesView bytes) const {
     const auto count = static_cast<std::int64_t>(rows.count());
     const auto row = static_cast<std::int64_t>(rows.length / width());
@@ -87,8 +87,8 @@ struct Cell {
 std::optional<Mistake> wrong_columns_mistake(const Cell& cell) {
   if (!cell.is_matrix()) return std::nullopt;
   const std::size_t rows = cell.rows.count();
-  const Bytes is = turned_matrix(cell.rows.there, rows, cell.columns, cell.width());
-  const Bytes was = turned_matrix(cell.rows.expected, rows, cell.columns, cell.width());
+  const Bytes is = transposed_matrix(cell.rows.there, rows, cell.columns, cell.width());
+  const Bytes was = transposed_matrix(cell.rows.expected, rows, cell.columns, cell.width());
   const PieceComparison columns{is, was, rows * cell.width()};
   if (cell.columns % 2 == 0) {
     RowOrder halves(cell.columns);
@@ -296,13 +296,12 @@ std::optional<Mistake> wrong_cells_mistake(const LoadedTensor& there, const Load
   if (known <= unknown) return std::nullopt;
   std::size_t shown = 0;
   for (const auto& [text, where] : texts) {
-    if (++shown > kMostTexts) break;
+    if (++shown > kMaxTexts) break;
     const std::string place = stack_position_text(where, lead, layout);
     out.text +=
         fmt::format("{}{}{}{}", shown == 1 ? "" : "; ", place, place.empty() ? "" : ": ", text);
   }
-  if (texts.size() > kMostTexts)
-    out.text += fmt::format("; and {} more", texts.size() - kMostTexts);
+  if (texts.size() > kMaxTexts) out.text += fmt::format("; and {} more", texts.size() - kMaxTexts);
   return out;
 }
 

@@ -18,7 +18,7 @@ namespace {
 // Tolerance for bfloat16, which has 8 significant bits.
 constexpr double kValueRounding = 1.0 / 64;
 
-struct TwoValues {
+struct FoundAndExpectedValues {
   std::vector<float> there, expected;
 };
 
@@ -26,7 +26,7 @@ bool all_equal_to(const std::vector<float>& values, float value) {
   return std::all_of(values.begin(), values.end(), [&](float one) { return one == value; });
 }
 
-std::optional<std::string> never_written(const TwoValues& values) {
+std::optional<std::string> never_written(const FoundAndExpectedValues& values) {
   for (const float value : {0.0F, 1.0F}) {
     if (all_equal_to(values.there, value) && !all_equal_to(values.expected, value))
       return fmt::format("every element is {}, as before a load: the conversion did not write it",
@@ -35,7 +35,7 @@ std::optional<std::string> never_written(const TwoValues& values) {
   return std::nullopt;
 }
 
-std::optional<std::string> shifted_values_text(const TwoValues& values) {
+std::optional<std::string> shifted_values_text(const FoundAndExpectedValues& values) {
   const std::size_t count = values.there.size();
   if (count < 4) return std::nullopt;
   const float shift = values.there[0] > values.expected[0] ? 1.0F : -1.0F;
@@ -54,7 +54,7 @@ std::optional<std::string> shifted_values_text(const TwoValues& values) {
 }
 
 // The constant factor between both sides; 0 if there is none.
-double factor_of(const TwoValues& values) {
+double factor_of(const FoundAndExpectedValues& values) {
   std::size_t largest = 0;
   for (std::size_t i = 1; i < values.expected.size(); ++i) {
     if (std::fabs(values.expected[i]) > std::fabs(values.expected[largest])) largest = i;
@@ -69,7 +69,7 @@ double factor_of(const TwoValues& values) {
   return factor;
 }
 
-std::optional<std::string> scaled_values_text(const TwoValues& values) {
+std::optional<std::string> scaled_values_text(const FoundAndExpectedValues& values) {
   // Any one or two numbers are multiples of others, so at least four are required.
   if (values.there.size() < 4) return std::nullopt;
   const double factor = factor_of(values);
@@ -84,7 +84,7 @@ std::optional<std::string> scaled_values_text(const TwoValues& values) {
 
 // Lines along a dim of a matrix that follow one another are zero, and all others are right. Behind
 // zero rows is at most padding.
-std::optional<std::string> zero_lines_text(const TwoValues& values, std::size_t count,
+std::optional<std::string> zero_lines_text(const FoundAndExpectedValues& values, std::size_t count,
                                            bool are_columns) {
   if (count < 2) return std::nullopt;
   const std::size_t row = are_columns ? count : values.there.size() / count;
@@ -110,7 +110,8 @@ std::optional<std::string> zero_lines_text(const TwoValues& values, std::size_t 
       end == count && !are_columns ? "cut off and filled up again" : "never written");
 }
 
-std::optional<std::string> zero_part_text(const TwoValues& values, const Extents& shape) {
+std::optional<std::string> zero_part_text(const FoundAndExpectedValues& values,
+                                          const Extents& shape) {
   if (shape.empty()) return std::nullopt;
   const auto rows = static_cast<std::size_t>(shape.front());
   if (auto text = zero_lines_text(values, rows, false)) return text;
@@ -145,8 +146,8 @@ std::optional<std::string> diagnose_values(const LoadedTensor& there,
   if (!has_values(there.dtype) || !has_values(expected.dtype) || there.shape != expected.shape ||
       there.bytes.empty())
     return std::nullopt;
-  const TwoValues values{to_floats(there.dtype, there.bytes),
-                         to_floats(expected.dtype, expected.bytes)};
+  const FoundAndExpectedValues values{to_floats(there.dtype, there.bytes),
+                                      to_floats(expected.dtype, expected.bytes)};
   if (auto text = never_written(values)) return text;
   if (auto text = shifted_values_text(values)) return text;
   if (auto text = zero_part_text(values, there.shape)) return text;

@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostGuesses = 12;
+constexpr std::size_t kMaxGuesses = 12;
 
 // Rows of all queries, of all keys and of one head; 0 if no tensor determines it.
 struct HeadRows {
@@ -51,7 +51,7 @@ std::vector<std::vector<std::string>> guessed_heads(std::span<const MapTensor> t
     if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.push_back(size);
   }
   for (const std::int64_t size : sizes) {
-    if (out.size() == kMostGuesses) break;
+    if (out.size() == kMaxGuesses) break;
     if (rows.keys % size != 0 || rows.queries % size != 0) continue;
     const std::int64_t groups = rows.keys / size, heads = rows.queries / size;
     if (heads % groups != 0) continue;

@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostPermutedParts = 3;
+constexpr std::size_t kMaxPermutedParts = 3;
 
 // Rows of a join of the parts in `order`. The rows of part k are numbered after those of the parts
 // before it.
@@ -184,7 +184,7 @@ class KnownOrders {
   }
 
   void add_swapped() {
-    if (listed_part_order_.size() < 2 || listed_part_order_.size() > kMostPermutedParts) return;
+    if (listed_part_order_.size() < 2 || listed_part_order_.size() > kMaxPermutedParts) return;
     std::vector<std::size_t> order = listed_part_order_;
     while (std::next_permutation(order.begin(), order.end())) {
       for (std::int64_t pieces : std::set<std::int64_t>{layout_.pieces, 1}) {

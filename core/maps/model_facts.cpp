@@ -14,8 +14,8 @@ namespace {
 
 using FactsJson = nlohmann::json;
 
-constexpr std::uint64_t kMostFactsBytes = std::uint64_t{4} << 20;
-constexpr std::uint64_t kMostCommonBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxFactsBytes = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMaxCommonBytes = std::uint64_t{64} << 20;
 constexpr std::int64_t kLargestFact = std::int64_t{1} << 40;
 
 void add_number(const std::string& key, std::int64_t value, ModelFacts::Sizes& sizes) {
@@ -61,7 +61,7 @@ void add_arguments(const PickleTree& tree, ModelFacts& facts) {
 Status add_facts_of_common_state(const std::shared_ptr<const ByteSource>& source,
                                  std::uint64_t offset, std::uint64_t length, ModelFacts& facts) {
   SHW_TRY(ZipReader zip, ZipReader::open(source, offset, length));
-  SHW_TRY(Bytes pickle, read_pickle_record(zip, kMostCommonBytes));
+  SHW_TRY(Bytes pickle, read_pickle_record(zip, kMaxCommonBytes));
   SHW_TRY(PickleTree tree, decode_pickle(pickle, source->name()));
   add_arguments(tree, facts);
   return {};
@@ -80,7 +80,7 @@ Status read_common_object(const Checkpoint& checkpoint, ModelFacts& facts) {
     SHW_TRY(auto source, checkpoint.directory()->open(checkpoint.file(object.item->file).path));
     const auto offset = narrow<std::uint64_t>(object.item->offset);
     const auto length = narrow<std::uint64_t>(object.item->length);
-    if (!offset || !length || *length > kMostCommonBytes) continue;
+    if (!offset || !length || *length > kMaxCommonBytes) continue;
     return add_facts_of_common_state(source, *offset, *length, facts);
   }
   return {};
@@ -88,7 +88,7 @@ Status read_common_object(const Checkpoint& checkpoint, ModelFacts& facts) {
 
 Status read_config(const Directory& directory, const std::string& name, ModelFacts& facts) {
   SHW_TRY(auto source, directory.open(name));
-  SHW_TRY(std::string text, read_whole_text(*source, kMostFactsBytes));
+  SHW_TRY(std::string text, read_whole_text(*source, kMaxFactsBytes));
   return add_config(text, name, facts);
 }
 

@@ -17,8 +17,8 @@ namespace {
 
 using MapJson = nlohmann::ordered_json;
 
-constexpr std::size_t kMostMapBytes = std::size_t{16} << 20;
-constexpr std::size_t kMostRows = 10'000, kMostListed = 256, kLongestName = 1024;
+constexpr std::size_t kMaxMapBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaxRows = 10'000, kMaxListed = 256, kLongestName = 1024;
 constexpr const char* kMapSchema = "shardwright-map/1";
 
 constexpr std::array<std::pair<std::string_view, MapOp::Kind>, 10> kOps{{
@@ -50,7 +50,7 @@ std::vector<std::string> read_sizes(EditedJson& in, const MapJson& json, const c
   std::vector<std::string> out;
   if (!EditedJson::has(json, key)) return out;
   const MapJson& values = in.list(json, key);
-  if (values.size() > kMostListed) in.complain(fmt::format("\"{}\" has too many sizes", key));
+  if (values.size() > kMaxListed) in.complain(fmt::format("\"{}\" has too many sizes", key));
   for (const MapJson& value : values) {
     if (!in.ok()) break;
     out.push_back(read_size(in, value, key));
@@ -63,8 +63,8 @@ std::vector<std::string> read_texts(EditedJson& in, const MapJson& json, const c
   if (!EditedJson::has(json, key)) return {};
   const MapJson& value = *json.find(key);
   if (value.is_string()) return {value.get<std::string>()};
-  if (in.list(json, key).size() > kMostListed)
-    in.complain(fmt::format("\"{}\" has more than {} entries", key, kMostListed));
+  if (in.list(json, key).size() > kMaxListed)
+    in.complain(fmt::format("\"{}\" has more than {} entries", key, kMaxListed));
   return in.ok() ? in.texts(json, key) : std::vector<std::string>();
 }
 
@@ -226,7 +226,7 @@ void add_rows(EditedJson& in, const MapJson& json, std::vector<MapRow>& rows) {
 void read_row_list(EditedJson& in, const MapJson& json, const char* key,
                    std::vector<MapRow>& rows) {
   const MapJson& list = in.list(json, key);
-  if (list.size() > kMostRows) in.complain(fmt::format("\"{}\" has more than 10,000 rows", key));
+  if (list.size() > kMaxRows) in.complain(fmt::format("\"{}\" has more than 10,000 rows", key));
   for (std::size_t i = 0; i < list.size() && in.ok(); ++i) {
     in.at(fmt::format("{} {}: ", std::string_view(key) == "rows" ? "row" : key, i + 1));
     add_rows(in, list[i], rows);
@@ -277,7 +277,7 @@ std::vector<MapCopy> read_copies(EditedJson& in, const MapJson& sides, const cha
   if (!EditedJson::has(sides, side)) return out;
   for (const MapJson& one : in.list(sides, side)) {
     in.allow_only_keys(one, {"tensor", "of", "where", "count", "with"});
-    if (!in.ok() || out.size() == kMostListed) break;
+    if (!in.ok() || out.size() == kMaxListed) break;
     MapCopy copy{read_pattern(in, one, "tensor"), read_pattern(in, one, "of")};
     if (EditedJson::has(one, "where")) copy.where = read_size(in, in.member(one, "where"), "where");
     if (EditedJson::has(one, "count")) copy.count = read_size(in, in.member(one, "count"), "count");
@@ -319,7 +319,7 @@ std::map<std::string, std::string, std::less<>> read_texts_of_forms(EditedJson& 
   const MapJson& forms = in.member(json, key);
   if (!forms.is_object()) in.complain(fmt::format("\"{}\" is not an object", key));
   for (const auto& [form, text] : forms.items()) {
-    if (!in.ok() || out.size() == kMostListed) break;
+    if (!in.ok() || out.size() == kMaxListed) break;
     out[form] = in.text(forms, form.c_str());
   }
   return out;
@@ -420,7 +420,7 @@ std::string_view name(MapOp::Kind kind) {
 }
 
 Result<ModelMap> model_map_from_json(std::string_view json, const std::string& source) {
-  if (json.size() > kMostMapBytes)
+  if (json.size() > kMaxMapBytes)
     return fail(ErrorKind::kDamaged, "is larger than 16 MiB: it is not a map", {source});
   auto parsed = parse_json<MapJson>(json);
   if (!parsed.problem.empty())

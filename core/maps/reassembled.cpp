@@ -8,10 +8,10 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostKnownRows = std::size_t{1} << 21;     // limit on rows in the hash table
-constexpr std::size_t kShortestRow = 16;                         // bytes
-constexpr std::size_t kMostLineElements = std::size_t{1} << 20;  // limit on tensors with one dim
-constexpr std::size_t kMostLineRuns = 256;                       // limit on runs in such a tensor
+constexpr std::size_t kMaxKnownRows = std::size_t{1} << 21;     // limit on rows in the hash table
+constexpr std::size_t kShortestRow = 16;                        // bytes
+constexpr std::size_t kMaxLineElements = std::size_t{1} << 20;  // limit on tensors with one dim
+constexpr std::size_t kMaxLineRuns = 256;                       // limit on runs in such a tensor
 constexpr std::size_t kShortestRun = 4;  // elements: shorter runs match by chance
 
 std::size_t row_bytes(const LoadedTensor& tensor) {
@@ -79,8 +79,8 @@ bool find_own_row_or_column_order(std::size_t own, const LoadedTensor& is, const
 // Finds an order of the elements within each row.
 bool add_own_elements(std::size_t own, const LoadedTensor& is, const LoadedTensor& was,
                       std::size_t first_row, std::size_t rows, std::vector<BoxMove>& moves) {
-  constexpr std::size_t kMostElements = 1 << 16;
-  if (rows * static_cast<std::size_t>(was.shape.back()) > kMostElements) return false;
+  constexpr std::size_t kMaxElements = 1 << 16;
+  if (rows * static_cast<std::size_t>(was.shape.back()) > kMaxElements) return false;
   std::vector<BoxMove> runs;
   for (std::size_t r = 0; r < rows; ++r) {
     const std::size_t begin = (first_row + r) * row_bytes(was), before = runs.size();
@@ -132,12 +132,12 @@ void RowPlaces::add(std::size_t number, const LoadedTensor& tensor) {
   shapes_[number] = tensor.shape;
   if (tensor.shape.size() == 1) {
     line_elements_ += static_cast<std::size_t>(tensor.shape.front());
-    if (line_elements_ <= kMostLineElements) lines_.emplace_back(number, tensor);
+    if (line_elements_ <= kMaxLineElements) lines_.emplace_back(number, tensor);
     return;
   }
   if (tensor.shape.empty() || row_bytes(tensor) < kShortestRow) return;
   const std::size_t length = row_bytes(tensor), rows = tensor.bytes.size() / length;
-  if (rows > kMostKnownRows - std::min(kMostKnownRows, rows_.size())) return;
+  if (rows > kMaxKnownRows - std::min(kMaxKnownRows, rows_.size())) return;
   for (std::size_t r = 0; r < rows; ++r)
     rows_.try_emplace(hash_of(BytesView(tensor.bytes).subspan(r * length, length)),
                       Place{number, r});
@@ -191,7 +191,7 @@ std::optional<std::vector<BoxMove>> RowPlaces::of_elements(const LoadedTensor& w
                 {static_cast<std::int64_t>(at)}};
       }
     }
-    if (best < std::min(kShortestRun, count) || moves.size() == kMostLineRuns) return std::nullopt;
+    if (best < std::min(kShortestRun, count) || moves.size() == kMaxLineRuns) return std::nullopt;
     moves.push_back(std::move(move));
     at += best;
   }

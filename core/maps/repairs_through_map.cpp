@@ -26,8 +26,8 @@ namespace {
 
 // Largest tensor in bytes that is reassembled: its saved and its expected elements are in memory
 // together.
-constexpr std::uint64_t kMostRearranged = std::uint64_t{1} << 30;
-constexpr std::size_t kMostRetained = 1 << 16;  // limit on boxes of a reassembled tensor
+constexpr std::uint64_t kMaxRearranged = std::uint64_t{1} << 30;
+constexpr std::size_t kMaxRetained = 1 << 16;  // limit on boxes of a reassembled tensor
 
 Extents with_last_dims_swapped(Extents shape) {
   if (shape.size() >= 2) std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
@@ -150,10 +150,10 @@ class RepairSearch {
 
  private:
   static bool fits_in_memory(Dtype dtype, const Extents& shape) {
-    return bytes_when_loaded(dtype, shape) <= kMostRearranged;
+    return bytes_when_loaded(dtype, shape) <= kMaxRearranged;
   }
   std::optional<LoadedTensor> held(TensorId tensor) const {
-    auto values = read_tensor(checkpoint_, tensor, kMostRearranged);
+    auto values = read_tensor(checkpoint_, tensor, kMaxRearranged);
     LoadedTensor out{checkpoint_.dtype(tensor), copy_of(checkpoint_.shape(tensor)), {}};
     if (!values || values->uncovered != 0 ||
         values->bytes.size() != bytes_when_loaded(out.dtype, out.shape) || values->bytes.empty())
@@ -168,10 +168,10 @@ class RepairSearch {
       was.bytes = is.bytes;
     else
       was.bytes.resize(bytes_when_loaded(was.dtype, was.shape));
-    SHW_CHECK(read_wanted(wanted, was));
+    SHW_CHECK(read_target_tensor(wanted, was));
     return was;
   }
-  Status read_wanted(const TargetTensor& wanted, LoadedTensor& was) {
+  Status read_target_tensor(const TargetTensor& wanted, LoadedTensor& was) {
     Bytes bytes;
     const Extents strides = row_major_strides(was.shape);
     const std::size_t width = size_of(was.dtype);
@@ -201,7 +201,7 @@ class RepairSearch {
                                            {move.from, move.sizes}, move.at);
       out.retained_chunks.insert(out.retained_chunks.end(), parts.begin(), parts.end());
     }
-    if (out.retained_chunks.size() <= kMostRetained) found_.diagnoses.push_back(std::move(out));
+    if (out.retained_chunks.size() <= kMaxRetained) found_.diagnoses.push_back(std::move(out));
     return {};
   }
   // Compares the bytes, because equal hashes can be forged.

@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostNodes = 6;  // in a text
+constexpr std::size_t kMaxNodes = 6;  // in a text
 
 // True if the ranks are whole groups of `size` ranks that start at a multiple of it.
 bool are_whole_nodes(std::span<const std::uint32_t> ranks, std::uint32_t size) {
@@ -48,7 +48,7 @@ std::string nodes_text(std::span<const std::uint32_t> ranks, std::uint32_t all,
     for (std::size_t i = 0; i < ranks.size(); i += size)
       nodes.push_back(fmt::format("{}", ranks[i] / size));
     return fmt::format("{} {}", nodes.size() == 1 ? "node" : "nodes",
-                       short_list_text(nodes, kMostNodes)) +
+                       short_list_text(nodes, kMaxNodes)) +
            (ranks_per_node != 0 ? "" : fmt::format(", if a node has {} ranks", size));
   }
   return {};

@@ -102,9 +102,9 @@ struct Provenance {
   std::string save_id;
   bool has_planner_data = false;
   bool has_storage_meta = false;
-  // Names in planner_data without an entry, at most kMostOnlyInPlanner.
+  // Names in planner_data without an entry, at most kMaxOnlyInPlanner.
   std::vector<std::string> only_in_planner = {};
-  static constexpr std::size_t kMostOnlyInPlanner = 4096;
+  static constexpr std::size_t kMaxOnlyInPlanner = 4096;
   std::vector<std::string> extra_attributes;  // "mcore_data", "all_local_plans"
   // The extra attributes that hold plain data only, with the pickle opcodes that rebuild them; a
   // repair keeps them.

@@ -14,7 +14,7 @@ namespace shw {
 namespace {
 
 // No real coordinate, extent or file offset exceeds this; sums of two fit in int64.
-constexpr std::int64_t kFarthest = std::int64_t{1} << 62;
+constexpr std::int64_t kMaxCoordinate = std::int64_t{1} << 62;
 
 struct Prover {
   const Program& program;
@@ -36,7 +36,7 @@ struct Prover {
     if (source.form != SourceForm::kStored && source.form != SourceForm::kItem)
       return refuse("source", s, "has an unknown codec");
     auto end = checked_add(source.offset, source.length);
-    if (!end || *end > static_cast<std::uint64_t>(kFarthest))
+    if (!end || *end > static_cast<std::uint64_t>(kMaxCoordinate))
       return refuse("source", s, "ends beyond what a file can hold");
     return {};
   }
@@ -58,7 +58,7 @@ struct Prover {
       return refuse("output", o,
                     fmt::format("is {} of {} and takes another number of bytes than {}",
                                 to_text(sizes), name(out.dtype), out.length));
-    if (!end || *end > static_cast<std::uint64_t>(kFarthest))
+    if (!end || *end > static_cast<std::uint64_t>(kMaxCoordinate))
       return refuse("output", o, "ends beyond what a file can hold");
     return {};
   }

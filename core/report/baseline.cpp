@@ -48,7 +48,7 @@ std::optional<Counts> counts_in(const Json& evidence) {
   return counts;
 }
 
-struct CountsOf {
+struct CountsOfEvidence {
   std::optional<Counts> operator()(bool value) const { return Counts{value ? 1 : 0}; }
   std::optional<Counts> operator()(std::int64_t value) const { return Counts{value}; }
   std::optional<Counts> operator()(const Extents& value) const {
@@ -124,7 +124,7 @@ bool has_no_new_counts(const std::string& now, const std::set<std::string>& befo
 }
 
 // Checks that lost or wrong elements are within the boxes of the accepted finding.
-struct IsPlaced {
+struct IsWithinAcceptedBoxes {
   const AcceptedFinding& accepted;
   const std::string& key;
 
@@ -159,8 +159,8 @@ bool covers(const AcceptedFinding& accepted, const Finding& finding) {
   if (!about_all || finding.subjects.empty() != accepted.subjects.empty()) return false;
   return std::all_of(finding.evidence.begin(), finding.evidence.end(), [&](const auto& evidence) {
     if (higher_is_better(evidence.first)) return true;
-    if (!std::visit(IsPlaced{accepted, evidence.first}, evidence.second)) return false;
-    auto now = std::visit(CountsOf{}, evidence.second);
+    if (!std::visit(IsWithinAcceptedBoxes{accepted, evidence.first}, evidence.second)) return false;
+    auto now = std::visit(CountsOfEvidence{}, evidence.second);
     if (!now) return true;
     auto before = accepted.counts.find(evidence.first);
     if (before == accepted.counts.end()) return false;

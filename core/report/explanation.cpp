@@ -29,7 +29,7 @@ bool names_shapes(const ErrorMessage& message) {
   return message.kind->id == kShapes;
 }
 
-std::string id_to_words(std::string_view id) {
+std::string id_with_spaces(std::string_view id) {
   std::string words(id);
   std::replace_if(
       words.begin(), words.end(), [](char c) { return c == '-' || c == '_'; }, ' ');
@@ -40,9 +40,9 @@ std::string message_text(const ErrorMessage& message) {
   std::string out = names_shapes(message)
                         ? "saved " + to_text(ExtentsView(message.saved)) + "   current " +
                               to_text(ExtentsView(message.current))
-                        : id_to_words(message.kind->id);
+                        : id_with_spaces(message.kind->id);
   for (const auto& [key, number] : message.numbers)
-    out += fmt::format("   {} {}", id_to_words(key), number);
+    out += fmt::format("   {} {}", id_with_spaces(key), number);
   if (!message.name.empty()) out += "   " + printable(message.name);
   if (!message.found.empty())
     out += fmt::format("   expected {}   found {}", printable(message.expected),
@@ -72,7 +72,7 @@ void append_in_full(std::string& out, const Hypothesis& one, const TextOptions& 
 }
 
 void append_in_short(std::string& out, const Hypothesis& one, const TextOptions& options) {
-  out += wrapped("- " + std::string(likelihood_words(one.confidence)) + ": " + titled(one), 2,
+  out += wrapped("- " + std::string(likelihood_text(one.confidence)) + ": " + titled(one), 2,
                  options.width) +
          "\n";
   // A cause that may well be the right one says what to do too.
@@ -243,7 +243,7 @@ std::string_view fault_side_text(FaultSide side) {
   return "";
 }
 
-std::string_view likelihood_words(double share) {
+std::string_view likelihood_text(double share) {
   if (share >= 0.5) return "likely";
   if (share >= kPossible) return "possible";
   return share >= 0.05 ? "less likely" : "unlikely";

@@ -18,7 +18,7 @@ namespace shw {
 std::string parsed_message_text(const Explanation& explanation);
 std::string lead_of(const Explanation& explanation);
 std::string_view fault_side_text(FaultSide side);
-std::string_view likelihood_words(double share);
+std::string_view likelihood_text(double share);
 
 std::string explanation_to_text(const Explanation& explanation, const TextOptions& options = {},
                                 const CheckpointLookup* lookup = nullptr);

@@ -43,7 +43,7 @@ std::string_view command_of(const Finding& finding, const CheckContext& context)
   return finding.severity == Severity::kError ? "error" : "warning";
 }
 
-std::string subjects_words(const std::vector<std::string>& subjects) {
+std::string bracketed_subjects(const std::vector<std::string>& subjects) {
   return subjects.empty() ? "" : " (" + short_list_text(subjects) + ")";
 }
 
@@ -53,12 +53,12 @@ std::string report_github(const CheckReport& report, const CheckContext& context
   std::string out;
   for (const Finding& finding : report.findings)
     out += annotation(command_of(finding, context), context.path, finding.rule,
-                      finding.cause + subjects_words(finding.subjects));
+                      finding.cause + bracketed_subjects(finding.subjects));
   for (const PolicyAnswer& policy : context.policies) {
     if (policy.verdict == PolicyVerdict::kMet) continue;
     bool broken = policy.verdict == PolicyVerdict::kBroken;
     out += annotation(broken ? "error" : "warning", context.path, "require " + policy.require,
-                      policy.why + subjects_words(policy.subjects));
+                      policy.why + bracketed_subjects(policy.subjects));
   }
   return out;
 }

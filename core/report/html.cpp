@@ -86,9 +86,9 @@ std::string evidence(const Finding& finding) {
 
 std::string subjects(const std::vector<std::string>& names) {
   std::string html = "<ul class=\"subjects\">";
-  for (std::size_t i = 0; i < std::min(names.size(), kMostSubjects); ++i)
+  for (std::size_t i = 0; i < std::min(names.size(), kMaxSubjects); ++i)
     html += "<li><code>" + escaped(clipped(names[i])) + "</code></li>";
-  std::string more = and_more(names.size(), kMostSubjects);
+  std::string more = and_more(names.size(), kMaxSubjects);
   if (!more.empty()) html += "<li class=\"quiet\">" + more + "</li>";
   return html + "</ul>\n";
 }
@@ -113,7 +113,7 @@ std::string finding_section(const ReportInput& input, const Finding& finding, bo
   std::string html = "<section class=\"finding " + std::string(word_of(finding.severity)) +
                      "\"><h3><span class=\"rule\">" + escaped(finding.rule) + "</span>" +
                      subjects_counted(input.checkpoint, finding) +
-                     known_before_text(input, finding) + "</h3>\n<p class=\"cause\">" +
+                     baseline_mark_text(input, finding) + "</h3>\n<p class=\"cause\">" +
                      escaped(clipped(finding.cause)) + "</p>\n" + subjects(finding.subjects);
   auto tensor = first_tensor_subject(input.checkpoint, finding);
   if (tensor && with_picture && finding.severity != Severity::kInfo)
@@ -129,10 +129,10 @@ std::string findings(const ReportInput& input) {
   const auto& list = input.check.findings;
   std::string html = "<h2>What is wrong</h2>\n";
   if (list.empty()) html += "<p>No finding.</p>\n";
-  for (std::size_t i = 0; i < std::min(list.size(), kMostFindings); ++i)
-    html += finding_section(input, list[i], i < kMostPictured);
-  if (list.size() > kMostFindings)
-    html += "<p class=\"quiet\">" + human_count(list.size() - kMostFindings) +
+  for (std::size_t i = 0; i < std::min(list.size(), kMaxFindings); ++i)
+    html += finding_section(input, list[i], i < kMaxPictured);
+  if (list.size() > kMaxFindings)
+    html += "<p class=\"quiet\">" + human_count(list.size() - kMaxFindings) +
             " more findings are not on this page; <code>check --json</code> lists all.</p>\n";
   return html;
 }
@@ -141,7 +141,7 @@ std::string findings(const ReportInput& input) {
 std::string viewed_tensor_section(const ReportInput& input) {
   if (!input.looked_at) return "";
   const auto& list = input.check.findings;
-  for (std::size_t i = 0; i < std::min(list.size(), kMostPictured); ++i) {
+  for (std::size_t i = 0; i < std::min(list.size(), kMaxPictured); ++i) {
     if (list[i].severity != Severity::kInfo &&
         first_tensor_subject(input.checkpoint, list[i]) == input.looked_at)
       return "";
@@ -154,7 +154,7 @@ std::string viewed_tensor_section(const ReportInput& input) {
 }
 
 // "tile [0:4096, 0:32], rank 3, in __3_0.distcp"
-std::string tile_words(const Checkpoint& checkpoint, ChunkId tile) {
+std::string chunk_place_text(const Checkpoint& checkpoint, ChunkId tile) {
   std::string text = "tile " + to_text(box_of(checkpoint, tile));
   if (auto writer = checkpoint.writer(tile)) text += ", rank " + std::to_string(*writer);
   if (auto item = checkpoint.item(tile))
@@ -165,17 +165,17 @@ std::string tile_words(const Checkpoint& checkpoint, ChunkId tile) {
 std::string views_section(const ReportInput& input) {
   if (input.views.empty()) return "";
   std::string html = "<h2>Saved views</h2>\n";
-  for (const PageView& view : input.views.first(std::min(input.views.size(), kMostViews))) {
+  for (const PageView& view : input.views.first(std::min(input.views.size(), kMaxViews))) {
     html += "<section>";
     if (!view.note.empty()) html += "<p>" + escaped(clipped(view.note)) + "</p>";
     if (!view.finding.empty())
       html += "<p>finding <code>" + escaped(clipped(view.finding)) + "</code></p>";
     if (view.tile)
-      html +=
-          "<p><code>" + escaped(clipped(tile_words(input.checkpoint, *view.tile))) + "</code></p>";
+      html += "<p><code>" + escaped(clipped(chunk_place_text(input.checkpoint, *view.tile))) +
+              "</code></p>";
     html += tiles_section(input, view.tensor) + "</section>\n";
   }
-  const std::string more = and_more(input.views.size(), kMostViews);
+  const std::string more = and_more(input.views.size(), kMaxViews);
   return html + (more.empty() ? "" : "<p class=\"quiet\">" + more + "</p>\n");
 }
 
@@ -233,7 +233,7 @@ std::string lost_section(const ReportInput& input) {
       "<th>filled with</th><th>boxes</th></tr>";
   std::size_t shown = 0, all = 0;
   for (const PlannedTensor& planned : input.plan->tensors) {
-    if (planned.lost_elements == 0 || ++all > kMostRows) continue;
+    if (planned.lost_elements == 0 || ++all > kMaxRows) continue;
     ++shown;
     html += "<tr><td><code>" + escaped(clipped(input.checkpoint.fqn(planned.tensor))) +
             "</code></td><td class=\"n\">" +
@@ -249,7 +249,7 @@ std::string undecided_section(const ReportInput& input) {
   if (input.plan == nullptr || input.plan->undecided.empty()) return "";
   std::string html = "<h2>What a repair does not mend</h2><ul>";
   const auto& list = input.plan->undecided;
-  for (std::size_t i = 0; i < std::min(list.size(), kMostFindings); ++i)
+  for (std::size_t i = 0; i < std::min(list.size(), kMaxFindings); ++i)
     html += "<li><code>" + escaped(list[i].rule) + "</code> " + escaped(list[i].cause) + "</li>";
   return html + "</ul><p class=\"quiet\">" + plural(list.size(), "finding") + "</p>\n";
 }

@@ -43,7 +43,7 @@ Json device_json(const DeviceUse& use) {
   return out;
 }
 
-static Json way_back_json(const RoundTripResult& back) {
+static Json round_trip_json(const RoundTripResult& back) {
   return {{"program", back.program.empty() ? Json() : Json(back.program)},
           {"equal", back.equal},
           {"differ", back.differ},
@@ -77,7 +77,7 @@ std::string repair_to_json(const RepairResult& result, std::span<const Finding> 
   out["remaining"] = Json::array();
   for (const Finding& finding : remaining) out["remaining"].push_back(finding_json(finding));
   out["stages"] = stages_json(progress);
-  if (result.way_back) out["way_back"] = way_back_json(*result.way_back);
+  if (result.way_back) out["way_back"] = round_trip_json(*result.way_back);
   if (result.sent) out["uploaded"] = sent_json(*result.sent);
   return pretty_json_line(out);
 }

@@ -12,7 +12,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostListed = 200;  // subjects per finding
+constexpr std::size_t kMaxListed = 200;  // subjects per finding
 
 // Escapes for XML. Characters that XML 1.0 lacks are already replaced by printable().
 std::string xml(std::string_view text) {
@@ -45,25 +45,25 @@ std::string xml(std::string_view text) {
 
 std::string finding_body(const Finding& finding) {
   std::string text = finding.cause + "\n";
-  for (std::size_t i = 0; i < finding.subjects.size() && i < kMostListed; ++i)
+  for (std::size_t i = 0; i < finding.subjects.size() && i < kMaxListed; ++i)
     text += "  " + finding.subjects[i] + "\n";
-  if (finding.subjects.size() > kMostListed)
-    text += "  and " + human_count(finding.subjects.size() - kMostListed) + " more\n";
+  if (finding.subjects.size() > kMaxListed)
+    text += "  and " + human_count(finding.subjects.size() - kMaxListed) + " more\n";
   return text + (finding.remedy ? finding.remedy->text : "There is no safe remedy.") + "\n";
 }
 
-enum class CaseEnd : std::uint8_t { kPassed, kFailed, kError, kSkipped };
+enum class TestCaseOutcome : std::uint8_t { kPassed, kFailed, kError, kSkipped };
 struct TestCase {
   std::string name, title;
-  CaseEnd end = CaseEnd::kPassed;
+  TestCaseOutcome end = TestCaseOutcome::kPassed;
   std::string type, summary, body;  // of a failure or error, or why it was skipped
   std::string said;  // output of findings that do not fail: infos and those of the baseline
 };
 
 // Undecided findings are skipped tests, even if in the baseline: passing would hide them.
 void add_undecided(const Finding& finding, TestCase& out) {
-  if (out.end != CaseEnd::kError) out.summary = finding.cause;
-  out.end = CaseEnd::kError;
+  if (out.end != TestCaseOutcome::kError) out.summary = finding.cause;
+  out.end = TestCaseOutcome::kError;
   out.type = "undecided";
   out.body += finding_body(finding);
 }
@@ -84,13 +84,13 @@ TestCase junit_case_of_rule(const Rule& rule, const CheckReport& report,
       out.said += (known ? "known before: " : "") + finding_body(finding);
       continue;
     }
-    if (out.end != CaseEnd::kFailed) out.summary = finding.cause;
-    out.end = CaseEnd::kFailed;
+    if (out.end != TestCaseOutcome::kFailed) out.summary = finding.cause;
+    out.end = TestCaseOutcome::kFailed;
     if (out.type != "error") out.type = finding.severity == Severity::kError ? "error" : "warning";
     out.body += finding_body(finding);
   }
-  if (out.end == CaseEnd::kPassed && out.said.empty() && rule.depth > report.depth) {
-    out.end = CaseEnd::kSkipped;
+  if (out.end == TestCaseOutcome::kPassed && out.said.empty() && rule.depth > report.depth) {
+    out.end = TestCaseOutcome::kSkipped;
     out.summary = "needs --depth " + std::string(name(rule.depth));
   }
   return out;
@@ -104,10 +104,10 @@ TestCase junit_case_of_rule(const PolicyAnswer& policy) {
   if (policy.verdict == PolicyVerdict::kMet) out.said = policy.why + "\n";
   if (policy.verdict == PolicyVerdict::kMet) return out;
   bool broken = policy.verdict == PolicyVerdict::kBroken;
-  out.end = broken ? CaseEnd::kFailed : CaseEnd::kError;
+  out.end = broken ? TestCaseOutcome::kFailed : TestCaseOutcome::kError;
   out.type = broken ? "error" : "undecided";
   out.body = policy.why + "\n";
-  for (std::size_t i = 0; i < policy.subjects.size() && i < kMostListed; ++i)
+  for (std::size_t i = 0; i < policy.subjects.size() && i < kMaxListed; ++i)
     out.body += "  " + policy.subjects[i] + "\n";
   return out;
 }
@@ -115,14 +115,14 @@ TestCase junit_case_of_rule(const PolicyAnswer& policy) {
 std::string element_of(const TestCase& test, const std::string& suite) {
   std::string out =
       "    <testcase classname=\"" + xml(suite) + "\" name=\"" + xml(test.name) + "\" time=\"0\"";
-  if (test.end == CaseEnd::kPassed && test.said.empty()) return out + "/>\n";
+  if (test.end == TestCaseOutcome::kPassed && test.said.empty()) return out + "/>\n";
   out += ">\n";
-  if (test.end == CaseEnd::kFailed || test.end == CaseEnd::kError) {
-    const std::string element = test.end == CaseEnd::kFailed ? "failure" : "error";
+  if (test.end == TestCaseOutcome::kFailed || test.end == TestCaseOutcome::kError) {
+    const std::string element = test.end == TestCaseOutcome::kFailed ? "failure" : "error";
     out += "      <" + element + " type=\"" + test.type + "\" message=\"" + xml(test.summary) +
            "\">" + xml(test.body) + "</" + element + ">\n";
   }
-  if (test.end == CaseEnd::kSkipped)
+  if (test.end == TestCaseOutcome::kSkipped)
     out += "      <skipped message=\"" + xml(test.summary) + "\"/>\n";
   if (!test.said.empty()) out += "      <system-out>" + xml(test.said) + "</system-out>\n";
   return out + "    </testcase>\n";
@@ -132,9 +132,9 @@ std::string junit_xml_of_cases(const std::vector<TestCase>& tests, const CheckCo
   std::size_t failed = 0, errors = 0, skipped = 0;
   std::string body;
   for (const TestCase& test : tests) {
-    failed += test.end == CaseEnd::kFailed ? 1 : 0;
-    errors += test.end == CaseEnd::kError ? 1 : 0;
-    skipped += test.end == CaseEnd::kSkipped ? 1 : 0;
+    failed += test.end == TestCaseOutcome::kFailed ? 1 : 0;
+    errors += test.end == TestCaseOutcome::kError ? 1 : 0;
+    skipped += test.end == TestCaseOutcome::kSkipped ? 1 : 0;
     body += element_of(test, "shardwright");
   }
   const std::string counts = "tests=\"" + std::to_string(tests.size()) + "\" failures=\"" +
@@ -158,7 +158,7 @@ std::string failed_junit(const std::string& error, const CheckContext& context) 
   TestCase test;
   test.name = "report";
   test.title = "The checkpoint was checked";
-  test.end = CaseEnd::kError;
+  test.end = TestCaseOutcome::kError;
   test.type = "failed";
   test.summary = error.substr(0, error.find('\n'));
   test.body = error + "\n";

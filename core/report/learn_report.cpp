@@ -13,7 +13,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostUnexplainedShown = 20;
+constexpr std::size_t kMaxUnexplainedShown = 20;
 
 Json learned_row_json(const ExplainedRow& row, const MapRow& of_map) {
   std::vector<std::string> from, to, ops;
@@ -29,7 +29,7 @@ Json learned_row_json(const ExplainedRow& row, const MapRow& of_map) {
           {"padding_unexplained", row.leaves_padding}};
 }
 
-std::string learned_some_rows(const LearnedMap& learned, bool ExplainedRow::*is_so) {
+std::string learned_rows_text(const LearnedMap& learned, bool ExplainedRow::*is_so) {
   std::vector<std::string> names;
   for (const ExplainedRow& row : learned.rows) {
     if (!(row.*is_so)) continue;
@@ -51,14 +51,14 @@ std::string learned_verdict_text(const LearnedMap& learned) {
 
 std::string learned_notes_text(const LearnedMap& learned) {
   std::string out;
-  if (const std::string rows = learned_some_rows(learned, &ExplainedRow::is_by_name); !rows.empty())
+  if (const std::string rows = learned_rows_text(learned, &ExplainedRow::is_by_name); !rows.empty())
     out += fmt::format(
         "Ambiguous: {}. The elements of each tensor are all one value, which others have too: "
         "names decided.\n",
         rows);
-  if (const std::string rows = learned_some_rows(learned, &ExplainedRow::is_cast); !rows.empty())
+  if (const std::string rows = learned_rows_text(learned, &ExplainedRow::is_cast); !rows.empty())
     out += fmt::format("Cast: {}. The dtypes of A and B differ, and the map casts to B's.\n", rows);
-  if (const std::string rows = learned_some_rows(learned, &ExplainedRow::leaves_padding);
+  if (const std::string rows = learned_rows_text(learned, &ExplainedRow::leaves_padding);
       !rows.empty())
     out += fmt::format(
         "Padding: {}. The rows that pad it hold values that A does not have; a conversion writes "
@@ -78,7 +78,7 @@ std::string unexplained_text(const LearnedMap& learned) {
   if (!learned.unexplained.empty())
     out += fmt::format("Not explained: {} of B.\n", plural(learned.unexplained.size(), "tensor"));
   if (learned.rows.empty()) return out;
-  const std::size_t shown = std::min(learned.unexplained.size(), kMostUnexplainedShown);
+  const std::size_t shown = std::min(learned.unexplained.size(), kMaxUnexplainedShown);
   for (std::size_t i = 0; i < shown; ++i)
     out += fmt::format("  {}: {}\n", printable(learned.unexplained[i].fqn),
                        printable(learned.unexplained[i].why));

@@ -14,13 +14,13 @@ namespace shw {
 namespace {
 
 // GitHub limits issues to 65,536 characters; sections beyond are omitted and listed.
-constexpr std::size_t kMostPasted = 60'000, kMostOfFindings = 40'000;
+constexpr std::size_t kMaxPasted = 60'000, kMaxOfFindings = 40'000;
 // subjects of a finding shown unfolded
 constexpr std::size_t kOpenSubjects = 5;
 
 std::string subjects_list(const std::vector<std::string>& subjects) {
   std::string open, folded;
-  const std::size_t shown = std::min(subjects.size(), kMostSubjects);
+  const std::size_t shown = std::min(subjects.size(), kMaxSubjects);
   for (std::size_t i = 0; i < shown; ++i)
     (i < kOpenSubjects ? open : folded) += "- " + code_span(clipped(subjects[i])) + "\n";
   if (subjects.size() > shown) folded += "-" + and_more(subjects.size(), shown) + "\n";
@@ -32,7 +32,7 @@ std::string finding_paragraph(const ReportInput& input, const Finding& finding, 
   std::string counted = subjects_counted(input.checkpoint, finding);
   std::string text = "### " + std::string(word_of(finding.severity)) + ": " +
                      code_span(finding.rule) + (counted.empty() ? "" : ", " + counted) +
-                     known_before_text(input, finding) + "\n\n" + prose(clipped(finding.cause)) +
+                     baseline_mark_text(input, finding) + "\n\n" + prose(clipped(finding.cause)) +
                      "\n\n";
   text += subjects_list(finding.subjects);
   auto tensor = first_tensor_subject(input.checkpoint, finding);
@@ -102,7 +102,7 @@ std::string plan_list(const ReportInput& input) {
   if (!input.plan->undecided.empty()) {
     text += "## What a repair does not mend\n\n";
     const auto& list = input.plan->undecided;
-    for (std::size_t i = 0; i < std::min(list.size(), kMostFindings); ++i)
+    for (std::size_t i = 0; i < std::min(list.size(), kMaxFindings); ++i)
       text += "- " + code_span(list[i].rule) + ": " + prose(list[i].cause) + "\n";
     text += "\n";
   }
@@ -115,13 +115,13 @@ std::string lost_list(const ReportInput& input) {
       "## What is lost\n\n| tensor | elements | filled with | boxes |\n|---|---:|---|---|\n";
   std::size_t all = 0;
   for (const PlannedTensor& planned : input.plan->tensors) {
-    if (planned.lost_elements == 0 || ++all > kMostRows) continue;
+    if (planned.lost_elements == 0 || ++all > kMaxRows) continue;
     text += "| " + table_cell(code_span(clipped(input.checkpoint.fqn(planned.tensor)))) + " | " +
             human_count(static_cast<std::uint64_t>(planned.lost_elements)) + " | " +
             table_cell(code_span(clipped(fill_text(planned)))) + " | " +
             table_cell(code_span(evidence_text(planned.lost))) + " |\n";
   }
-  if (all > kMostRows) text += "\n" + human_count(all - kMostRows) + " more tensors.\n";
+  if (all > kMaxRows) text += "\n" + human_count(all - kMaxRows) + " more tensors.\n";
   return text + "\n";
 }
 
@@ -130,9 +130,9 @@ std::string findings_list(const ReportInput& input) {
   if (list.empty()) return "## What is wrong\n\nNo finding.\n\n";
   std::string text = "## What is wrong\n\n";
   std::size_t told = 0;
-  for (; told < std::min(list.size(), kMostFindings); ++told) {
-    std::string paragraph = finding_paragraph(input, list[told], told < kMostPictured);
-    if (told != 0 && text.size() + paragraph.size() > kMostOfFindings) break;
+  for (; told < std::min(list.size(), kMaxFindings); ++told) {
+    std::string paragraph = finding_paragraph(input, list[told], told < kMaxPictured);
+    if (told != 0 && text.size() + paragraph.size() > kMaxOfFindings) break;
     text += paragraph;
   }
   if (list.size() > told)
@@ -183,7 +183,7 @@ std::string report_markdown(const ReportInput& input) {
   std::string left_out;
   for (const MarkdownSection& section : kSections) {
     std::string words = section.make(input);
-    if (text.size() + words.size() + command.size() <= kMostPasted)
+    if (text.size() + words.size() + command.size() <= kMaxPasted)
       text += words;
     else
       left_out += (left_out.empty() ? "" : ", ") + std::string(section.title);

@@ -11,7 +11,7 @@ namespace shw {
 namespace {
 
 // Enough for an issue; the HTML page and tables have more rows.
-constexpr std::size_t kMostPastedRows = 25;
+constexpr std::size_t kMaxPastedRows = 25;
 // Shorter tables are not folded.
 constexpr std::size_t kOpenRows = 5;
 
@@ -35,8 +35,8 @@ std::string name_cell(std::string_view name) {
 std::string section(const std::string& title, const std::string& counted, const std::string& table,
                     std::size_t all) {
   std::string body = table;
-  if (all > kMostPastedRows)
-    body += "\n" + human_count(all - kMostPastedRows) + " more are not listed.\n";
+  if (all > kMaxPastedRows)
+    body += "\n" + human_count(all - kMaxPastedRows) + " more are not listed.\n";
   return "## " + title + "\n\n" + (all <= kOpenRows ? body + "\n" : fold(counted, body));
 }
 
@@ -45,17 +45,17 @@ std::string section(const std::string& title, const std::string& counted, const 
 std::string markdown_certificate(const ReportInput& input) {
   if (input.certificate == nullptr) return "";
   const Certificate& certificate = *input.certificate;
-  std::string text = "## How it was made\n\n**" + seal_verdict(certificate).first +
+  std::string text = "## How it was made\n\n**" + loss_verdict(certificate).first +
                      "**: `certificate.json` says: made of " + name_cell(certificate.source) +
                      " by Shardwright " + prose(clipped(certificate.version)) + "; " +
-                     tensor_fates_text(certificate) + ". `verify` proves it.\n\n";
+                     tensor_outcomes_text(certificate) + ". `verify` proves it.\n\n";
   const auto lines = certificate_lines(certificate);
   if (lines.empty()) return text;
   std::string list;
-  for (std::size_t i = 0; i < std::min(lines.size(), kMostPastedRows); ++i)
+  for (std::size_t i = 0; i < std::min(lines.size(), kMaxPastedRows); ++i)
     list += "- " + code_span(lines[i].first) + " " + prose(clipped(lines[i].second)) + "\n";
-  if (lines.size() > kMostPastedRows)
-    list += "- and " + human_count(lines.size() - kMostPastedRows) + " more\n";
+  if (lines.size() > kMaxPastedRows)
+    list += "- and " + human_count(lines.size() - kMaxPastedRows) + " more\n";
   return text +
          (lines.size() <= kOpenRows ? list + "\n" : fold(plural(lines.size(), "step"), list));
 }
@@ -68,11 +68,11 @@ std::string markdown_mesh(const ReportInput& input) {
   std::string table = table_head({"mesh of the spec", "placements", "tensors"}, 2);
   std::size_t shown = 0;
   for (const auto& [words, count] : meshes) {
-    if (++shown > kMostPastedRows) break;
+    if (++shown > kMaxPastedRows) break;
     table += row_of({name_cell(words.first), name_cell(words.second), human_count(count)});
   }
-  if (meshes.size() > kMostPastedRows)
-    table += "\n" + human_count(meshes.size() - kMostPastedRows) + " more ways are not listed.\n";
+  if (meshes.size() > kMaxPastedRows)
+    table += "\n" + human_count(meshes.size() - kMaxPastedRows) + " more ways are not listed.\n";
   return text +
          (meshes.size() <= kOpenRows
               ? table + "\n"
@@ -83,7 +83,7 @@ std::string markdown_files(const ReportInput& input) {
   const std::vector<FileLine> lines = file_lines(input.checkpoint);
   if (lines.empty()) return "";
   std::string table = table_head({"file", "", "rank", "tiles", "bytes"}, 2);
-  for (std::size_t i = 0; i < std::min(lines.size(), kMostPastedRows); ++i) {
+  for (std::size_t i = 0; i < std::min(lines.size(), kMaxPastedRows); ++i) {
     const FileRow& file = input.checkpoint.file(lines[i].file);
     table += row_of({name_cell(file.path), lines[i].state,
                      file.rank ? std::to_string(*file.rank) : "", human_count(lines[i].tiles),
@@ -107,7 +107,7 @@ std::string markdown_statistics(const ReportInput& input) {
   const std::vector<std::size_t> order = order_by_anomaly(input.statistics);
   std::size_t sick = 0;
   for (const TensorStatistics& tensor : input.statistics) sick += anomaly_rank(tensor) < 3;
-  for (std::size_t i = 0; i < std::min(order.size(), kMostPastedRows); ++i) {
+  for (std::size_t i = 0; i < std::min(order.size(), kMaxPastedRows); ++i) {
     const TensorStatistics& tensor = input.statistics[order[i]];
     const StatisticsCells cells = statistics_cells(tensor);
     std::string caveat = statistics_caveat(tensor);

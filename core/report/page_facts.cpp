@@ -87,7 +87,7 @@ std::vector<FileLine> file_lines(const Checkpoint& checkpoint) {
   return lines;
 }
 
-std::string tensor_fates_text(const Certificate& certificate) {
+std::string tensor_outcomes_text(const Certificate& certificate) {
   std::size_t lost = 0, moved = 0, cast = 0;
   std::uint64_t elements = 0;
   for (const TensorCertificate& tensor : certificate.tensors) {
@@ -104,7 +104,7 @@ std::string tensor_fates_text(const Certificate& certificate) {
   return text;
 }
 
-std::pair<std::string, bool> seal_verdict(const Certificate& certificate) {
+std::pair<std::string, bool> loss_verdict(const Certificate& certificate) {
   if (certificate.seal == Certificate::Seal::kBroken)
     return {"changed after it was written", false};
   const auto is_lost = [](const TensorCertificate& tensor) { return tensor.lost != 0; };

@@ -29,9 +29,9 @@ struct FileLine {
 std::vector<FileLine> file_lines(const Checkpoint& checkpoint);
 
 // "12 tensors, 3 of them rewritten; 8 elements of 1 tensor lost"
-std::string tensor_fates_text(const Certificate& certificate);
+std::string tensor_outcomes_text(const Certificate& certificate);
 // "nothing was lost"; true if that is good.
-std::pair<std::string, bool> seal_verdict(const Certificate& certificate);
+std::pair<std::string, bool> loss_verdict(const Certificate& certificate);
 // Changes and losses in order: pairs of a verb and its object.
 std::vector<std::pair<std::string, std::string>> certificate_lines(const Certificate& certificate);
 

@@ -42,7 +42,7 @@ std::string verdict_sentence(const ReportInput& input) {
          (gone.empty() ? "" : ". " + gone);
 }
 
-std::string known_before_text(const ReportInput& input, const Finding& finding) {
+std::string baseline_mark_text(const ReportInput& input, const Finding& finding) {
   const Baseline* baseline = input.asked != nullptr ? input.asked->baseline : nullptr;
   return baseline != nullptr && is_known(*baseline, finding) ? ", known before" : "";
 }
@@ -55,9 +55,9 @@ namespace {
 
 std::string joined(const std::vector<std::string>& parts) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(parts.size(), kMostSubjects); ++i)
+  for (std::size_t i = 0; i < std::min(parts.size(), kMaxSubjects); ++i)
     text += (i > 0 ? ", " : "") + clipped(parts[i]);
-  return text + and_more(parts.size(), kMostSubjects);
+  return text + and_more(parts.size(), kMaxSubjects);
 }
 
 std::string number_text(double value) {
@@ -84,8 +84,8 @@ std::string label_of(std::string_view key) {
 }
 
 std::string clipped(std::string_view text) {
-  if (text.size() <= kMostLetters) return std::string(text);
-  std::size_t end = kMostLetters;
+  if (text.size() <= kMaxLetters) return std::string(text);
+  std::size_t end = kMaxLetters;
   while (end > 0 && (static_cast<unsigned char>(text[end]) >> 6) == 2) --end;
   return std::string(text.substr(0, end)) + "...";
 }
@@ -112,10 +112,10 @@ std::string evidence_text(const EvidenceValue& value) {
     std::string operator()(const std::vector<std::string>& v) { return joined(v); }
     std::string operator()(const std::vector<Box>& v) {
       std::vector<std::string> texts;
-      for (std::size_t i = 0; i < std::min(v.size(), kMostSubjects); ++i)
+      for (std::size_t i = 0; i < std::min(v.size(), kMaxSubjects); ++i)
         texts.push_back(to_text(v[i]));
       std::string text = joined(texts);
-      return text + and_more(v.size(), kMostSubjects);
+      return text + and_more(v.size(), kMaxSubjects);
     }
   } words;
   return printable(clipped(std::visit(words, value)));
@@ -156,12 +156,12 @@ std::vector<TensorId> listed_tensors(const ReportInput& input) {
   for (const Finding& finding : input.check.findings) {
     for (const std::string& subject : finding.subjects) {
       auto tensor = input.checkpoint.find(subject);
-      if (tensors.size() < kMostRows && tensor && seen.insert(*tensor).second)
+      if (tensors.size() < kMaxRows && tensor && seen.insert(*tensor).second)
         tensors.push_back(*tensor);
     }
   }
   for (std::uint32_t i = 0; i < input.checkpoint.tensor_count(); ++i) {
-    if (tensors.size() >= kMostRows) break;
+    if (tensors.size() >= kMaxRows) break;
     if (seen.insert(TensorId{i}).second) tensors.push_back(TensorId{i});
   }
   return tensors;

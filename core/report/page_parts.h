@@ -12,13 +12,13 @@
 namespace shw {
 
 // Limits keep pages readable, and below 5 MB for 92,000 tensors; truncated lists say so.
-inline constexpr std::size_t kMostFindings = 50;
-inline constexpr std::size_t kMostSubjects = 40;
-inline constexpr std::size_t kMostRows = 1'000;      // of the tensor list
-inline constexpr std::size_t kMostPictured = 4;      // findings with pictures
-inline constexpr std::size_t kMostViews = 20;        // that were saved
-inline constexpr std::size_t kMostLetters = 400;     // of a name or a value
-inline constexpr std::size_t kMostDrawnTiles = 600;  // in one picture
+inline constexpr std::size_t kMaxFindings = 50;
+inline constexpr std::size_t kMaxSubjects = 40;
+inline constexpr std::size_t kMaxRows = 1'000;      // of the tensor list
+inline constexpr std::size_t kMaxPictured = 4;      // findings with pictures
+inline constexpr std::size_t kMaxViews = 20;        // that were saved
+inline constexpr std::size_t kMaxLetters = 400;     // of a name or a value
+inline constexpr std::size_t kMaxDrawnTiles = 600;  // in one picture
 
 // "Will not load: 1 cause, 3 tensors"
 std::string verdict_sentence(const ReportInput& input);
@@ -28,13 +28,13 @@ std::string subjects_counted(const Checkpoint& checkpoint, const Finding& findin
 std::string label_of(std::string_view key);  // "tile count" for "tile_count"
 std::string evidence_text(const EvidenceValue& value);
 // ", known before" if in the baseline.
-std::string known_before_text(const ReportInput& input, const Finding& finding);
+std::string baseline_mark_text(const ReportInput& input, const Finding& finding);
 // One line for the baseline and one per policy; empty if none are given.
 std::string requested_text(const ReportInput& input);
 // Replacement of lost elements of a planned tensor: "zeros", "the cast of ...", "... of
 // CHECKPOINT".
 std::string fill_text(const PlannedTensor& tensor);
-// At most kMostLetters, cut at a UTF-8 character and ended with "...".
+// At most kMaxLetters, cut at a UTF-8 character and ended with "...".
 std::string clipped(std::string_view text);
 // " and 160 more", or empty.
 std::string and_more(std::size_t count, std::size_t shown);
@@ -52,7 +52,7 @@ struct TensorPictures {
 };
 TensorPictures pictures_of(const ReportInput& input, TensorId tensor);
 
-// Tensors with findings, then others in recorded order; at most kMostRows.
+// Tensors with findings, then others in recorded order; at most kMaxRows.
 std::vector<TensorId> listed_tensors(const ReportInput& input);
 
 struct PlanSum {

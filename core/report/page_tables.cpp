@@ -12,7 +12,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostMeshes = 50;
+constexpr std::size_t kMaxMeshes = 50;
 
 // On narrow pages the table scrolls by itself.
 std::string wide_table(const std::string& rows) {
@@ -63,8 +63,8 @@ std::string statistics_row(const TensorStatistics& tensor) {
   return html + "<td>" + histogram_svg(tensor.statistics.histogram) + "</td></tr>\n";
 }
 
-std::string seal_badge(const Certificate& certificate) {
-  auto [words, is_good] = seal_verdict(certificate);
+std::string loss_verdict_badge(const Certificate& certificate) {
+  auto [words, is_good] = loss_verdict(certificate);
   return std::string("<span class=\"badge ") + (is_good ? "good" : "bad") + "\">" + words +
          "</span>";
 }
@@ -81,14 +81,14 @@ std::string mesh_section(const ReportInput& input) {
       "<tr><th>mesh of the spec</th><th>placements</th><th class=\"n\">tensors</th></tr>\n";
   std::size_t shown = 0;
   for (const auto& [words, count] : counts) {
-    if (++shown > kMostMeshes) break;
+    if (++shown > kMaxMeshes) break;
     rows += "<tr><td><code>" + escaped(clipped(words.first)) + "</code></td><td><code>" +
             escaped(clipped(words.second)) + "</code></td>" + number_cell(human_count(count)) +
             "</tr>\n";
   }
   html += wide_table(rows);
-  if (counts.size() > kMostMeshes)
-    html += quiet_line(human_count(counts.size() - kMostMeshes) + " more ways are not listed.");
+  if (counts.size() > kMaxMeshes)
+    html += quiet_line(human_count(counts.size() - kMaxMeshes) + " more ways are not listed.");
   return html;
 }
 
@@ -98,7 +98,7 @@ std::string files_section(const ReportInput& input) {
   std::string rows =
       "<tr><th>file</th><th class=\"n\">rank</th><th class=\"n\">tiles</th>"
       "<th class=\"n\">bytes</th><th></th></tr>\n";
-  for (std::size_t k = 0; k < std::min(lines.size(), kMostRows); ++k) {
+  for (std::size_t k = 0; k < std::min(lines.size(), kMaxRows); ++k) {
     const FileLine& line = lines[k];
     const FileRow& file = input.checkpoint.file(line.file);
     rows += "<tr><td><code>" + escaped(clipped(file.path)) + "</code></td>" +
@@ -109,8 +109,8 @@ std::string files_section(const ReportInput& input) {
             "</td></tr>\n";
   }
   std::string html = "<h2>Files</h2>\n" + wide_table(rows);
-  if (lines.size() > kMostRows)
-    html += quiet_line(human_count(kMostRows) + " of " + human_count(lines.size()) +
+  if (lines.size() > kMaxRows)
+    html += quiet_line(human_count(kMaxRows) + " of " + human_count(lines.size()) +
                        " files are listed, those that are not there first.");
   return html;
 }
@@ -122,11 +122,11 @@ std::string statistics_section(const ReportInput& input) {
     rows += std::string("<th class=\"n\">") + kStatisticsTitles[column] + "</th>";
   rows += "<th>powers of two</th></tr>\n";
   std::vector<std::size_t> order = order_by_anomaly(input.statistics);
-  for (std::size_t k = 0; k < std::min(order.size(), kMostRows); ++k)
+  for (std::size_t k = 0; k < std::min(order.size(), kMaxRows); ++k)
     rows += statistics_row(input.statistics[order[k]]);
   std::string html = "<h2>Statistics</h2>\n" + wide_table(rows);
-  if (order.size() > kMostRows)
-    html += quiet_line(human_count(kMostRows) + " of " + human_count(order.size()) +
+  if (order.size() > kMaxRows)
+    html += quiet_line(human_count(kMaxRows) + " of " + human_count(order.size()) +
                        " tensors are listed; <code>stats --json</code> has all.");
   return html;
 }
@@ -134,21 +134,20 @@ std::string statistics_section(const ReportInput& input) {
 std::string certificate_section(const ReportInput& input) {
   if (input.certificate == nullptr) return "";
   const Certificate& certificate = *input.certificate;
-  std::string html = "<h2>How it was made</h2>\n<p>" + seal_badge(certificate) +
+  std::string html = "<h2>How it was made</h2>\n<p>" + loss_verdict_badge(certificate) +
                      "<code>certificate.json</code> says: made of <code>" +
                      escaped(clipped(certificate.source)) + "</code> by Shardwright " +
-                     escaped(clipped(certificate.version)) + "; " + tensor_fates_text(certificate) +
-                     ". <code>verify</code> proves it.</p>\n";
+                     escaped(clipped(certificate.version)) + "; " +
+                     tensor_outcomes_text(certificate) + ". <code>verify</code> proves it.</p>\n";
   const auto lines = certificate_lines(certificate);
   std::string rows;
-  for (std::size_t i = 0; i < std::min(lines.size(), kMostFindings); ++i)
+  for (std::size_t i = 0; i < std::min(lines.size(), kMaxFindings); ++i)
     rows += "<tr><td class=\"o\"><code>" + escaped(lines[i].first) + "</code></td><td>" +
             escaped(clipped(lines[i].second)) + "</td></tr>\n";
   if (!rows.empty()) html += wide_table(rows);
-  return html +
-         quiet_line(lines.size() > kMostFindings
-                        ? human_count(lines.size() - kMostFindings) + " more lines are not listed."
-                        : "");
+  return html + quiet_line(lines.size() > kMaxFindings ? human_count(lines.size() - kMaxFindings) +
+                                                             " more lines are not listed."
+                                                       : "");
 }
 
 }  // namespace shw

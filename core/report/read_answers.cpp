@@ -169,7 +169,7 @@ Result<CheckpointDifference> difference_from_json(std::string_view text) {
   constexpr std::array<std::string_view, 13> kKeys{
       "schema",   "error", "verdict", "data",     "a",       "b",      "in_both",
       "compared", "same",  "doubts",  "unjudged", "tensors", "entries"};
-  SHW_TRY(const Json json, parse_answer(text, "diff", kMostValuesOfCheck, kKeys));
+  SHW_TRY(const Json json, parse_answer(text, "diff", kMaxValuesOfCheck, kKeys));
   CheckpointDifference difference;
   MemberReader reader{json};
   reader("verdict", difference.verdict);

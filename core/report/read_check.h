@@ -11,10 +11,10 @@
 namespace shw {
 
 // A hundred bytes of memory for a value: 2 GB for the most.
-inline constexpr std::size_t kMostValuesOfCheck = 20'000'000;
+inline constexpr std::size_t kMaxValuesOfCheck = 20'000'000;
 
 // An answer that is an error is returned as that error. Keys that this version does not know are
 // left out before they take memory; an answer of more than `most` other values is refused.
-Result<CheckReport> check_from_json(std::string_view text, std::size_t most = kMostValuesOfCheck);
+Result<CheckReport> check_from_json(std::string_view text, std::size_t most = kMaxValuesOfCheck);
 
 }  // namespace shw

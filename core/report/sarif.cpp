@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kSarifSchema =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 // Viewers show only a few; the total number is in the properties.
-constexpr std::size_t kMostLocations = 100;
+constexpr std::size_t kMaxLocations = 100;
 
 const char* sarif_level(Severity severity) {
   if (severity == Severity::kError) return "error";
@@ -84,7 +84,7 @@ Json sarif_result(const Checkpoint& checkpoint, const Finding& finding, const Ch
   std::string message = finding.cause;
   if (finding.remedy) message += " " + finding.remedy->text;
   Json locations = Json::array();
-  for (std::size_t i = 0; i < std::min(finding.subjects.size(), kMostLocations); ++i)
+  for (std::size_t i = 0; i < std::min(finding.subjects.size(), kMaxLocations); ++i)
     locations.push_back(location_of(checkpoint, context.path, finding.subjects[i]));
   if (locations.empty()) locations.push_back(location_of(checkpoint, context.path, ""));
   // SARIF allows levels only for kind "fail" (3.27.10); a notification carries the warning.
@@ -110,7 +110,7 @@ Json policy_result(const Checkpoint& checkpoint, const PolicyAnswer& policy,
   bool broken = policy.verdict == PolicyVerdict::kBroken;
   const char* kind = broken ? "fail" : policy.verdict == PolicyVerdict::kMet ? "pass" : "open";
   Json locations = Json::array();
-  for (std::size_t i = 0; i < std::min(policy.subjects.size(), kMostLocations); ++i)
+  for (std::size_t i = 0; i < std::min(policy.subjects.size(), kMaxLocations); ++i)
     locations.push_back(location_of(checkpoint, context.path, policy.subjects[i]));
   if (locations.empty()) locations.push_back(location_of(checkpoint, context.path, ""));
   return {{"ruleId", "require/" + policy.require},

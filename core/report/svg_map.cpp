@@ -154,7 +154,7 @@ std::string figure(const std::string& kind, const std::string& title, const std:
 }
 
 std::string overview(const TensorPictures& pictures, const Palette& palette) {
-  TileSlice slice = cut(pictures.saved, *pictures.overview, kMostDrawnTiles);
+  TileSlice slice = cut(pictures.saved, *pictures.overview, kMaxDrawnTiles);
   Scale scale{660.0 / static_cast<double>(std::max<std::int64_t>(slice.columns, 1)),
               150.0 / static_cast<double>(std::max<std::int64_t>(slice.rows, 1))};
   Drawing drawing(slice, scale);
@@ -193,8 +193,8 @@ std::string svg_pictures(const TensorPictures& pictures, const Palette& palette)
   std::string html =
       "<p class=\"quiet\">" + escaped(to_text(pictures.slice)) + "</p><div class=\"maps\">\n";
   for (const Panel& picture : list) {
-    TileSlice slice = cut(*picture.tiling, pictures.slice, kMostDrawnTiles);
-    TileSlice gone = cut({picture.tiling->shape, pictures.lost}, pictures.slice, kMostDrawnTiles);
+    TileSlice slice = cut(*picture.tiling, pictures.slice, kMaxDrawnTiles);
+    TileSlice gone = cut({picture.tiling->shape, pictures.lost}, pictures.slice, kMaxDrawnTiles);
     Drawing drawing(slice, scale);
     bool is_saved = picture.tiling == &saved;
     if (picture.tiling == expected) {

@@ -14,7 +14,7 @@ namespace shw {
 namespace {
 
 // Families of names shown per kind; others are counted.
-constexpr std::size_t kMostFamilies = 24;
+constexpr std::size_t kMaxFamilies = 24;
 
 // Members of a family, largest difference first.
 struct Family {
@@ -195,7 +195,7 @@ void append_kind(const CheckpointDifference& difference, DifferenceKind kind, st
   for (const Family& family : families) count += family.members.size();
   out += "\n" + inked(style, ink_of(kind), heading(kind)) + "   " + plural(count, "tensor") + "\n";
   for (std::size_t i = 0; i < families.size(); ++i) {
-    if (i < kMostFamilies)
+    if (i < kMaxFamilies)
       append_family(families[i], width, style, out);
     else
       left += families[i].members.size();
@@ -205,7 +205,7 @@ void append_kind(const CheckpointDifference& difference, DifferenceKind kind, st
            "\n";
 }
 
-std::string entry_words(const EntryDifference& entry) {
+std::string entry_difference_text(const EntryDifference& entry) {
   if (entry.kind == DifferenceKind::kMissing) return "only in A";
   if (entry.kind == DifferenceKind::kAdded) return "only in B";
   if (entry.kind == DifferenceKind::kUndecided) return entry.why;
@@ -222,9 +222,9 @@ void append_entries(const CheckpointDifference& difference, std::size_t width,
   std::map<std::string, std::uint64_t> told;
   std::size_t shown = 0;
   for (const EntryDifference& entry : difference.entries) {
-    if (told[without_numbers(entry.fqn)]++ != 0 || shown == kMostFamilies) continue;
+    if (told[without_numbers(entry.fqn)]++ != 0 || shown == kMaxFamilies) continue;
     ++shown;
-    out += wrapped(printable(entry.fqn + ": " + entry_words(entry)), 2, width) + "\n";
+    out += wrapped(printable(entry.fqn + ": " + entry_difference_text(entry)), 2, width) + "\n";
   }
   if (shown < difference.entries.size())
     out += inked(style, Ink::kQuiet,
@@ -234,7 +234,7 @@ void append_entries(const CheckpointDifference& difference, std::size_t width,
 }
 
 // "3 only in A, 12 other values": counts of the kinds that occur; empty if there are none.
-std::string counts_words(const CheckpointDifference& difference) {
+std::string difference_counts_text(const CheckpointDifference& difference) {
   std::vector<std::uint64_t> counts(kDifferenceKinds);
   for (const TensorDifference& tensor : difference.tensors)
     counts[static_cast<std::size_t>(tensor.kind)] += tensor.within ? 0 : 1;
@@ -250,7 +250,7 @@ std::string counts_words(const CheckpointDifference& difference) {
   return text;
 }
 
-std::string tolerance_words(const CheckpointDifference& difference) {
+std::string tolerance_text(const CheckpointDifference& difference) {
   if (!difference.tolerance) return "";
   return ", " + human_count(difference.within) + " within atol " +
          short_number(difference.tolerance->absolute) + " and rtol " +
@@ -258,7 +258,7 @@ std::string tolerance_words(const CheckpointDifference& difference) {
 }
 
 // "of 1,142 tensors that both have 1,130 are the same to the bit"
-std::string extent_words(const CheckpointDifference& difference) {
+std::string equal_tensors_text(const CheckpointDifference& difference) {
   std::string both = plural(difference.in_both, "tensor") + " that both have";
   if (difference.in_both == 0) return "no tensor is in both";
   if (difference.same == difference.in_both && !difference.data)
@@ -289,9 +289,9 @@ std::string difference_to_text(const CheckpointDifference& difference, const Che
   Ink ink = difference.verdict == EqualityVerdict::kSame        ? Ink::kGreen
             : difference.verdict == EqualityVerdict::kDifferent ? Ink::kRed
                                                                 : Ink::kGold;
-  out += "\n" + inked(style, ink, name(difference.verdict)) + ": " + extent_words(difference) +
-         tolerance_words(difference) + "\n";
-  if (const std::string counts = counts_words(difference); !counts.empty())
+  out += "\n" + inked(style, ink, name(difference.verdict)) + ": " +
+         equal_tensors_text(difference) + tolerance_text(difference) + "\n";
+  if (const std::string counts = difference_counts_text(difference); !counts.empty())
     out += wrapped(counts, 0, width) + "\n";
   for (std::size_t kind = 0; kind < kDifferenceKinds; ++kind)
     append_kind(difference, static_cast<DifferenceKind>(kind), width, style, out);

@@ -11,8 +11,8 @@ namespace shw {
 namespace {
 
 // Columns that narrow terminals omit, in this order.
-constexpr StatisticsColumn kSpared[] = {kDenormal, kZero, kDtype, kElements};
-constexpr std::size_t kSparedBeside = 3;  // omitted before names get lines of their own
+constexpr StatisticsColumn kOmittableColumns[] = {kDenormal, kZero, kDtype, kElements};
+constexpr std::size_t kColumnsOmittedFirst = 3;  // omitted before names get lines of their own
 
 struct StatisticsLayout {
   std::size_t name = 0;  // width of names; 0: names have their own lines
@@ -31,7 +31,7 @@ std::size_t columns_of(const StatisticsLayout& layout) {
 bool drop_columns_to_fit(StatisticsLayout& layout, std::size_t spared, std::size_t width) {
   layout.shown.fill(true);
   for (std::size_t i = 0; i < spared && columns_of(layout) > width; ++i)
-    layout.shown[kSpared[i]] = false;
+    layout.shown[kOmittableColumns[i]] = false;
   return columns_of(layout) <= width;
 }
 
@@ -46,9 +46,9 @@ StatisticsLayout layout_of(std::span<const TensorStatistics> tensors,
     for (const StatisticsCells& row : cells)
       layout.widths[c] = std::max(layout.widths[c], display_width(row[c]));
   }
-  if (drop_columns_to_fit(layout, kSparedBeside, width)) return layout;
+  if (drop_columns_to_fit(layout, kColumnsOmittedFirst, width)) return layout;
   layout.name = 0;
-  drop_columns_to_fit(layout, std::size(kSpared), width);
+  drop_columns_to_fit(layout, std::size(kOmittableColumns), width);
   return layout;
 }
 

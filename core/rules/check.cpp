@@ -31,7 +31,7 @@ constexpr std::uint64_t kHeadersUpTo = 100'000;  // items
 constexpr std::uint64_t kRemoteHeadersUpTo = 64;
 // Limit for entries of single ranks below Depth::kData: a generator state has 5 kB, a loader state
 // less.
-constexpr std::uint64_t kMostOwnEntries = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxOwnEntries = std::uint64_t{64} << 20;
 
 std::size_t index_of_rule(std::string_view rule) {
   auto rules = all_rules();
@@ -219,9 +219,8 @@ Status read_checked_data(const Checkpoint& checkpoint, Depth depth, const CheckO
   const bool has_files = checkpoint.directory() != nullptr;
   if (depth >= Depth::kHeaders && has_files) {
     SHW_TRY(out.headers, read_item_headers(checkpoint, progress));
-    SHW_TRY(
-        out.own_entries,
-        own_entries(checkpoint, depth == Depth::kData ? UINT64_MAX : kMostOwnEntries, progress));
+    SHW_TRY(out.own_entries,
+            own_entries(checkpoint, depth == Depth::kData ? UINT64_MAX : kMaxOwnEntries, progress));
   }
   if (depth == Depth::kData && has_files) {
     SHW_TRY(out.data,

@@ -157,11 +157,11 @@ std::map<std::string, std::size_t> parameters_per_state_kind(const StatesByParam
   return counts;
 }
 
-struct Lacking {
+struct ParametersWithoutStates {
   std::vector<std::string> broken, open;
 };
 
-void add_parameters_lacking_states(const StatesByParameter& seen, Lacking& out) {
+void add_parameters_lacking_states(const StatesByParameter& seen, ParametersWithoutStates& out) {
   const auto counts = parameters_per_state_kind(seen);
   for (const auto& [key, kinds] : seen.kinds) {
     bool lacks = false, lacks_common = false;
@@ -175,7 +175,8 @@ void add_parameters_lacking_states(const StatesByParameter& seen, Lacking& out) 
 }
 
 // Only some formats record which tensors are trained; otherwise every float may be.
-void add_stateless(const Checkpoint& checkpoint, const StatesByParameter& seen, Lacking& out) {
+void add_stateless(const Checkpoint& checkpoint, const StatesByParameter& seen,
+                   ParametersWithoutStates& out) {
   bool says_trained = false;
   std::vector<TensorId> stateless;
   for (TensorId tensor : checkpoint.tensors()) {
@@ -199,7 +200,7 @@ PolicyAnswer evaluate_optimizer(const Checkpoint& checkpoint, const Progress* pr
     if (unread) return std::move(*unread);
     return policy_answer(kName, PolicyVerdict::kBroken, "there are no optimizer states");
   }
-  Lacking lacking;
+  ParametersWithoutStates lacking;
   add_parameters_lacking_states(seen, lacking);
   add_stateless(checkpoint, seen, lacking);
   if (!seen.gone.empty())

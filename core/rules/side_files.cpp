@@ -28,7 +28,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostOpened = 32;  // one random state per rank is a file per rank
+constexpr std::size_t kMaxOpened = 32;  // one random state per rank is a file per rank
 
 struct SideFile {
   std::string path;
@@ -141,7 +141,7 @@ Finding finding_of_side_file(const SideFile& file, const Finding& inner) {
 // Parts of single ranks are reported elsewhere.
 std::optional<Finding> optimizer_of_other_model_finding(const Checkpoint& checkpoint,
                                                         const AdjacentOptimizer& optimizer) {
-  constexpr std::size_t kFewestMatrices = 3;
+  constexpr std::size_t kMinMatrices = 3;
   const auto states = shapes_of(optimizer);
   if (!states || infer_sharded_states(checkpoint, *states) ||
       infer_flat_states(checkpoint, *states))
@@ -163,7 +163,7 @@ std::optional<Finding> optimizer_of_other_model_finding(const Checkpoint& checkp
   }
   const bool is_of_few =
       2 * elements < elements_of_weights && 10 * matrices.size() < 9 * matrices_of_weights;
-  if (matrices.size() < kFewestMatrices || matrices.size() > matrices_of_weights || is_of_few)
+  if (matrices.size() < kMinMatrices || matrices.size() > matrices_of_weights || is_of_few)
     return std::nullopt;
   return side_finding(
       optimizer.path, Severity::kWarning,
@@ -176,11 +176,11 @@ std::optional<Finding> optimizer_of_other_model_finding(const Checkpoint& checkp
 
 // The step in trainer_state.json of transformers' Trainer; 0 without that file.
 std::int64_t step_of_trainer(const Directory& directory) {
-  constexpr std::uint64_t kMostTrainerState = std::uint64_t{64} << 20;
+  constexpr std::uint64_t kMaxTrainerState = std::uint64_t{64} << 20;
   const Entry entry = directory.stat("trainer_state.json");
-  if (entry.kind != EntryKind::kFile || entry.size > kMostTrainerState) return 0;
+  if (entry.kind != EntryKind::kFile || entry.size > kMaxTrainerState) return 0;
   auto source = directory.open(entry.path);
-  auto text = source ? read_whole_text(**source, kMostTrainerState) : Result<std::string>("");
+  auto text = source ? read_whole_text(**source, kMaxTrainerState) : Result<std::string>("");
   if (!text) return 0;
   const auto parsed = parse_json<nlohmann::json>(replace_non_json_floats(*text));
   const auto step = parsed.problem.empty() && parsed.tree.is_object()
@@ -267,15 +267,15 @@ std::optional<Finding> without_states(const SideFile& file, const Checkpoint& op
 
 // The most steps that one of the first states of an optimizer has taken; nullopt if none counts.
 std::optional<std::int64_t> steps_of_optimizer(const Checkpoint& opened) {
-  constexpr std::size_t kMostRead = 32;
-  constexpr float kMostExact = 1 << 24;
+  constexpr std::size_t kMaxRead = 32;
+  constexpr float kMaxExact = 1 << 24;
   std::optional<std::int64_t> most;
   std::size_t read = 0;
   for (TensorId tensor : opened.tensors()) {
     if (!opened.fqn(tensor).ends_with(".step") || volume(opened.shape(tensor)) != 1) continue;
-    if (++read > kMostRead) break;
+    if (++read > kMaxRead) break;
     const auto values = read_box_floats(opened, tensor, whole(copy_of(opened.shape(tensor))));
-    if (!values || values->size() != 1 || !(values->front() >= 0 && values->front() < kMostExact))
+    if (!values || values->size() != 1 || !(values->front() >= 0 && values->front() < kMaxExact))
       return std::nullopt;
     most = std::max(most.value_or(0), static_cast<std::int64_t>(values->front()));
   }
@@ -301,7 +301,7 @@ std::optional<Finding> optimizer_of_other_step_finding(const SideFile& file,
 class SideFileChecks {
  public:
   SideFileChecks(const Checkpoint& checkpoint, Depth depth, std::span<const Finding> known,
-                 const CheckAlone& check_alone, Progress* progress)
+                 const CheckSingleCheckpoint& check_alone, Progress* progress)
       : checkpoint_(checkpoint),
         depth_(depth),
         known_(known),
@@ -324,7 +324,7 @@ class SideFileChecks {
 
  private:
   Status check_file(const SideFile& file) {
-    if (depth_ == Depth::kMetadata || opened_ == kMostOpened) {
+    if (depth_ == Depth::kMetadata || opened_ == kMaxOpened) {
       if (!file.is_of_rank && !file.is_model)
         (file.is_optimizer ? unread_ : others_).push_back(file.path);
       return {};
@@ -416,7 +416,7 @@ class SideFileChecks {
   const Checkpoint& checkpoint_;
   Depth depth_;
   std::span<const Finding> known_;
-  const CheckAlone& check_alone_;
+  const CheckSingleCheckpoint& check_alone_;
   Progress* progress_;
   SideFiles out_;
   std::vector<std::string> unread_, read_, others_;
@@ -426,8 +426,8 @@ class SideFileChecks {
 }  // namespace
 
 Result<SideFiles> check_side_files(const Checkpoint& checkpoint, Depth depth,
-                                   std::span<const Finding> known, const CheckAlone& check_alone,
-                                   Progress* progress) {
+                                   std::span<const Finding> known,
+                                   const CheckSingleCheckpoint& check_alone, Progress* progress) {
   if (checkpoint.directory() == nullptr) return SideFiles{};
   return SideFileChecks(checkpoint, depth, known, check_alone, progress).run();
 }

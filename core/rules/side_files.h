@@ -21,12 +21,12 @@ struct SideFiles {
 };
 
 // Checks a checkpoint by itself, at the same depth.
-using CheckAlone = std::function<Result<std::vector<Finding>>(const Checkpoint&)>;
+using CheckSingleCheckpoint = std::function<Result<std::vector<Finding>>(const Checkpoint&)>;
 
 // Checks that each file opens, at any depth that reads headers, and runs `check_alone` on
 // optimizers. `known`: findings that rules have reported already.
 Result<SideFiles> check_side_files(const Checkpoint& checkpoint, Depth depth,
-                                   std::span<const Finding> known, const CheckAlone& check_alone,
-                                   Progress* progress);
+                                   std::span<const Finding> known,
+                                   const CheckSingleCheckpoint& check_alone, Progress* progress);
 
 }  // namespace shw

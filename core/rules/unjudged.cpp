@@ -316,7 +316,7 @@ void add_config(const Facts& facts, List& out) {
     out.push_back({what, "--spec or --against: what it says of a \"" + fit.unknown_model +
                              "\" of this class and these names is not known in full"});
   if (fit.unusable || facts.depth == Depth::kData) return;
-  if (const auto tied = unmet_announcements_of_folder(facts.checkpoint, facts.progress).tied)
+  if (const auto tied = unmet_config_claims_of_folder(facts.checkpoint, facts.progress).tied)
     out.push_back({"whether " + std::string(facts.checkpoint.fqn(tied->first)) +
                        " and the embedding that config.json ties it to are equal",
                    "--data"});

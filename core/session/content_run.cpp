@@ -218,7 +218,7 @@ std::optional<TensorId> requested_tensor(const Snapshot& snapshot, const TileVal
 }
 
 // Above this other tensors' statistics are dropped: 80 MB.
-constexpr std::size_t kMostTilesKept = 2'000'000;
+constexpr std::size_t kMaxTilesKept = 2'000'000;
 
 void cache_tile_values(Snapshot& s, std::shared_ptr<const verbs::TileValues> values) {
   auto kept = s.tile_values == nullptr ? std::make_shared<TileValuesOf>()
@@ -227,7 +227,7 @@ void cache_tile_values(Snapshot& s, std::shared_ptr<const verbs::TileValues> val
   kept->insert_or_assign(tensor, std::move(values));
   std::size_t tiles = 0;
   for (const auto& [of, each] : *kept) tiles += each->tiles.size();
-  if (tiles > kMostTilesKept)
+  if (tiles > kMaxTilesKept)
     std::erase_if(*kept, [&](const auto& of) { return of.first != tensor; });
   s.tile_values = std::move(kept);
 }

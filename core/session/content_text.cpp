@@ -14,7 +14,7 @@ constexpr std::array<std::pair<Go, std::string_view>, 5> kGoes{{{Go::kTile, ""},
                                                                 {Go::kNext, "next"},
                                                                 {Go::kPrevious, "previous"},
                                                                 {Go::kClose, "off"}}};
-constexpr std::array<std::pair<verbs::SearchedValue, std::string_view>, 2> kSoughtWords{
+constexpr std::array<std::pair<verbs::SearchedValue, std::string_view>, 2> kSearchedValueNames{
     {{verbs::SearchedValue::kNan, "next-nan"},
      {verbs::SearchedValue::kDifference, "next-difference"}}};
 
@@ -53,7 +53,7 @@ std::string print_show_bytes(const Command& command) {
 std::optional<Command> parse_show_values(std::string_view rest) {
   if (rest.empty()) return ValuesCommand{};
   if (rest == "off") return ValuesCommand{true};
-  for (const auto& [sought, word] : kSoughtWords) {
+  for (const auto& [sought, word] : kSearchedValueNames) {
     if (rest == word) return ValuesCommand{false, {}, sought};
   }
   auto ask = verbs::parse_values_request(rest);
@@ -64,7 +64,7 @@ std::optional<Command> parse_show_values(std::string_view rest) {
 std::string print_show_values(const Command& command) {
   const auto& c = as<ValuesCommand>(command);
   if (c.close) return "off";
-  for (const auto& [sought, word] : kSoughtWords) {
+  for (const auto& [sought, word] : kSearchedValueNames) {
     if (c.next == sought) return std::string(word);
   }
   return c.ask == verbs::ValuesRequest{} ? "" : verbs::to_text(c.ask);

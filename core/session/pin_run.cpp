@@ -45,7 +45,7 @@ Result<Change> run_pin(const Snapshot& before, const Command& command, Progress*
   });
   if (same != pins.end())
     *same = std::move(pin);
-  else if (pins.size() >= verbs::kMostPins)
+  else if (pins.size() >= verbs::kMaxPins)
     return fail(ErrorKind::kUsage, "no more than 1,000 places are pinned");
   else
     pins.push_back(std::move(pin));

@@ -165,7 +165,7 @@ Result<Change> run_dry_run(const Snapshot& before, const Command&, Progress* pro
 namespace {
 
 // A dry run of more chunks takes seconds, so it runs only on request.
-constexpr std::uint32_t kMostChunksAtOnce = 200'000;
+constexpr std::uint32_t kMaxChunksAtOnce = 200'000;
 
 struct BytesToWrite {
   std::optional<std::uint64_t> bytes = {};  // nullopt: nothing is written
@@ -195,7 +195,7 @@ BytesToWrite bytes_to_write(const Snapshot& snapshot, const std::string& out) {
   if (snapshot.edits != nullptr && snapshot.edits->edit().written != nullptr)
     return {snapshot.edits->edit().written->bytes_written};
   const BytesToWrite most{most_bytes(*snapshot.checkpoint, *snapshot.plan), true};
-  if (snapshot.checkpoint->chunk_count() > kMostChunksAtOnce) return most;
+  if (snapshot.checkpoint->chunk_count() > kMaxChunksAtOnce) return most;
   ApplyOptions options;
   options.out = out;
   auto estimate = outlook_of(*snapshot.checkpoint, *snapshot.plan, options);

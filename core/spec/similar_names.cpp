@@ -13,7 +13,7 @@ namespace {
 
 // Limit of tensors with one shape in a layer: a module has at most a dozen, and experts are
 // numbered.
-constexpr std::size_t kMostAlike = 64;
+constexpr std::size_t kMaxAlike = 64;
 
 using Parts = std::vector<std::string_view>;
 
@@ -115,7 +115,7 @@ class SimilarNames {
       if (!taken_[j]) alike[numbers_and_shape(there_[j])].push_back(j);
     for (std::size_t i = 0; i < here_.size() && !is_cancelled(progress_); ++i) {
       auto others = found_[i] ? alike.end() : alike.find(numbers_and_shape(here_[i]));
-      if (others == alike.end() || others->second.size() > kMostAlike) continue;
+      if (others == alike.end() || others->second.size() > kMaxAlike) continue;
       for (std::size_t j : others->second) {
         NameChange change = name_change(here_[i].name, there_[j].name);
         const bool is_known = known.contains(without_common(change));
@@ -180,10 +180,9 @@ class SimilarNames {
 
   // "embedding" and "embeddings": one pair of such words is a renaming too.
   static bool are_nearly_equal(const NameChange& change) {
-    constexpr std::size_t kFewestLetters = 6;
+    constexpr std::size_t kMinLetters = 6;
     const std::size_t shared = shared_letters(change);
-    return shared >= kFewestLetters &&
-           shared + 2 >= std::max(change.here.size(), change.there.size());
+    return shared >= kMinLetters && shared + 2 >= std::max(change.here.size(), change.there.size());
   }
 
   void match_by_frequent_changes(const std::map<NameChange, Pairs>& changes,

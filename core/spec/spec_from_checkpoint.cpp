@@ -140,8 +140,9 @@ std::set<NameChange> known_changes(const Checkpoint& checkpoint, const Checkpoin
 }
 
 // Matches the remaining tensors by a common replacement.
-void match_left_over(const Checkpoint& checkpoint, const Checkpoint& reference,
-                     const std::vector<bool>& taken, NameMap& map, const Progress* progress) {
+void match_remaining_tensors(const Checkpoint& checkpoint, const Checkpoint& reference,
+                             const std::vector<bool>& taken, NameMap& map,
+                             const Progress* progress) {
   std::vector<NamedShape> here, there;
   std::vector<TensorId> ids_here, ids_there;
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
@@ -207,7 +208,7 @@ NameMap match_names(const Checkpoint& checkpoint, const Checkpoint& reference,
                     const Progress* progress) {
   std::vector<bool> taken(reference.tensor_count(), false);
   NameMap map = match_by_names(checkpoint, reference, taken, progress);
-  match_left_over(checkpoint, reference, taken, map, progress);
+  match_remaining_tensors(checkpoint, reference, taken, map, progress);
   return map;
 }
 

@@ -13,7 +13,7 @@ namespace {
 // Bits are signed integers: without the sign bit they are never negative, and signed comparisons
 // are faster.
 template <class Bits, int mantissa_bits>
-struct Borders {
+struct FloatThresholds {
   static constexpr Bits kMagnitude = std::numeric_limits<Bits>::max();
   static constexpr Bits kNormal = static_cast<Bits>(Bits{1} << mantissa_bits);  // the least
   static constexpr Bits kInfinity = static_cast<Bits>(kMagnitude - (kNormal - 1));
@@ -33,7 +33,7 @@ template <class Bits>
 // comparison per element. Values below the least normal number wrap around to large ones.
 template <class Bits, int mantissa_bits>
 [[gnu::always_inline]] inline bool are_ordinary(const std::byte* at, std::size_t size) {
-  using Of = Borders<Bits, mantissa_bits>;
+  using Of = FloatThresholds<Bits, mantissa_bits>;
   using Wrapping = std::make_unsigned_t<Bits>;
   constexpr Bits kLowest = std::numeric_limits<Bits>::min();
   constexpr auto kShift = static_cast<Wrapping>(Wrapping(kLowest) - Wrapping(Of::kNormal));
@@ -52,7 +52,7 @@ template <class Bits, int mantissa_bits>
 template <class Bits, int mantissa_bits>
 [[gnu::always_inline]] inline FloatCounts count(BytesView bytes) {
   constexpr std::size_t kAtOnce = 4096 / sizeof(Bits);
-  using Of = Borders<Bits, mantissa_bits>;
+  using Of = FloatThresholds<Bits, mantissa_bits>;
   constexpr Bits kNormal = Of::kNormal, kHuge = Of::kHuge, kInfinity = Of::kInfinity;
   FloatCounts out;
   const std::size_t size = bytes.size() / sizeof(Bits);

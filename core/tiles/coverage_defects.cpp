@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kFew = 8;              // boxes whose pairs are all compared: 28 comparisons
 constexpr std::size_t kSample = 64;          // boxes sampled to choose a split
 constexpr std::uint64_t kBudget = 1u << 26;  // box visits: about a second, and 32 per box
-constexpr std::int64_t kMostElements = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMaxElements = std::numeric_limits<std::int64_t>::max();
 // limit of partition steps when the median of about 128 box borders is sought
 constexpr int kRounds = 24;
 constexpr std::size_t kMaxDepth = 512;  // 20 levels halve a million boxes
@@ -104,8 +104,8 @@ void SpaceBisector::add_overlap(std::size_t a, std::size_t b) {
 void SpaceBisector::add_gap(const std::int64_t* corners) {
   std::int64_t elements = 1;
   for (std::size_t d = 0; d < ndim_; ++d)
-    elements = checked_mul(elements, corners[ndim_ + d] - corners[d]).value_or(kMostElements);
-  out_.missing = checked_add(out_.missing, elements).value_or(kMostElements);
+    elements = checked_mul(elements, corners[ndim_ + d] - corners[d]).value_or(kMaxElements);
+  out_.missing = checked_add(out_.missing, elements).value_or(kMaxElements);
   if (out_.gaps.size() >= kMaxGaps) {
     out_.complete = false;
     return;

@@ -12,7 +12,7 @@ namespace {
 // The sum of the boxes' indicator functions equals that of the whole if their mixed differences are
 // equal: points of weight +1 or -1 at the corners of every box, summed where they coincide.
 // Dimensions that every box spans drop out; in practice one to three are left.
-constexpr std::size_t kMostCutDims = 8;
+constexpr std::size_t kMaxCutDims = 8;
 
 struct Corners {
   std::size_t dims = 0;
@@ -176,7 +176,7 @@ bool tiles_exactly(std::span<const Box> boxes, ExtentsView shape) {
   if (total_volume(kept) != volume(shape)) return false;
   std::vector<std::size_t> cut = split_dims_of_boxes(kept, shape);
   if (is_cut_by_slices(kept, cut, shape)) return true;
-  if (cut.size() > kMostCutDims) return are_disjoint(kept);
+  if (cut.size() > kMaxCutDims) return are_disjoint(kept);
   Corners corners;
   corners.dims = cut.size();
   corners.points.reserve((kept.size() + 1) * (std::size_t{1} << cut.size()) * cut.size());

@@ -15,7 +15,7 @@ namespace shw {
 namespace {
 
 // Elements of a part that are read to find out whether the sums lose anything.
-constexpr std::int64_t kMostTriedElements = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxTriedElements = std::int64_t{1} << 24;
 
 // All tensors of an input that sums can be made of; nothing is read here.
 Result<std::uint32_t> add_computed_input(TargetState& all, const AddedInput& wanted) {
@@ -100,7 +100,7 @@ Result<bool> add_to_part(TargetState& all, const TargetTensor& tensor, float val
   const ExtentsView offsets = of->offsets(chunk->chunk);
   for (std::size_t d = 0; d < part.first.size(); ++d) part.first[d] += offsets[d];
   const Box box = box_of_part(part, part.first);
-  const bool is_exact = volume(box.sizes).value_or(kMostTriedElements + 1) <= kMostTriedElements &&
+  const bool is_exact = volume(box.sizes).value_or(kMaxTriedElements + 1) <= kMaxTriedElements &&
                         is_added_exactly(*of, saved, box, value, tensor.dtype);
   part.from = FromChunk{input, *sums.chunks(*made).begin()};
   part.saved = tensor.dtype;

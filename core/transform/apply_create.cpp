@@ -9,7 +9,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostOpcodes = std::size_t{1} << 24;
+constexpr std::size_t kMaxOpcodes = std::size_t{1} << 24;
 
 struct ValueText {
   std::string operator()(std::monostate) const { return "None"; }
@@ -68,7 +68,7 @@ std::string to_text(const EntryValue& value) {
 Result<std::string> opcodes_of(const EntryValue& value) {
   const std::string pickle = "\x80\x02" + std::visit(ValueOpcodes{}, value) + ".";
   SHW_TRY(const PickleTree tree, decode_pickle(std::as_bytes(std::span(pickle)), "a step's value"));
-  auto plain = plain_pickle(tree, tree.root(), kMostOpcodes);
+  auto plain = plain_pickle(tree, tree.root(), kMaxOpcodes);
   if (!plain) return fail(ErrorKind::kUsage, "\"value\" is too long");
   return std::move(*plain);
 }

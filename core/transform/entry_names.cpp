@@ -34,7 +34,7 @@ void EntryNames::mark_removed(NamedKind kind, std::size_t index, ReplacementRang
 }
 
 std::vector<std::size_t> EntryNames::order(NamedKind kind, std::size_t count) const {
-  const Gone& gone = this->gone(kind);
+  const ReplacedEntries& gone = this->gone(kind);
   std::vector<bool> is_instead(count, false);
   for (const auto& [index, instead] : gone)
     std::fill_n(is_instead.begin() + static_cast<std::ptrdiff_t>(instead.first), instead.count,

@@ -43,14 +43,14 @@ class EntryNames {
     std::size_t index = 0;
     friend bool operator==(const Place&, const Place&) = default;
   };
-  using Gone = std::unordered_map<std::size_t, ReplacementRange>;
-  const Gone& gone(NamedKind kind) const {
+  using ReplacedEntries = std::unordered_map<std::size_t, ReplacementRange>;
+  const ReplacedEntries& gone(NamedKind kind) const {
     return kind == NamedKind::kTensor ? removed_tensors_ : removed_objects_;
   }
 
   std::unordered_multimap<std::string, Place> by_name_;
   std::size_t twice_ = 0;  // entries after the first with an equal name
-  Gone removed_tensors_, removed_objects_;
+  ReplacedEntries removed_tensors_, removed_objects_;
   bool moved_ = false;
 };
 

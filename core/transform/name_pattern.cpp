@@ -17,7 +17,7 @@ namespace {
 
 // A name takes a few hundred steps; this limit is some ten milliseconds. PCRE2 counts memory in
 // KiB.
-constexpr std::uint32_t kMostTries = 1'000'000, kMostKiB = 32 << 10;
+constexpr std::uint32_t kMaxTries = 1'000'000, kMaxKiB = 32 << 10;
 
 constexpr std::uint32_t kEcmaScript =
     PCRE2_ALT_BSUX | PCRE2_ALLOW_EMPTY_CLASS | PCRE2_MATCH_UNSET_BACKREF | PCRE2_DOLLAR_ENDONLY;
@@ -114,8 +114,8 @@ Result<NamePattern> NamePattern::from(const std::string& from, const std::string
   made->limits.reset(pcre2_match_context_create(nullptr));
   if (made->matched == nullptr || made->limits == nullptr)
     return fail(ErrorKind::kIo, "there is no memory for a regular expression");
-  pcre2_set_match_limit(made->limits.get(), kMostTries);
-  pcre2_set_heap_limit(made->limits.get(), kMostKiB);
+  pcre2_set_match_limit(made->limits.get(), kMaxTries);
+  pcre2_set_heap_limit(made->limits.get(), kMaxKiB);
   return NamePattern(std::move(made));
 }
 

@@ -19,7 +19,8 @@ class PackedTensor {
  private:
   TargetTensor without_tiles_;  // and without parts
   std::string tiles_;           // then the parts, as numbers (packed_tensor.cpp)
-  std::vector<std::shared_ptr<const OutputTileMore>> more_;  // for tiles that have it, in order
+  std::vector<std::shared_ptr<const RareOutputTileFields>>
+      more_;  // for tiles that have it, in order
 };
 
 }  // namespace shw

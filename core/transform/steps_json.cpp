@@ -6,7 +6,7 @@ namespace {
 using StepJson = nlohmann::ordered_json;
 
 // Limit on numbers in a list: far more than anyone writes by hand, and few enough for memory.
-constexpr std::size_t kMostNumbers = 1 << 20;
+constexpr std::size_t kMaxNumbers = 1 << 20;
 
 // ---- writing
 
@@ -206,15 +206,15 @@ Step read_permute_blocks(EditedJson& in, const StepJson& json) {
   PermuteBlocksStep step;
   step.tensors = in.texts(json, "tensors");
   step.dim = in.number<std::int64_t>(json, "dim");
-  if (EditedJson::has(json, "sizes")) step.sizes = in.extents(json, "sizes", kMostNumbers);
-  step.order = in.extents(json, "order", kMostNumbers);
+  if (EditedJson::has(json, "sizes")) step.sizes = in.extents(json, "sizes", kMaxNumbers);
+  step.order = in.extents(json, "order", kMaxNumbers);
   return step;
 }
 
 Step read_split(EditedJson& in, const StepJson& json) {
   in.allow_only_keys(json, {"step", "tensor", "dim", "sizes", "into", "drop_dim"});
   return SplitStep{in.text(json, "tensor"), in.number<std::int64_t>(json, "dim"),
-                   in.extents(json, "sizes", kMostNumbers), in.texts(json, "into"),
+                   in.extents(json, "sizes", kMaxNumbers), in.texts(json, "into"),
                    in.boolean(json, "drop_dim", false)};
 }
 
@@ -263,7 +263,7 @@ EntryValue read_value(EditedJson& in, const StepJson& value) {
   if (value.is_number()) return value.get<double>();
   if (value.is_string()) return unescape_name(value.get_ref<const std::string&>());
   const auto is_list_of = [&](bool (*is_one)(const StepJson&)) {
-    return value.is_array() && value.size() <= kMostNumbers &&
+    return value.is_array() && value.size() <= kMaxNumbers &&
            std::all_of(value.begin(), value.end(), is_one);
   };
   if (is_list_of([](const StepJson& one) { return one.is_number_integer(); }))

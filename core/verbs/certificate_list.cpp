@@ -21,13 +21,13 @@ Subjects subjects_of(const Certificate& certificate) {
   return subjects;
 }
 
-TensorFate fate_of(const TensorCertificate& tensor, const Subjects& subjects) {
-  if (tensor.lost != 0) return TensorFate::kLost;
-  if (!tensor.damage.empty()) return TensorFate::kDamaged;
-  if (tensor.is_cast) return TensorFate::kCast;
-  if (tensor.before != tensor.after) return TensorFate::kMoved;
-  if (!tensor.renamed_from.empty()) return TensorFate::kRenamed;
-  return subjects.contains(tensor.fqn) ? TensorFate::kRelabelled : TensorFate::kKept;
+TensorOutcome outcome_of_tensor(const TensorCertificate& tensor, const Subjects& subjects) {
+  if (tensor.lost != 0) return TensorOutcome::kLost;
+  if (!tensor.damage.empty()) return TensorOutcome::kDamaged;
+  if (tensor.is_cast) return TensorOutcome::kCast;
+  if (tensor.before != tensor.after) return TensorOutcome::kMoved;
+  if (!tensor.renamed_from.empty()) return TensorOutcome::kRenamed;
+  return subjects.contains(tensor.fqn) ? TensorOutcome::kRelabelled : TensorOutcome::kKept;
 }
 
 std::string note_of(const TensorCertificate& tensor) {
@@ -53,9 +53,9 @@ std::string note_of(const TensorCertificate& tensor) {
 
 }  // namespace
 
-std::string_view name(TensorFate fate) {
-  constexpr std::string_view kNames[kFates] = {"lost",       "damaged", "cast", "moved",
-                                               "relabelled", "renamed", "kept"};
+std::string_view name(TensorOutcome fate) {
+  constexpr std::string_view kNames[kTensorOutcomes] = {"lost",       "damaged", "cast", "moved",
+                                                        "relabelled", "renamed", "kept"};
   return kNames[static_cast<std::size_t>(fate)];
 }
 
@@ -64,12 +64,13 @@ CertificateList list_of(const Certificate& certificate, const std::string& path)
       path, certificate.lossless, certificate.seal != Certificate::Seal::kBroken, {}};
   const Subjects subjects = subjects_of(certificate);
   for (const TensorCertificate& tensor : certificate.tensors) {
-    TensorFate fate = fate_of(tensor, subjects);
+    TensorOutcome fate = outcome_of_tensor(tensor, subjects);
     ++list.count[static_cast<std::size_t>(fate)];
     list.rows.push_back({tensor.fqn, fate, tensor.kept, tensor.lost, note_of(tensor)});
   }
-  std::stable_sort(list.rows.begin(), list.rows.end(),
-                   [](const FateRow& a, const FateRow& b) { return a.fate < b.fate; });
+  std::stable_sort(
+      list.rows.begin(), list.rows.end(),
+      [](const TensorOutcomeRow& a, const TensorOutcomeRow& b) { return a.fate < b.fate; });
   for (const EntryCertificate& entry : certificate.entries)
     list.entries.push_back(entry.fqn + " says what " + entry.from + " says");
   list.dropped = certificate.dropped;

@@ -12,7 +12,7 @@
 namespace shw::verbs {
 
 // Most severe first; a tensor with losses may also have moved.
-enum class TensorFate : std::uint8_t {
+enum class TensorOutcome : std::uint8_t {
   kLost,
   kDamaged,  // before the repair: TensorCertificate::damage
   kCast,
@@ -21,12 +21,12 @@ enum class TensorFate : std::uint8_t {
   kRenamed,
   kKept
 };
-inline constexpr std::size_t kFates = 7;
-std::string_view name(TensorFate fate);  // "lost"
+inline constexpr std::size_t kTensorOutcomes = 7;
+std::string_view name(TensorOutcome fate);  // "lost"
 
-struct FateRow {
+struct TensorOutcomeRow {
   std::string fqn;
-  TensorFate fate = TensorFate::kKept;
+  TensorOutcome fate = TensorOutcome::kKept;
   std::int64_t kept = 0, lost = 0;  // elements
   std::string note;                 // "filled with zeros", "was model.a"
 };
@@ -34,9 +34,9 @@ struct FateRow {
 struct CertificateList {
   std::string path;
   bool lossless = true;
-  bool sealed = true;         // false: modified after writing
-  std::vector<FateRow> rows;  // by fate, then in certificate order
-  std::size_t count[kFates] = {};
+  bool sealed = true;                  // false: modified after writing
+  std::vector<TensorOutcomeRow> rows;  // by fate, then in certificate order
+  std::size_t count[kTensorOutcomes] = {};
   std::vector<std::string> entries = {};  // non-tensor entries that hold another entry's value
   std::vector<std::string> dropped = {};
 };

@@ -30,7 +30,8 @@ tl::unexpected<Error> no_policies(const std::string& source, const std::string& 
               "write {\"require\": [\"coverage\", \"finite\", \"optimizer-complete\"]}");
 }
 
-Result<std::vector<std::string>> words_of_json(std::string_view text, const std::string& source) {
+Result<std::vector<std::string>> requirements_from_json(std::string_view text,
+                                                        const std::string& source) {
   auto json = parse_json<nlohmann::json>(text).tree;
   if (!json.is_object() || !json.contains("require"))
     return no_policies(source, "is not an object with \"require\"");
@@ -66,8 +67,8 @@ Result<std::vector<std::string>> policies_from_text(std::string_view text,
                                                     const std::string& source) {
   std::size_t begin = text.find_first_not_of(" \t\r\n");
   bool is_json = begin != text.npos && text[begin] == '{';
-  SHW_TRY(std::vector<std::string> words,
-          is_json ? words_of_json(text, source) : policies_from_require_lines(text, source));
+  SHW_TRY(std::vector<std::string> words, is_json ? requirements_from_json(text, source)
+                                                  : policies_from_require_lines(text, source));
   if (words.empty()) return no_policies(source, "requires nothing");
   for (const std::string& word : words) {
     if (std::find(std::begin(kPolicies), std::end(kPolicies), word) != std::end(kPolicies))

@@ -12,7 +12,7 @@ namespace {
 // Verbs that use references, and verbs that write.
 constexpr std::array<std::string_view, 5> kLooking{"check", "plan", "repair", "report", "gui"};
 constexpr std::array<std::string_view, 3> kPlanning{"plan", "repair", "report"};
-constexpr std::array<std::string_view, 2> kJudging{"check", "report"};
+constexpr std::array<std::string_view, 2> kVerbsWithVerdict{"check", "report"};
 
 bool is_one_of(std::string_view verb, std::span<const std::string_view> verbs) {
   return std::find(verbs.begin(), verbs.end(), verb) != verbs.end();
@@ -32,7 +32,7 @@ std::string command_line(std::string_view verb, const VerbOptions& options) {
     add("--mesh", options.mesh);
     if (options.depth && verb != "gui") text += depth_option(*options.depth);
   }
-  if (is_one_of(verb, kJudging)) {
+  if (is_one_of(verb, kVerbsWithVerdict)) {
     add("--baseline", options.baseline);
     add("--policy", options.policy);
     if (options.ranks_per_node != 0)

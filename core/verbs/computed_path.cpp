@@ -36,7 +36,7 @@ constexpr const char *kDequantised = "dequantised", *kMerged = "merged", *kAvera
                      *kQuantised = "quantised", *kAs = "as", *kNorms = "norms",
                      *kOptimizer = "optimizer";
 constexpr double kSumTolerance = 1e-6;
-constexpr std::int64_t kMostRank = 4096;
+constexpr std::int64_t kMaxRank = 4096;
 
 Result<std::vector<double>> weights_of(std::string_view numbers, std::size_t count) {
   if (numbers.empty()) return std::vector<double>(count, 1.0 / static_cast<double>(count));
@@ -150,9 +150,9 @@ Result<std::shared_ptr<const Checkpoint>> open_extracted_adapter(const ComputedS
   std::int64_t rank = 0;
   const char* last = end.numbers.data() + end.numbers.size();
   const auto [at, problem] = std::from_chars(end.numbers.data(), last, rank);
-  if (problem != std::errc() || at != last || rank < 1 || rank > kMostRank)
+  if (problem != std::errc() || at != last || rank < 1 || rank > kMaxRank)
     return fail(ErrorKind::kUsage, "\"" + end.numbers + "\" is not a valid adapter rank", {},
-                fmt::format("It is a whole number from 1 to {}.", kMostRank));
+                fmt::format("It is a whole number from 1 to {}.", kMaxRank));
   SHW_TRY(auto tuned, open(end.before, progress));
   SHW_TRY(auto base, open(end.others.front(), progress));
   return extract_adapter(std::move(tuned), std::move(base), rank, progress);

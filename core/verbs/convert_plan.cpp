@@ -180,12 +180,12 @@ bool has_name_part(std::string_view fqn, std::string_view part) {
 // Removes a wrapper's segment, which may occur several times in a name.
 Status strip_wrapper_segment(std::vector<std::string>& names, std::string_view part,
                              std::vector<Step>& steps) {
-  constexpr int kMostNested = 64;
+  constexpr int kMaxNested = 64;
   auto is_in_any = [&] {
     return std::any_of(names.begin(), names.end(),
                        [&](const std::string& fqn) { return has_name_part(fqn, part); });
   };
-  for (int i = 0; i < kMostNested && is_in_any(); ++i)
+  for (int i = 0; i < kMaxNested && is_in_any(); ++i)
     SHW_CHECK(add_rename(
         names, {"((?:.*\\.)?)" + escaped_for_pattern(part) + "\\.(.*)", "$1$2", true}, steps));
   return {};
@@ -356,7 +356,7 @@ Result<CastChoice> choose_casts(const Checkpoint& checkpoint,
       states.push_back(one.fqn);
     } else if (companions.contains(one.fqn)) {
       scales.push_back(one.fqn);
-    } else if (one.dtype == Dtype::kFloat32 && stays_in_float32(one.fqn)) {
+    } else if (one.dtype == Dtype::kFloat32 && is_kept_in_float32(one.fqn)) {
       in_float32.push_back(one.fqn);
     } else {
       choice.tensors.push_back(one.fqn);

@@ -13,7 +13,7 @@
 namespace shw::verbs {
 namespace {
 
-constexpr std::size_t kMostFiles = 20'000;
+constexpr std::size_t kMaxFiles = 20'000;
 
 DiskFile stat_file(const Directory& directory, std::string path) {
   const Entry entry = directory.stat(path);
@@ -54,7 +54,7 @@ DiskState disk_state(const Checkpoint& checkpoint) {
   const std::string index(checkpoint.format().traits.index_file);
   if (!index.empty()) state.files.push_back(stat_file(*directory, index));
   for (const FileRow& file : checkpoint.files()) {
-    if (state.files.size() == kMostFiles) return state;
+    if (state.files.size() == kMaxFiles) return state;
     if (file.safe) state.files.push_back(stat_file(*directory, file.path));
   }
   state.others = other_names(*directory, state.files);
@@ -68,7 +68,7 @@ std::string changes_since(const Checkpoint& checkpoint, const DiskState& before)
     if (now == file) continue;
     (!now.is_there ? removed : !file.is_there ? added : written).push_back(file.path);
   }
-  if (!before.files.empty() && before.files.size() < kMostFiles) {
+  if (!before.files.empty() && before.files.size() < kMaxFiles) {
     const auto now = other_names(*checkpoint.directory(), before.files);
     std::set_difference(now.begin(), now.end(), before.others.begin(), before.others.end(),
                         std::back_inserter(added));

@@ -9,12 +9,12 @@
 namespace shw::verbs {
 namespace {
 
-constexpr int kMostNames = 10'000;
-constexpr std::size_t kMostLetters = 100;
+constexpr int kMaxNames = 10'000;
+constexpr std::size_t kMaxLetters = 100;
 
 Result<std::string> free_name(const Store& store, const std::string& folder,
                               const std::string& stem, const std::string& ending) {
-  for (int n = 1; n <= kMostNames; ++n) {
+  for (int n = 1; n <= kMaxNames; ++n) {
     std::string path = fmt::format("{}/{}{}{}", folder == "/" ? "" : folder, stem,
                                    n == 1 ? "" : fmt::format("-{}", n), ending);
     if (!store.exists(path)) return path;
@@ -57,7 +57,7 @@ Result<std::string> free_path(const Store& store, const PlaceRequest& asked) {
 
 std::string file_name_of(std::string_view fqn) {
   std::string name;
-  for (char c : fqn.substr(0, kMostLetters)) {
+  for (char c : fqn.substr(0, kMaxLetters)) {
     const bool is_kept = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
                          (c >= 'A' && c <= 'Z') || c == '.' || c == '-' || c == '_';
     name += is_kept ? c : '_';

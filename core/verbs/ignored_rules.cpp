@@ -13,11 +13,11 @@
 namespace shw::verbs {
 namespace {
 
-constexpr std::uint64_t kMostToml = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxToml = std::uint64_t{1} << 20;
 constexpr std::string_view kBlanks = " \t\r\n";
 
 // Removes a comment; "#" inside quotes does not begin one.
-std::string_view without_remark(std::string_view line) {
+std::string_view without_comment(std::string_view line) {
   char quote = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
     if (quote != 0) {
@@ -57,7 +57,7 @@ Result<std::vector<std::string>> ignored_in_file(const std::string& path,
                                                  std::string_view section) {
   if (!posix_store().exists(path)) return std::vector<std::string>{};
   SHW_TRY(auto source, open_file(path, path));
-  if (source->size() > kMostToml)
+  if (source->size() > kMaxToml)
     return fail(ErrorKind::kUsage, "is larger than 1 MiB, too large for a configuration", {path},
                 "Run from another folder, or shorten the file.");
   SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
@@ -83,7 +83,7 @@ Result<std::vector<std::string>> ignored_in_toml(std::string_view text, std::str
   bool in_list = false;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trim(without_remark(text.substr(0, end)));
+    const std::string_view line = trim(without_comment(text.substr(0, end)));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (in_list) {
       in_list = !parse_strings_of_list_line(line, ignored);

@@ -13,7 +13,7 @@
 namespace shw::verbs {
 namespace {
 
-constexpr std::size_t kMostPatterns = 64;  // a family of models has about 30 per kind
+constexpr std::size_t kMaxPatterns = 64;  // a family of models has about 30 per kind
 
 // Numbers that are a part of their own become *: a pattern that --leave-out takes.
 std::string pattern_of_name(std::string_view name) {
@@ -42,7 +42,7 @@ std::string patterns_text(const std::vector<std::string>& names, const Pattern& 
   std::vector<std::string> patterns;
   for (const auto& [pattern, of] : found)
     patterns.push_back(of.size() == 1 ? *of.front() : pattern);
-  return short_list_text(patterns, kMostPatterns);
+  return short_list_text(patterns, kMaxPatterns);
 }
 
 std::string reason_text(StateOmissionReason why, const std::string& program) {

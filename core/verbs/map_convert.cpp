@@ -18,7 +18,7 @@ namespace shw::verbs {
 namespace {
 
 constexpr std::uint64_t kMappedShardBytes = 5'000'000'000;
-constexpr std::uint64_t kMostModelFile = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxModelFile = std::uint64_t{64} << 20;
 
 // Splits tensors that stack layers or experts into one chunk per layer; others get one chunk.
 void add_tiles(const std::vector<MapTensor>& tensors, std::vector<Step>& steps) {
@@ -150,10 +150,10 @@ Result<std::vector<std::string>> copy_model_files(const MapOptions& mapping,
   SHW_TRY(auto to, posix_store().edit_folder(output));
   SHW_TRY(auto there, from->list(100'000));
   for (const Entry& entry : there) {
-    if (entry.kind != EntryKind::kFile || !is_model_file(entry.path) || entry.size > kMostModelFile)
+    if (entry.kind != EntryKind::kFile || !is_model_file(entry.path) || entry.size > kMaxModelFile)
       continue;
     SHW_TRY(auto source, from->open(entry.path));
-    SHW_TRY(std::string text, read_whole_text(*source, kMostModelFile));
+    SHW_TRY(std::string text, read_whole_text(*source, kMaxModelFile));
     // Replaces the source's config.json, which was copied before, by that of --config.
     const std::string fresh = entry.path + ".new";
     SHW_CHECK(write_text(*to, fresh, text));

@@ -21,7 +21,7 @@ namespace {
 
 // Limit up to which values are compared without --data, because both checkpoints are read
 // completely.
-constexpr std::uint64_t kMostComparedUnasked = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxComparedUnasked = std::uint64_t{1} << 30;
 
 using Kind = MappedDifference::Kind;
 
@@ -263,8 +263,8 @@ Result<RequestedMap> requested_map(const Checkpoint& a, const Checkpoint& b,
 // checkpoints are small.
 bool must_compare_values(std::optional<Depth> depth, const Checkpoint& a, const Checkpoint& b) {
   if (depth == Depth::kData || depth == Depth::kMetadata) return depth == Depth::kData;
-  return a.tensor_bytes() <= kMostComparedUnasked &&
-         b.tensor_bytes() <= kMostComparedUnasked - a.tensor_bytes();
+  return a.tensor_bytes() <= kMaxComparedUnasked &&
+         b.tensor_bytes() <= kMaxComparedUnasked - a.tensor_bytes();
 }
 
 MappedVerdict unjudged_verdict(const std::string& why) {

@@ -12,7 +12,7 @@
 namespace shw {
 namespace verbs {
 
-inline constexpr std::uint32_t kMostRanksPerNode = 1024;
+inline constexpr std::uint32_t kMaxRanksPerNode = 1024;
 
 }  // namespace verbs
 

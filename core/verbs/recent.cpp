@@ -13,13 +13,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostPathText = 4096;  // per path: PATH_MAX
+constexpr std::size_t kMaxPathText = 4096;  // per path: PATH_MAX
 
 std::string text_in(const Json& json, const char* key) {
   auto found = json.find(key);
   if (found == json.end() || !found->is_string()) return {};
   auto text = found->get<std::string>();
-  return text.size() > kMostPathText ? std::string() : text;
+  return text.size() > kMaxPathText ? std::string() : text;
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ RecentPlaces parse_recent(std::string_view text) {
   auto list = json.find("recent");
   if (list == json.end() || !list->is_array()) return places;
   for (const Json& each : *list) {
-    if (!each.is_object() || places.size() == kMostRecent) continue;
+    if (!each.is_object() || places.size() == kMaxRecent) continue;
     RecentPlace place{text_in(each, "path"), text_in(each, "spec"),    text_in(each, "against"),
                       text_in(each, "mesh"), text_in(each, "verdict"), text_in(each, "summary")};
     if (!place.path.empty()) places.push_back(std::move(place));
@@ -70,7 +70,7 @@ RecentPlaces with_place(RecentPlaces places, RecentPlace place) {
   if (place.path.empty() || !is_utf8(place.path)) return places;
   std::erase_if(places, [&](const RecentPlace& other) { return other.path == place.path; });
   places.insert(places.begin(), std::move(place));
-  if (places.size() > kMostRecent) places.resize(kMostRecent);
+  if (places.size() > kMaxRecent) places.resize(kMaxRecent);
   return places;
 }
 

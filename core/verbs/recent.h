@@ -19,7 +19,7 @@ struct RecentPlace {
 };
 using RecentPlaces = std::vector<RecentPlace>;  // the last opened first
 
-inline constexpr std::size_t kMostRecent = 30;
+inline constexpr std::size_t kMaxRecent = 30;
 
 // "$XDG_STATE_HOME/shardwright/recent.json"; empty if neither folder is set.
 std::string recent_file(const char* state_home, const char* home);

@@ -58,14 +58,14 @@ std::vector<std::string> unfinished_folders(const Store& store, const std::strin
   return partial_folders(store, folder);
 }
 
-struct BegunRepair {
+struct UnfinishedRepair {
   std::string partial;
   JournalText journal;
 };
 
 // The unfinished run with the most progress; otherwise the reason why none can be resumed.
-Result<BegunRepair> find_most_advanced_run(const Store& store, const std::string& folder) {
-  std::optional<BegunRepair> best;
+Result<UnfinishedRepair> find_most_advanced_run(const Store& store, const std::string& folder) {
+  std::optional<UnfinishedRepair> best;
   std::optional<Error> why;
   for (const std::string& partial : unfinished_folders(store, folder)) {
     Status free = check_is_own_partial(store, partial);
@@ -81,7 +81,7 @@ Result<BegunRepair> find_most_advanced_run(const Store& store, const std::string
       continue;
     }
     if (!best || journal->files.size() > best->journal.files.size())
-      best = BegunRepair{partial, std::move(*journal)};
+      best = UnfinishedRepair{partial, std::move(*journal)};
   }
   if (best) return std::move(*best);
   if (why) return tl::unexpected<Error>(std::move(*why));
@@ -90,7 +90,7 @@ Result<BegunRepair> find_most_advanced_run(const Store& store, const std::string
 
 // The output path by the folder's present place; spelled as originally if it is the same place, so
 // that results are byte-identical.
-Result<std::string> output_of_partial(const Store& store, const BegunRepair& begun) {
+Result<std::string> output_of_partial(const Store& store, const UnfinishedRepair& begun) {
   SHW_TRY(std::string out, store.resolved(final_name_of_partial(begun.partial)));
   if (!store.is_free_for_folder(out))
     return fail(ErrorKind::kUsage, "already exists, and is never replaced", {out},
@@ -98,7 +98,7 @@ Result<std::string> output_of_partial(const Store& store, const BegunRepair& beg
   return as_typed(store, begun.journal.header.out, out);
 }
 
-Result<RepairResult> resume_repair_in_place(Store& store, BegunRepair begun,
+Result<RepairResult> resume_repair_in_place(Store& store, UnfinishedRepair begun,
                                             const ResumeLimits& limits, Progress* progress) {
   JournalHeader& header = begun.journal.header;
   SHW_TRY(std::string out, output_of_partial(store, begun));
@@ -169,7 +169,7 @@ Result<ResumeResult> resume(Store& store, const std::string& folder, const Resum
                   "do it in one process");
     return resume_existing_folder(store, path, progress);
   }
-  SHW_TRY(BegunRepair begun, find_most_advanced_run(store, path));
+  SHW_TRY(UnfinishedRepair begun, find_most_advanced_run(store, path));
   SHW_TRY(RepairResult result, resume_repair_in_place(store, std::move(begun), limits, progress));
   return ResumeResult{std::move(result)};
 }

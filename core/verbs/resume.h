@@ -40,7 +40,7 @@ struct ResumeLimits {
 
 struct ResumeResult {
   RepairResult result;
-  bool had_nothing_left_to_do = false;  // nothing was left to do
+  bool was_already_finished = false;  // nothing was left to do
 };
 // `folder`: the requested output, the unfinished folder itself, or a checkpoint whose repair in
 // place was killed. kUsage if there is no unfinished work.

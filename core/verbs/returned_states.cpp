@@ -4,7 +4,7 @@
 
 namespace shw::verbs {
 
-ReturnedStates::ReturnedStates(const Checkpoint& back, const BoundMap& weights) {
+StatesAfterRoundTrip::StatesAfterRoundTrip(const Checkpoint& back, const BoundMap& weights) {
   for (const TensorId tensor : back.tensors()) {
     if (auto key = key_of(back.fqn(tensor))) states_.try_emplace(std::move(*key), tensor);
   }
@@ -12,14 +12,14 @@ ReturnedStates::ReturnedStates(const Checkpoint& back, const BoundMap& weights) 
     originals_.emplace(unwrapped_name(copy), unwrapped_name(of));
 }
 
-std::optional<ReturnedStates::Key> ReturnedStates::key_of(std::string_view fqn) {
+std::optional<StatesAfterRoundTrip::Key> StatesAfterRoundTrip::key_of(std::string_view fqn) {
   const auto path = parse_state_fqn(fqn);
   if (!path) return std::nullopt;
   const bool is_master = role_of_kind(path->kind) == StateRole::kMaster;
   return Key{unwrapped_name(path->key), is_master ? "master" : std::string(path->kind)};
 }
 
-std::optional<TensorId> ReturnedStates::find(std::string_view fqn) const {
+std::optional<TensorId> StatesAfterRoundTrip::find(std::string_view fqn) const {
   auto key = key_of(fqn);
   if (!key) return std::nullopt;
   auto found = states_.find(*key);

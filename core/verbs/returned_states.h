@@ -13,11 +13,11 @@
 
 namespace shw::verbs {
 
-class ReturnedStates {
+class StatesAfterRoundTrip {
  public:
   // `weights`: the conversion's map, whose copies (tied weights) have the states of their
   // originals.
-  ReturnedStates(const Checkpoint& back, const BoundMap& weights);
+  StatesAfterRoundTrip(const Checkpoint& back, const BoundMap& weights);
   // The state of the same weight and kind; a master weight is found under any name of masters.
   std::optional<TensorId> find(std::string_view fqn) const;
 

@@ -58,7 +58,8 @@ std::map<std::string, std::int64_t> rows_without_padding(const MappedSteps& step
 
 // For each saved name with a wrapper's prefix ("module."): the name without it, by which the map
 // finds the tensor.
-std::map<std::string, std::string, std::less<>> names_as_read(const MappedSteps& steps) {
+std::map<std::string, std::string, std::less<>> unprefixed_names_by_saved_name(
+    const MappedSteps& steps) {
   if (steps.bound.empty()) return {};
   const auto& stripped = steps.bound.front().stripped;
   return {stripped.begin(), stripped.end()};
@@ -170,13 +171,13 @@ class MissingTensors {
 // Compares the first rows of both, some at a time.
 Result<bool> first_rows_are_equal(const Checkpoint& own, const Checkpoint& back, const Pair& pair,
                                   std::int64_t rows) {
-  constexpr std::int64_t kMostBytes = 64 << 20;
+  constexpr std::int64_t kMaxBytes = 64 << 20;
   Box box = whole(copy_of(own.shape(pair.own)));
   box.sizes.front() = 1;
   const auto row =
       static_cast<std::int64_t>(size_of(own.dtype(pair.own))) * volume(box.sizes).value_or(0);
   const std::int64_t at_once =
-      std::max<std::int64_t>(1, kMostBytes / std::max<std::int64_t>(1, row));
+      std::max<std::int64_t>(1, kMaxBytes / std::max<std::int64_t>(1, row));
   for (std::int64_t at = 0; at < rows; at += at_once) {
     box.offsets.front() = at;
     box.sizes.front() = std::min(at_once, rows - at);
@@ -200,14 +201,14 @@ Result<RoundTripResult> check_round_trip(const Opened& source, const VerbOptions
   std::map<std::string, std::int64_t> unpadded;
   std::map<std::string, std::string, std::less<>> as_read;
   std::optional<NewNames> names;
-  std::optional<ReturnedStates> states;
+  std::optional<StatesAfterRoundTrip> states;
   std::optional<MissingTensors> missing;
   if (needs_map(said, mapping)) {
     SHW_TRY(const MappedByOptions made,
             map_by_options(own, said.to, mapping, {said.leave_out, said.weights_only}));
     out.program = made.steps.from;
     unpadded = rows_without_padding(made.steps);
-    as_read = names_as_read(made.steps);
+    as_read = unprefixed_names_by_saved_name(made.steps);
     missing.emplace(made.steps, !made.steps.states.empty() && has_equal_settings(own, *back));
     SHW_TRY(MappedView view,
             mapped_view(back, made.steps.from, mapping, progress, &own, StatePlaces::kAll));

@@ -32,7 +32,7 @@ struct StoppedRun {
 };
 
 // A longer plan takes seconds to read; its run is described without it.
-inline constexpr std::size_t kMostStoppedPlanBytes = std::size_t{16} << 20;
+inline constexpr std::size_t kMaxStoppedPlanBytes = std::size_t{16} << 20;
 
 struct StoppedRuns {
   std::vector<StoppedRun> runs;      // those that can be resumed first
@@ -44,7 +44,7 @@ struct StoppedRuns {
 // checkpoints.
 StoppedRuns find_stopped_runs(const Store& store, const Checkpoint& checkpoint,
                               const std::string& path, std::vector<std::string> outputs = {},
-                              std::size_t most_plan_bytes = kMostStoppedPlanBytes);
+                              std::size_t most_plan_bytes = kMaxStoppedPlanBytes);
 // In a folder of steps.
 StoppedRuns find_stopped_runs_in(const Store& store, const std::string& folder);
 // The unfinished folders beside `path`, with the states of their owners: changes where a new search

@@ -17,8 +17,8 @@
 namespace shw::verbs {
 namespace {
 
-constexpr std::uint64_t kMostValue = std::uint64_t{64} << 20;  // bytes of a list of numbers
-constexpr double kMostNumber = 1e9;                            // of a parameter
+constexpr std::uint64_t kMaxValue = std::uint64_t{64} << 20;  // bytes of a list of numbers
+constexpr double kMaxNumber = 1e9;                            // of a parameter
 constexpr std::string_view kNumberedStates = "state.", kNumberedGroups = "param_groups.";
 
 // The parts of "state.3.exp_avg" or "param_groups.0.lr" behind the first one.
@@ -69,12 +69,12 @@ class TrainerJoin {
     for (std::size_t i = 0; i < objects.size(); ++i) {
       const auto name = numbered_name(kNumberedGroups, objects[i].fqn);
       if (!name || (name->rest != "params" && name->rest != "param_names")) continue;
-      SHW_TRY(const PlainValue value, read_plain_value(*optimizer_, i, kMostValue));
+      SHW_TRY(const PlainValue value, read_plain_value(*optimizer_, i, kMaxValue));
       for (const PlainValue& item : value.items) {
         if (name->rest == "param_names")
           names[name->number].push_back(item.text);
         else if (item.kind == PlainValue::Kind::kNumber && item.number >= 0 &&
-                 item.number < kMostNumber)
+                 item.number < kMaxNumber)
           numbers[name->number].push_back(static_cast<std::size_t>(item.number));
       }
       if (name->rest == "params") numbers.try_emplace(name->number);

@@ -17,7 +17,7 @@
 namespace shw::verbs {
 namespace {
 
-constexpr std::uint64_t kMostOrderBytes = std::uint64_t{64} << 20;  // bytes of a list of names
+constexpr std::uint64_t kMaxOrderBytes = std::uint64_t{64} << 20;  // bytes of a list of names
 constexpr std::string_view kGroupsPart = "param_groups.", kParamsEnding = ".params";
 
 // Says how the order is written, for errors.
@@ -52,7 +52,7 @@ bool is_float_dtype(Dtype dtype) {
 }
 
 std::optional<ParameterNames> read_text_list(const Checkpoint& checkpoint, std::size_t object) {
-  const auto value = read_plain_value(checkpoint, object, kMostOrderBytes);
+  const auto value = read_plain_value(checkpoint, object, kMaxOrderBytes);
   if (!value || value->kind != PlainValue::Kind::kList) return std::nullopt;
   ParameterNames names;
   for (const PlainValue& item : value->items) {
@@ -63,7 +63,7 @@ std::optional<ParameterNames> read_text_list(const Checkpoint& checkpoint, std::
 }
 
 Result<ParameterOrder> order_in_text(const std::string& path) {
-  SHW_TRY(const std::string text, read_whole_text(path, kMostOrderBytes));
+  SHW_TRY(const std::string text, read_whole_text(path, kMaxOrderBytes));
   ParameterOrder order;
   order.groups.emplace_back();
   for (const std::string_view line : split_at(text, '\n')) {

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kMark =
     "shardwright-desk";  // identifies the file and the version of its keys
-constexpr double kLeastPart = 0.05, kMostPart = 0.9;
+constexpr double kMinPart = 0.05, kMaxPart = 0.9;
 
 template <class T>
 using Words = std::span<const std::pair<T, std::string_view>>;
@@ -37,7 +37,7 @@ constexpr std::pair<TableColumn, const char*> kColumnWords[] = {{TableColumn::kS
                                                                 {TableColumn::kDtype, "dtype"},
                                                                 {TableColumn::kBytes, "bytes"},
                                                                 {TableColumn::kTiles, "tiles"}};
-constexpr double kLeastColumn = 40, kMostColumn = 2000;
+constexpr double kMinColumn = 40, kMaxColumn = 2000;
 
 template <class T>
 std::string_view word_of(T value, Words<T> words) {
@@ -85,8 +85,8 @@ class Keys {
     if (!found->is_object()) return say(key, "is not an object");
     Keys inside(*found, wrong_);
     inside.take("open", into.open);
-    inside.take("part", into.part, 0, kMostPart);
-    if (into.part > 0) into.part = std::max(into.part, kLeastPart);
+    inside.take("part", into.part, 0, kMaxPart);
+    if (into.part > 0) into.part = std::max(into.part, kMinPart);
   }
   void take(const char* key, ColumnWidths& into) {
     const Json* found = find(key);
@@ -95,7 +95,7 @@ class Keys {
     Keys inside(*found, wrong_);
     for (auto [column, word] : kColumnWords) {
       double& width = into[static_cast<std::size_t>(column)];
-      inside.take(word, width, 0, kMostColumn);
+      inside.take(word, width, 0, kMaxColumn);
       if (width > 0) width = within(width);
     }
   }
@@ -129,7 +129,7 @@ tl::unexpected<Error> refuse(std::string why) {
 }  // namespace
 
 double within(double width) {
-  return std::clamp(width, kLeastColumn, kMostColumn);
+  return std::clamp(width, kMinColumn, kMaxColumn);
 }
 
 std::string_view name(UiTheme theme) {
@@ -156,7 +156,7 @@ Result<UiSettings> parse_ui_settings(std::string_view text) {
   std::string wrong;
   Keys keys(json, wrong);
   keys.take<UiTheme>("theme", settings.theme, kThemeWords);
-  keys.take("scale", settings.scale, kLeastScale, kMostScale);
+  keys.take("scale", settings.scale, kMinScale, kMaxScale);
   keys.take("left", settings.left);
   keys.take("right", settings.right);
   keys.take<SortKey>("sort", settings.sort, kSortWords);
@@ -165,7 +165,7 @@ Result<UiSettings> parse_ui_settings(std::string_view text) {
   keys.take("tour_seen", settings.tour_seen);
   keys.take("columns", settings.columns);
   double ranks = 0;
-  keys.take("ranks_per_node", ranks, 0, kMostRanksPerNode);
+  keys.take("ranks_per_node", ranks, 0, kMaxRanksPerNode);
   settings.ranks_per_node = static_cast<std::uint32_t>(ranks);
   if (!wrong.empty()) return refuse(std::move(wrong));
   return settings;

@@ -37,7 +37,7 @@ struct SideSettings {
   friend bool operator==(const SideSettings&, const SideSettings&) = default;
 };
 
-inline constexpr double kLeastScale = 1, kMostScale = 3;
+inline constexpr double kMinScale = 1, kMaxScale = 3;
 
 struct UiSettings {
   UiTheme theme = UiTheme::kDark;

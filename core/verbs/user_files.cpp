@@ -17,7 +17,7 @@ std::string user_file_path(const char* xdg, const char* home, std::string_view o
 
 Result<std::string> read_user_file(const std::string& file) {
   SHW_TRY(auto source, open_file(file, file));
-  if (source->size() > kMostOwnBytes)
+  if (source->size() > kMaxOwnBytes)
     return fail(ErrorKind::kDamaged, fmt::format("{} bytes are too many", source->size()), {file});
   SHW_TRY(auto bytes, read_bytes(*source, 0, source->size()));
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());

@@ -88,7 +88,7 @@ constexpr std::array<std::string_view, 3> kReadKeys{"schema", "error", "tensors"
 constexpr std::array<std::string_view, 8> kReadNumbers{"elements", "nan", "inf",    "zero",
                                                        "mean",     "std", "unread", "missing"};
 // More values than the kept keys of one tensor have, and of the answer besides its tensors.
-constexpr std::size_t kMostValuesOfTensor = 32, kMostOtherValues = 1000;
+constexpr std::size_t kMaxValuesOfTensor = 32, kMaxOtherValues = 1000;
 
 // Leaves out what numbers_from_json() does not read, such as histograms, before it takes memory.
 struct NumbersFilter {
@@ -151,7 +151,7 @@ Result<CheckpointNumbers> numbers_over_ssh(const Checkpoint& checkpoint, const V
   SHW_TRY(const RemoteAnswer answer, run_shardwright(words, place, progress));
   if (answer.out.empty()) return no_answer_error(place, answer);
   SHW_CHECK(with_path_in_error(check_answer(answer.out, "stats"), options.checkpoint));
-  NumbersFilter filter{checkpoint.tensor_count() * kMostValuesOfTensor + kMostOtherValues};
+  NumbersFilter filter{checkpoint.tensor_count() * kMaxValuesOfTensor + kMaxOtherValues};
   const auto json = parse_json<nlohmann::json>(answer.out, std::ref(filter)).tree;
   if (filter.count > filter.most)
     return fail(ErrorKind::kUnsupported, "holds more values than the checkpoint has numbers",

@@ -20,7 +20,7 @@ namespace {
 using ViewJson = nlohmann::json;
 
 constexpr const char* kViewSchema = "shardwright-view/1";
-constexpr std::uint64_t kMostViewBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxViewBytes = std::uint64_t{1} << 20;
 
 struct ViewKey {
   const char* key;
@@ -53,7 +53,7 @@ std::string absolute(const std::string& path) {
 
 // False if the list is not one of pins.
 bool read_pins(const ViewJson& list, std::vector<Pin>& pins) {
-  if (!list.is_array() || list.size() > kMostPins) return false;
+  if (!list.is_array() || list.size() > kMaxPins) return false;
   for (const ViewJson& one : list) {
     if (!one.is_object() || !one.contains("tensor")) return false;
     Pin pin;
@@ -85,7 +85,7 @@ bool is_view_file(const std::string& path) {
 
 Result<SavedView> read_view_file(const std::string& path) {
   SHW_TRY(auto source, open_file(path, path));
-  SHW_TRY(const std::string text, read_whole_text(*source, kMostViewBytes));
+  SHW_TRY(const std::string text, read_whole_text(*source, kMaxViewBytes));
   const auto parsed = parse_json<ViewJson>(text);
   if (!parsed.problem.empty()) return invalid_view_error(path, parsed.problem);
   const ViewJson& json = parsed.tree;

@@ -27,7 +27,7 @@ struct Pin {
   std::string tensor, tile = {}, note = {};
   bool operator==(const Pin&) const = default;
 };
-inline constexpr std::size_t kMostPins = 1000;
+inline constexpr std::size_t kMaxPins = 1000;
 
 struct SavedView {
   std::string checkpoint, spec = {}, against = {}, mesh = {};

@@ -50,7 +50,7 @@ constexpr auto kOtherRoots = std::to_array<std::string_view>({"optimizer",
 
 // The name in lower case without the number at its end: "Optimizer_0" and "optimizer-1" become
 // "optimizer".
-std::string without_trailing_number(std::string_view root) {
+std::string lowered_without_number(std::string_view root) {
   while (!root.empty() && root.back() >= '0' && root.back() <= '9') root.remove_suffix(1);
   while (!root.empty() && (root.back() == '_' || root.back() == '-')) root.remove_suffix(1);
   return lowered(root);
@@ -59,13 +59,13 @@ std::string without_trailing_number(std::string_view root) {
 // True also for "model0", "model_pp1": pipeline stages on one rank.
 bool is_model_key(std::string_view root) {
   if (is_one_of(lowered(root), kModelKeys)) return true;
-  const std::string stem = without_trailing_number(root);
+  const std::string stem = lowered_without_number(root);
   return stem.size() < root.size() && (stem == "model" || stem == "model_pp");
 }
 
 bool is_non_weight_root(std::string_view root) {
   return is_one_of(lowered(root), kOtherRoots) ||
-         is_one_of(without_trailing_number(root), kOtherRoots);
+         is_one_of(lowered_without_number(root), kOtherRoots);
 }
 
 std::string_view root_of_name(std::string_view fqn) {

@@ -21,11 +21,12 @@ namespace {
 // True for findings about differences to a reference with the same names that name no conversion
 // mistake. An info for another training step is not enough reason to read every byte of both.
 bool is_less_specific(const Finding& finding) {
-  static const std::array<std::string_view, 10> kSaysLess = {
+  static const std::array<std::string_view, 10> kLessSpecificRules = {
       kBlocksPermuted.id,   kContentMoved.id, kDiffersFromReference.id, kExpertsExchanged.id,
       kLayersRenumbered.id, kTransposed.id,   kTilesExchanged.id,       kRouterRows.id,
       kShapeMismatch.id,    kNormsShifted.id};
-  return std::find(kSaysLess.begin(), kSaysLess.end(), finding.rule) != kSaysLess.end();
+  return std::find(kLessSpecificRules.begin(), kLessSpecificRules.end(), finding.rule) !=
+         kLessSpecificRules.end();
 }
 
 // True if only norms differ: training would change other weights too.
@@ -112,7 +113,7 @@ bool has_unexplained_values(const MappedVerdict& judged) {
 }
 
 // Each guess reads both checkpoints once more.
-constexpr std::uint64_t kMostReadToGuess = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxReadToGuess = std::uint64_t{1} << 30;
 
 // Where nothing says how many heads there are, those that its shapes allow are tried: the mistake
 // that gives every byte under one of them is the right one.
@@ -127,7 +128,7 @@ std::optional<MappedVerdict> judge_with_possible_head_counts(const ComparedPair&
   if (best || says_heads || !mapping.config.empty()) return best;
   std::uint64_t read = 0;
   for (const auto& guess : guessed_heads(tensor_names_and_shapes(*pair.reference))) {
-    if (is_cancelled(progress) || (best && read > kMostReadToGuess)) break;
+    if (is_cancelled(progress) || (best && read > kMaxReadToGuess)) break;
     MapOptions with_guess = said;
     with_guess.set.insert(with_guess.set.end(), guess.begin(), guess.end());
     auto judged = compare_in_naming_scheme(pair, world, with_guess, progress);

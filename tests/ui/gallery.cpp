@@ -44,8 +44,8 @@ int main(int argc, char** argv) {
     desk.plan_open = overlay == "plan";
     desk.explain_open = overlay == "explain";
     desk.palette_open = overlay == "palette";
-    desk.habits.settings_open = overlay == "settings";
-    desk.habits.settings.theme = *said;
+    desk.panel_state.settings_open = overlay == "settings";
+    desk.panel_state.settings.theme = *said;
     desk.map.pinned = state.snapshot->chunk;
     std::vector<double> times;
     int frames = std::getenv("FRAME_TIMES") != nullptr ? 200 : 6;

@@ -98,10 +98,10 @@ std::vector<View> all_views() {
   add("plan", demo, [](UiState& d) { d.plan_open = true; });
   add("plan-lossy", make::lossy(), [](UiState& d) { d.plan_open = true; });
   add("explain", demo, [](UiState& d) { d.explain_open = true; });
-  add("settings", demo, [](UiState& d) { d.habits.settings_open = true; });
-  add("expect", demo, [](UiState& d) { d.habits.expect_open = true; });
+  add("settings", demo, [](UiState& d) { d.panel_state.settings_open = true; });
+  add("expect", demo, [](UiState& d) { d.panel_state.expect_open = true; });
   add("write-as", demo, [](UiState& d) { d.write.open = true; });
-  add("error-meaning", demo, [](UiState& d) { d.habits.errors_open = true; });
+  add("error-meaning", demo, [](UiState& d) { d.panel_state.errors_open = true; });
   add("palette", demo, [](UiState& d) { d.palette_open = true; });
   add("mesh", demo, [](UiState& d) { d.mesh_open = true; });
   // A tensor that is selected after the overview was opened would close it.
@@ -109,7 +109,7 @@ std::vector<View> all_views() {
   whole->tensor.reset();
   add("overview", whole, [](UiState& d) { d.summary_open = true; });
   add("table", make::damaged(), [](UiState& d) { d.table.open = true; });
-  add("tour", demo, [](UiState& d) { d.habits.tour_step = 1; });
+  add("tour", demo, [](UiState& d) { d.panel_state.tour_step = 1; });
   add("zoomed", demo, [](UiState& d) { d.map.zoom = 3; });
   add("by-finding", demo, [](UiState& d) { d.colour_by = ColourBy::kFinding; });
   add("by-file", demo, [](UiState& d) { d.colour_by = ColourBy::kFile; });
@@ -217,7 +217,7 @@ Image draw(Offscreen& screen, const Fonts& fonts, const View& view, verbs::UiThe
   GlLayouts layouts(nullptr);
   auto digest = make_digest(view.snapshot);
   UiState desk;
-  desk.habits.settings.theme = theme;
+  desk.panel_state.settings.theme = theme;
   desk.filter = view.snapshot->filter;
   view.open(desk);
   for (int i = 0; i < kFrames; ++i) {

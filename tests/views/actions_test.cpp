@@ -211,34 +211,37 @@ const Deed kDeeds[] = {
     {Action::kBack, Given::kPlanned, "go back"},
     {Action::kForward, Given::kPlanned, "go forward"},
     {Action::kSettings, Given::kPlanned, "",
-     [](const Driver& d) { return d.desk.habits.settings_open; }},
+     [](const Driver& d) { return d.desk.panel_state.settings_open; }},
     {Action::kNextTheme, Given::kPlanned, "",
-     [](const Driver& d) { return d.desk.habits.settings.theme == verbs::UiTheme::kLight; }},
+     [](const Driver& d) { return d.desk.panel_state.settings.theme == verbs::UiTheme::kLight; }},
     {Action::kDarkTheme, Given::kPlanned, "",
-     [](const Driver& d) { return d.desk.habits.settings.theme == verbs::UiTheme::kDark; }},
+     [](const Driver& d) { return d.desk.panel_state.settings.theme == verbs::UiTheme::kDark; }},
     {Action::kLightTheme, Given::kPlanned, "",
-     [](const Driver& d) { return d.desk.habits.settings.theme == verbs::UiTheme::kLight; }},
+     [](const Driver& d) { return d.desk.panel_state.settings.theme == verbs::UiTheme::kLight; }},
     {Action::kContrastTheme, Given::kPlanned, "",
-     [](const Driver& d) { return d.desk.habits.settings.theme == verbs::UiTheme::kContrast; }},
+     [](const Driver& d) {
+       return d.desk.panel_state.settings.theme == verbs::UiTheme::kContrast;
+     }},
     {Action::kScaleUp, Given::kPlanned, "",
-     [](const Driver& d) { return d.desk.habits.settings.scale > 1.5; }},
+     [](const Driver& d) { return d.desk.panel_state.settings.scale > 1.5; }},
     {Action::kScaleDown, Given::kPlanned, "",
-     [](const Driver& d) { return d.desk.habits.settings.scale < 1.5; }},
+     [](const Driver& d) { return d.desk.panel_state.settings.scale < 1.5; }},
     {Action::kScaleReset, Given::kPlanned, "",
-     [](const Driver& d) { return d.desk.habits.settings.scale == 1; }},
+     [](const Driver& d) { return d.desk.panel_state.settings.scale == 1; }},
     {Action::kExplainError, Given::kPlanned, "",
-     [](const Driver& d) { return d.desk.habits.errors_open; }},
+     [](const Driver& d) { return d.desk.panel_state.errors_open; }},
     {Action::kReport, Given::kPlanned, "place report", asks_for_file<verbs::NewFile::kReport>},
     {Action::kSaveView, Given::kPlanned, "place view", asks_for_file<verbs::NewFile::kView>},
     {Action::kHashes, Given::kPlanned, "place hashes", asks_for_file<verbs::NewFile::kHashes>},
-    {Action::kPins, Given::kPlanned, "", [](const Driver& d) { return d.desk.habits.pins_open; }},
+    {Action::kPins, Given::kPlanned, "",
+     [](const Driver& d) { return d.desk.panel_state.pins_open; }},
     {Action::kExportPng, Given::kPlanned, "place png", asks_for_file<verbs::NewFile::kPng>},
     {Action::kExportSvg, Given::kPlanned, "place svg", asks_for_file<verbs::NewFile::kSvg>},
     {Action::kOpenDemo, Given::kPlanned, "demo"},
     {Action::kTour, Given::kPlanned, "",
-     [](const Driver& d) { return d.desk.habits.tour_step >= 0; }},
+     [](const Driver& d) { return d.desk.panel_state.tour_step >= 0; }},
     {Action::kExpect, Given::kPlanned, "",
-     [](const Driver& d) { return d.desk.habits.expect_open; }},
+     [](const Driver& d) { return d.desk.panel_state.expect_open; }},
     {Action::kWriteAs, Given::kPlanned, "", [](const Driver& d) { return d.desk.write.open; }},
     {Action::kRun, Given::kRun, "filter"},
     {Action::kRunNumbers, Given::kSteps, "run-numbers"},
@@ -247,16 +250,16 @@ const Deed kDeeds[] = {
 // The desktop before the command, without any of its effects.
 void set_up(Driver& driver, const Deed& deed) {
   UiState& desk = driver.desk;
-  desk.habits.cache_folder = "/tmp/cache";
+  desk.panel_state.cache_folder = "/tmp/cache";
   auto zooms = {Action::kZoomIn, Action::kZoomOut, Action::kZoomFit};
   if (std::find(zooms.begin(), zooms.end(), deed.action) != zooms.end()) desk.map.zoom = 2;
   auto scales = {Action::kScaleUp, Action::kScaleDown, Action::kScaleReset};
   if (std::find(scales.begin(), scales.end(), deed.action) != scales.end())
-    desk.habits.settings.scale = 1.5;
+    desk.panel_state.settings.scale = 1.5;
   if (deed.action == Action::kPreviousSlice) std::ranges::fill(desk.map.slice.at, 1);
   if (deed.action == Action::kNextSlice) std::ranges::fill(desk.map.slice.at, 0);
   if (deed.action == Action::kNamesMap) desk.names.open = false;
-  if (deed.action == Action::kDarkTheme) desk.habits.settings.theme = verbs::UiTheme::kLight;
+  if (deed.action == Action::kDarkTheme) desk.panel_state.settings.theme = verbs::UiTheme::kLight;
   if (deed.action == Action::kColourWriter) desk.colour_by = ColourBy::kFile;
   driver.tabs.tabs.resize(2);
   ImGui::SetClipboardText("");

@@ -160,9 +160,9 @@ TEST_CASE("Alt with the arrows goes back and forward where there is a way") {
 }
 
 TEST_CASE("what is typed is taken apart, and names agree up to where they differ") {
-  CHECK(split_typed("/runs/7/st") == std::pair<std::string, std::string>{"/runs/7/", "st"});
-  CHECK(split_typed("~") == std::pair<std::string, std::string>{"~/", ""});
-  CHECK(split_typed("x") == std::pair<std::string, std::string>{"", "x"});
+  CHECK(split_typed_path("/runs/7/st") == std::pair<std::string, std::string>{"/runs/7/", "st"});
+  CHECK(split_typed_path("~") == std::pair<std::string, std::string>{"~/", ""});
+  CHECK(split_typed_path("x") == std::pair<std::string, std::string>{"", "x"});
   CHECK(common_prefix({"step_100", "step_1000", "step_12"}) == "step_1");
   CHECK(common_prefix({}).empty());
 }

@@ -15,8 +15,8 @@ std::shared_ptr<Snapshot> certified(std::size_t tensors) {
   auto list = std::make_shared<verbs::CertificateList>();
   list->path = "/runs/7/step_9000-repaired/certificate.json";
   for (std::size_t i = 0; i < tensors; ++i)
-    list->rows.push_back({"layer." + std::to_string(i), verbs::TensorFate::kKept, 64, 0, ""});
-  list->count[static_cast<std::size_t>(verbs::TensorFate::kKept)] = tensors;
+    list->rows.push_back({"layer." + std::to_string(i), verbs::TensorOutcome::kKept, 64, 0, ""});
+  list->count[static_cast<std::size_t>(verbs::TensorOutcome::kKept)] = tensors;
   snapshot->certificate = list;
   return snapshot;
 }

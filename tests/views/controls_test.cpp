@@ -31,11 +31,11 @@ const std::array kControlPanels{
     OpenPanel{"explain", [](UiState& desk) { desk.explain_open = true; }},
     OpenPanel{"palette", [](UiState& desk) { desk.palette_open = true; }},
     OpenPanel{"mesh", [](UiState& desk) { desk.mesh_open = true; }},
-    OpenPanel{"settings", [](UiState& desk) { desk.habits.settings_open = true; }},
-    OpenPanel{"pins", [](UiState& desk) { desk.habits.pins_open = true; }},
-    OpenPanel{"expect", [](UiState& desk) { desk.habits.expect_open = true; }},
+    OpenPanel{"settings", [](UiState& desk) { desk.panel_state.settings_open = true; }},
+    OpenPanel{"pins", [](UiState& desk) { desk.panel_state.pins_open = true; }},
+    OpenPanel{"expect", [](UiState& desk) { desk.panel_state.expect_open = true; }},
     OpenPanel{"write", [](UiState& desk) { desk.write.open = true; }},
-    OpenPanel{"errors", [](UiState& desk) { desk.habits.errors_open = true; }}};
+    OpenPanel{"errors", [](UiState& desk) { desk.panel_state.errors_open = true; }}};
 
 // The tips of all controls, in all states and panels.
 std::map<std::string, std::string, std::less<>> all_tips() {

@@ -73,7 +73,7 @@ void Driver::show(std::shared_ptr<const Snapshot> snapshot, JobState job,
 std::vector<Command> Driver::frame(std::vector<KeyPress> keys) {
   std::vector<Command> commands;
   ImGui::NewFrame();
-  Frame frame{*digest_, *digest_->snapshot, job_,     theme_of(desk.habits.settings.theme),
+  Frame frame{*digest_, *digest_->snapshot, job_,     theme_of(desk.panel_state.settings.theme),
               fonts_,   layouts_,           commands, keys};
   frame.now = now_ += 1.0 / 60;
   frame.scale = scale_;

@@ -36,7 +36,7 @@ class Hands {
     driver_.desk.save.path = pick(2) == 0 ? "" : folder_ / "reports";
     // A file instead of a folder, so that no demo is made: checking its ten gigabytes takes too
     // long.
-    driver_.desk.habits.cache_folder = folder_ / "b/__0_0.distcp";
+    driver_.desk.panel_state.cache_folder = folder_ / "b/__0_0.distcp";
     std::vector<Command> safe;
     for (Command& command : commands) {
       auto again = parse_command(to_text(command));

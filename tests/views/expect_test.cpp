@@ -28,7 +28,7 @@ TEST_CASE("a spec that is said opens the checkpoint again with it, checked as de
   CHECK(open.spec == "/runs/7/spec.json");
   CHECK(open.mesh == "dp=2,tp=2");
   CHECK(std::get<CheckCommand>(commands[1]).depth == Depth::kData);
-  CHECK_FALSE(driver.desk.habits.expect_open);
+  CHECK_FALSE(driver.desk.panel_state.expect_open);
 }
 
 TEST_CASE("what was said of the expectation is in its lines, and is taken back") {
@@ -38,8 +38,8 @@ TEST_CASE("what was said of the expectation is in its lines, and is taken back")
   Driver driver(snapshot);
   driver.frame({key_of(Action::kExpect)});
   for (int i = 0; i < 3; ++i) driver.frame();
-  CHECK(driver.desk.habits.expect_spec == "/runs/7/spec.json");
-  CHECK(driver.desk.habits.expect_against == "/runs/7/step_8000");
+  CHECK(driver.desk.panel_state.expect_spec == "/runs/7/spec.json");
+  CHECK(driver.desk.panel_state.expect_against == "/runs/7/step_8000");
   auto commands = driver.click("expect/forget");
   REQUIRE(commands.size() == 2);
   CHECK(std::get<OpenCommand>(commands[0]).spec.empty());
@@ -52,8 +52,8 @@ TEST_CASE("while something writes nothing is opened again, whatever is said") {
   JobState job;
   job.running = true;
   driver.show(make::demo_planned(), job);
-  driver.desk.habits.expect_open = true;
-  driver.desk.habits.expect_spec = "/runs/7/spec.json";
+  driver.desk.panel_state.expect_open = true;
+  driver.desk.panel_state.expect_spec = "/runs/7/spec.json";
   driver.frame();
   driver.frame();
   CHECK_FALSE(driver.marks.items.contains("expect/use"));

@@ -28,7 +28,7 @@ TEST_CASE("no two commands have the same shortcut") {
 
 TEST_CASE("the theme is changed by its key, its commands and in the settings") {
   Driver driver(make::demo());
-  auto theme = [&] { return driver.desk.habits.settings.theme; };
+  auto theme = [&] { return driver.desk.panel_state.settings.theme; };
   driver.frame({{Key::kT, true, true, false}});
   CHECK(theme() == UiTheme::kLight);
   driver.frame({{Key::kT, true, true, false}});
@@ -41,16 +41,16 @@ TEST_CASE("the theme is changed by its key, its commands and in the settings") {
   driver.frame({{Key::kEnter}});
   CHECK(theme() == UiTheme::kContrast);
   driver.frame({{Key::kComma, true, false, false}});
-  CHECK(driver.desk.habits.settings_open);
+  CHECK(driver.desk.panel_state.settings_open);
   driver.click("settings/light");
   CHECK(theme() == UiTheme::kLight);
   driver.frame({{Key::kEscape}});
-  CHECK_FALSE(driver.desk.habits.settings_open);
+  CHECK_FALSE(driver.desk.panel_state.settings_open);
 }
 
 TEST_CASE("the scale is stepped between 100 and 300 percent by keys and in the settings") {
   Driver driver(make::demo());
-  auto scale = [&] { return driver.desk.habits.settings.scale; };
+  auto scale = [&] { return driver.desk.panel_state.settings.scale; };
   KeyPress larger{Key::kPlus, true, false, false}, smaller{Key::kMinus, true, false, false};
   driver.frame({smaller});
   CHECK(scale() == 1);
@@ -90,7 +90,7 @@ TEST_CASE("what the desk looks like is what its settings say, and the other way 
   ImVec2 at = driver.middle("split/left");
   driver.drag(at, {at.x + 90, at.y});
   driver.frame({{Key::kB, true, true, false}});
-  driver.desk.habits.settings.theme = UiTheme::kLight;
+  driver.desk.panel_state.settings.theme = UiTheme::kLight;
   driver.desk.sort = {SortKey::kBytes, true};
   verbs::UiSettings kept = settings_of(driver.desk);
   CHECK(kept.left.part > 0.2);
@@ -133,9 +133,9 @@ TEST_CASE("the panel that was open is opened again with the first tensor") {
 
 TEST_CASE("the settings say where they are kept, and why a file was not taken") {
   Driver driver(make::demo(), {1280, 720}, 1);
-  driver.desk.habits.settings_file = "/home/me/.config/shardwright/desk.json";
-  driver.desk.habits.settings_refused = "it is not JSON";
-  driver.desk.habits.settings_open = true;
+  driver.desk.panel_state.settings_file = "/home/me/.config/shardwright/desk.json";
+  driver.desk.panel_state.settings_refused = "it is not JSON";
+  driver.desk.panel_state.settings_open = true;
   for (int i = 0; i < 4; ++i) driver.frame();
   auto says = [&](std::string_view text) {
     for (const TextMark& mark : driver.marks.texts) {
@@ -153,8 +153,8 @@ TEST_CASE("settings are written next to the frames, once they have settled") {
   std::string file = folder / "config/shardwright/desk.json";
   verbs::UiSettings settings;
   {
-    PanelsState habits;
-    SettingsAutosaver keeper(file, habits);
+    PanelsState panel_state;
+    SettingsAutosaver keeper(file, panel_state);
     CHECK(keeper.read() == verbs::UiSettings{});
     CHECK(keeper.keep(settings).empty());
     settings.theme = UiTheme::kContrast;
@@ -163,19 +163,19 @@ TEST_CASE("settings are written next to the frames, once they have settled") {
       keeper.keep(settings);
     }
   }  // pending settings are written now
-  PanelsState habits;
-  SettingsAutosaver keeper(file, habits);
+  PanelsState panel_state;
+  SettingsAutosaver keeper(file, panel_state);
   CHECK(keeper.read() == settings);
-  CHECK(habits.settings_file == file);
-  CHECK(habits.settings_refused.empty());
+  CHECK(panel_state.settings_file == file);
+  CHECK(panel_state.settings_refused.empty());
 }
 
 TEST_CASE("nothing is written where nothing was changed") {
   TemporaryFolder folder;
   std::string file = folder / "desk.json";
   {
-    PanelsState habits;
-    SettingsAutosaver keeper(file, habits);
+    PanelsState panel_state;
+    SettingsAutosaver keeper(file, panel_state);
     keeper.keep(verbs::UiSettings{});
   }
   CHECK_FALSE(posix_store().exists(file));
@@ -242,17 +242,17 @@ TEST_CASE("an error message that is pasted is asked about, and what it can mean 
   driver.click("meaning/rule/0");
   driver.frame();
   CHECK(driver.desk.explain_open);
-  CHECK_FALSE(driver.desk.habits.errors_open);
-  CHECK(driver.desk.habits.lesson == "placement-axis-moved");
+  CHECK_FALSE(driver.desk.panel_state.errors_open);
+  CHECK(driver.desk.panel_state.lesson == "placement-axis-moved");
   driver.frame({{Key::kEscape}});
   driver.frame({{Key::kF1}});  // the finding's again
-  CHECK(driver.desk.habits.lesson.empty());
+  CHECK(driver.desk.panel_state.lesson.empty());
 }
 
 TEST_CASE("a message that nobody knows is said to be unknown") {
   Driver driver(with_meaning("the coffee is cold"), {1280, 720}, 1);
-  driver.desk.habits.errors_open = true;
-  driver.desk.habits.error_text = "the coffee is cold";
+  driver.desk.panel_state.errors_open = true;
+  driver.desk.panel_state.error_text = "the coffee is cold";
   for (int i = 0; i < 3; ++i) driver.frame();
   CHECK(says(driver, "not known, so nothing is said about it"));
 }
@@ -270,18 +270,18 @@ TEST_CASE("a report is asked for by its key, and said to be where it is") {
   REQUIRE(commands.size() == 1);
   CHECK(std::get<ReportCommand>(commands[0]).path == "/runs/7/step_9000-report.html");
   driver.frame();
-  CHECK_FALSE(driver.desk.habits.report_open);
+  CHECK_FALSE(driver.desk.panel_state.report_open);
   auto snapshot = copy_of(make::demo());
   snapshot->written = std::make_shared<const verbs::WrittenReport>(
       verbs::WrittenReport{"/runs/7/step_9000-report.html", 120'000});
   driver.show(snapshot);
   for (int i = 0; i < 3; ++i) driver.frame();
-  CHECK(driver.desk.habits.report_open);
+  CHECK(driver.desk.panel_state.report_open);
   CHECK(says(driver, "/runs/7/step_9000-report.html"));
   for (const std::string& fault : driver.text_faults()) FAIL_CHECK(fault);
   driver.click("report/copy");
   CHECK(std::string(ImGui::GetClipboardText()) == "/runs/7/step_9000-report.html");
-  CHECK_FALSE(driver.desk.habits.report_open);
+  CHECK_FALSE(driver.desk.panel_state.report_open);
 }
 
 TEST_CASE("the demo is offered where nothing is open, and leads into the tour once") {
@@ -289,7 +289,7 @@ TEST_CASE("the demo is offered where nothing is open, and leads into the tour on
   driver.frame();
   driver.frame();
   CHECK_FALSE(driver.marks.items.contains("open/demo"));  // there is no folder to make it in
-  driver.desk.habits.cache_folder = "/cache";
+  driver.desk.panel_state.cache_folder = "/cache";
   auto commands = driver.click("open/demo");
   REQUIRE(commands.size() == 2);
   CHECK(std::get<DemoCommand>(commands[0]).folder == "/cache/demo");
@@ -315,7 +315,7 @@ TEST_CASE("every step of the tour points at what is there, and goes on when it i
   Driver driver(make::demo_planned(), {1440, 900}, 1);
   driver.frame();
   driver.frame({{Key::kF2}});
-  auto step = [&] { return driver.desk.habits.tour_step; };
+  auto step = [&] { return driver.desk.panel_state.tour_step; };
   auto settle = [&] {
     for (int i = 0; i < 3; ++i) driver.frame();
     for (const std::string& fault : driver.text_faults()) FAIL_CHECK(fault);
@@ -358,7 +358,7 @@ TEST_CASE("the tour stays inside the window and its text whole at every size") {
       CAPTURE(each.size.x);
       CAPTURE(at);
       for (int i = 0; i < 3; ++i) driver.frame();
-      CHECK(driver.desk.habits.tour_step == at);
+      CHECK(driver.desk.panel_state.tour_step == at);
       for (const std::string& fault : driver.text_faults()) FAIL_CHECK(fault);
       ImVec2 next = driver.middle("tour/next");
       CHECK(next.x < each.size.x);
@@ -375,7 +375,7 @@ TEST_CASE("the settings name every order that a list can have") {
   for (std::size_t key = 0; key < names.size(); ++key) {
     Driver driver(make::demo());
     driver.desk.sort.key = static_cast<SortKey>(key);
-    driver.desk.habits.settings_open = true;
+    driver.desk.panel_state.settings_open = true;
     driver.frame();
     driver.frame();
     std::size_t said = 0;

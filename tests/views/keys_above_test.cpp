@@ -31,16 +31,16 @@ const OverlayRegion kPanels[] = {
      [](const UiState& d) { return d.mesh_open; }},
     {"explain", "explain/close", [](UiState& d) { d.explain_open = true; },
      [](const UiState& d) { return d.explain_open; }},
-    {"settings", "settings/close", [](UiState& d) { d.habits.settings_open = true; },
-     [](const UiState& d) { return d.habits.settings_open; }},
-    {"pins", "pins/close", [](UiState& d) { d.habits.pins_open = true; },
-     [](const UiState& d) { return d.habits.pins_open; }},
-    {"expect", "expect/close", [](UiState& d) { d.habits.expect_open = true; },
-     [](const UiState& d) { return d.habits.expect_open; }},
-    {"error", "meaning/close", [](UiState& d) { d.habits.errors_open = true; },
-     [](const UiState& d) { return d.habits.errors_open; }},
-    {"report", "report/close", [](UiState& d) { d.habits.report_open = true; },
-     [](const UiState& d) { return d.habits.report_open; }},
+    {"settings", "settings/close", [](UiState& d) { d.panel_state.settings_open = true; },
+     [](const UiState& d) { return d.panel_state.settings_open; }},
+    {"pins", "pins/close", [](UiState& d) { d.panel_state.pins_open = true; },
+     [](const UiState& d) { return d.panel_state.pins_open; }},
+    {"expect", "expect/close", [](UiState& d) { d.panel_state.expect_open = true; },
+     [](const UiState& d) { return d.panel_state.expect_open; }},
+    {"error", "meaning/close", [](UiState& d) { d.panel_state.errors_open = true; },
+     [](const UiState& d) { return d.panel_state.errors_open; }},
+    {"report", "report/close", [](UiState& d) { d.panel_state.report_open = true; },
+     [](const UiState& d) { return d.panel_state.report_open; }},
     {"certificate", "certificate/close", [](UiState& d) { d.certificate_open = true; },
      [](const UiState& d) { return d.certificate_open; }},
 };
@@ -51,7 +51,7 @@ std::shared_ptr<Snapshot> full() {
   auto certificate = std::make_shared<verbs::CertificateList>();
   for (int i = 0; i < 400; ++i)
     certificate->rows.push_back(
-        {"layers." + std::to_string(i), verbs::TensorFate::kKept, 4, 0, ""});
+        {"layers." + std::to_string(i), verbs::TensorOutcome::kKept, 4, 0, ""});
   snapshot->certificate = certificate;
   return snapshot;
 }
@@ -70,7 +70,8 @@ TEST_CASE("what there is to press in a panel is inside of every window") {
       CAPTURE(screen.size.x);
       CAPTURE(screen.scale);
       driver.desk = UiState{};
-      driver.desk.habits.error_text = driver.desk.habits.errors_open ? "" : "Size mismatch";
+      driver.desk.panel_state.error_text =
+          driver.desk.panel_state.errors_open ? "" : "Size mismatch";
       panel.open(driver.desk);
       for (int i = 0; i < 4; ++i) driver.frame();
       REQUIRE(driver.marks.items.contains(panel.button));
@@ -184,7 +185,7 @@ TEST_CASE("a panel takes the place of another by its key, and quitting and scali
   CHECK(driver.desk.explain_open);
   CHECK_FALSE(driver.desk.mesh_open);
   driver.frame({key_of(Action::kScaleUp)});
-  CHECK(driver.desk.habits.settings.scale > 1);
+  CHECK(driver.desk.panel_state.settings.scale > 1);
   CHECK(driver.desk.explain_open);
   driver.frame({key_of(Action::kQuit)});
   CHECK(driver.desk.quit);

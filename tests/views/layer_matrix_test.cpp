@@ -94,7 +94,7 @@ TEST_CASE("files: the number of ranks per node is typed in the overview, and rem
   driver.frame();
   ImGui::GetIO().KeysDown[ImGuiKey_Enter] = false;
   driver.frame();
-  CHECK(driver.desk.habits.settings.ranks_per_node == 2);
+  CHECK(driver.desk.panel_state.settings.ranks_per_node == 2);
   CHECK(driver.marks.items.contains("overview/node/0"));
 }
 

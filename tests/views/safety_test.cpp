@@ -338,7 +338,7 @@ TEST_CASE("save: no key or click writes a file before its place is shown, and En
         return std::ranges::any_of(std::array{"report", "view-save", "hash", "values-save"},
                                    [&](const char* verb) { return text.starts_with(verb); });
       });
-      return is_command || driver.desk.habits.picture_wanted != PictureFile::kNone;
+      return is_command || driver.desk.panel_state.picture_wanted != PictureFile::kNone;
     };
     CHECK_FALSE(is_written(by_palette(driver, action, true)));
     REQUIRE(driver.desk.save.open);
@@ -361,7 +361,7 @@ TEST_CASE("save: no key or click writes a file before its place is shown, and En
     CHECK(is_written(press_enter(driver)));
     CHECK_FALSE(driver.desk.save.open);
     // A place of an earlier opening is examined again.
-    driver.desk.habits.picture_wanted = PictureFile::kNone;
+    driver.desk.panel_state.picture_wanted = PictureFile::kNone;
     by_palette(driver, action, true);
     REQUIRE(driver.desk.save.open);
     CHECK_FALSE(is_written(press_enter(driver)));

@@ -66,12 +66,12 @@ TEST_CASE("no text is cut off at any step of the scale on a window of 960 by 540
       CAPTURE(state.name);
       CAPTURE(next);
       driver.desk = UiState{};
-      driver.desk.habits.settings.theme = verbs::kUiThemes[theme++ % verbs::kUiThemes.size()];
+      driver.desk.panel_state.settings.theme = verbs::kUiThemes[theme++ % verbs::kUiThemes.size()];
       driver.show(state.snapshot, state.job);
       driver.frame();
       driver.frame();
       check_texts(driver);
-      driver.desk.habits.settings_open = true;
+      driver.desk.panel_state.settings_open = true;
       for (int i = 0; i < 3; ++i) driver.frame();
       check_texts(driver);
     }
@@ -83,15 +83,16 @@ TEST_CASE("every panel above the desk keeps its texts whole on small windows and
     const char* name;
     void (*open)(UiState&);
   };
-  const Panel panels[] = {{"explain", [](UiState& desk) { desk.explain_open = true; }},
-                          {"settings", [](UiState& desk) { desk.habits.settings_open = true; }},
-                          {"error", [](UiState& desk) { desk.habits.errors_open = true; }},
-                          {"report", [](UiState& desk) { desk.habits.report_open = true; }},
-                          {"expect", [](UiState& desk) { desk.habits.expect_open = true; }},
-                          {"pins", [](UiState& desk) { desk.habits.pins_open = true; }},
-                          {"plan", [](UiState& desk) { desk.plan_open = true; }},
-                          {"mesh", [](UiState& desk) { desk.mesh_open = true; }},
-                          {"palette", [](UiState& desk) { desk.palette_open = true; }}};
+  const Panel panels[] = {
+      {"explain", [](UiState& desk) { desk.explain_open = true; }},
+      {"settings", [](UiState& desk) { desk.panel_state.settings_open = true; }},
+      {"error", [](UiState& desk) { desk.panel_state.errors_open = true; }},
+      {"report", [](UiState& desk) { desk.panel_state.report_open = true; }},
+      {"expect", [](UiState& desk) { desk.panel_state.expect_open = true; }},
+      {"pins", [](UiState& desk) { desk.panel_state.pins_open = true; }},
+      {"plan", [](UiState& desk) { desk.plan_open = true; }},
+      {"mesh", [](UiState& desk) { desk.mesh_open = true; }},
+      {"palette", [](UiState& desk) { desk.palette_open = true; }}};
   auto snapshot = make::demo_explained(
       "/mnt/lustre/experiments/2026/moe-288x8/checkpoints/step_9000-report.html");
   for (const Screen& screen : {Screen{{960, 540}, 1}, Screen{{1280, 720}, 1.5f},
@@ -102,7 +103,7 @@ TEST_CASE("every panel above the desk keeps its texts whole on small windows and
       CAPTURE(screen.size.x);
       CAPTURE(screen.scale);
       driver.desk = UiState{};
-      driver.desk.habits.error_text = snapshot->explained->text;
+      driver.desk.panel_state.error_text = snapshot->explained->text;
       panel.open(driver.desk);
       for (int i = 0; i < 4; ++i) driver.frame();
       check_texts(driver);
@@ -112,7 +113,7 @@ TEST_CASE("every panel above the desk keeps its texts whole on small windows and
 
 TEST_CASE("where a panel is higher than the window its end is reached by scrolling") {
   Driver driver(make::demo_planned(), {1280, 720}, 3);
-  driver.desk.habits.settings_open = true;
+  driver.desk.panel_state.settings_open = true;
   for (int i = 0; i < 4; ++i) driver.frame();
   CHECK(driver.middle("settings/tour").y > 720);
   CHECK(driver.middle("settings/close").y < 720);
@@ -125,7 +126,7 @@ TEST_CASE("where a panel is higher than the window its end is reached by scrolli
   driver.frame();
   CHECK(driver.middle("settings/tour").y < 720);
   driver.click("settings/close");
-  CHECK_FALSE(driver.desk.habits.settings_open);
+  CHECK_FALSE(driver.desk.panel_state.settings_open);
 }
 
 TEST_CASE("the palette's chosen row is seen on a small window however far down it is") {
@@ -171,7 +172,7 @@ TEST_CASE("the map keeps a least width at every size, and both columns can be re
     CAPTURE(screen.size.x);
     CAPTURE(screen.scale);
     Regions regions = regions_of(screen.size, screen.scale, 36 * screen.scale, {});
-    CHECK(regions.centre.max.x - regions.centre.min.x >= kMapLeast * screen.scale);
+    CHECK(regions.centre.max.x - regions.centre.min.x >= kMinWidthWithRightColumn * screen.scale);
     CHECK(regions.left.max.x - regions.left.min.x >= kRailWidth * screen.scale - 1);
     CHECK(regions.right.max.x - regions.right.min.x >= kRailWidth * screen.scale - 1);
   }
@@ -232,10 +233,10 @@ TEST_CASE("a splitter is dragged within its bounds, and a double click resets it
   CHECK(driver.middle("split/left").x == doctest::Approx(standard + 90).epsilon(0.02));
   at = driver.middle("split/left");
   driver.drag(at, {5, at.y});
-  CHECK(driver.middle("split/left").x == doctest::Approx(kLeftLeast).epsilon(0.02));
+  CHECK(driver.middle("split/left").x == doctest::Approx(kMinLeftWidth).epsilon(0.02));
   at = driver.middle("split/left");
   driver.drag(at, {1400, at.y});
-  CHECK(driver.middle("split/right").x - driver.middle("split/left").x >= kMapWants - 2);
+  CHECK(driver.middle("split/right").x - driver.middle("split/left").x >= kMinWidthWithList - 2);
   move_mouse(driver.middle("split/left"));
   for (bool down : {true, false, true, false}) {
     press_mouse(down);

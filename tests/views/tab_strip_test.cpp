@@ -121,7 +121,7 @@ TEST_CASE("tabs: a checkpoint is opened in a new tab from the browser") {
 
 TEST_CASE("tabs: no more than twelve") {
   Driver driver(make::demo());
-  driver.tabs.tabs.resize(kMostTabs);
+  driver.tabs.tabs.resize(kMaxTabs);
   driver.frame();
   driver.frame({key_of(Action::kOpenInTab)});
   CHECK_FALSE(driver.desk.browser.open);

@@ -13,8 +13,8 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostKinds = 512;            // columns; more would be narrower than a pixel
-constexpr std::size_t kMostMatrixCells = 400'000;  // 19 MB
+constexpr std::size_t kMaxKinds = 512;            // columns; more would be narrower than a pixel
+constexpr std::size_t kMaxMatrixCells = 400'000;  // 19 MB
 
 // "experts.17.down_proj" becomes "experts.*.down_proj".
 std::string without_numbers(std::string_view name) {
@@ -188,14 +188,14 @@ std::vector<LayerMatrix> make_matrices(const Snapshot& snapshot, const TensorMod
     FamilyBuilder& family = families[module.family];
     before[module.family] = module.layer.before;
     family.layers.insert(module.layer.number);
-    if (family.kinds.size() < kMostKinds)
+    if (family.kinds.size() < kMaxKinds)
       family.kinds.emplace(without_numbers(name_inside_layer(checkpoint, names, t)), 0);
     family.tensors.push_back(t);
   }
   std::vector<std::size_t> order;
   for (std::size_t f = 0; f < families.size(); ++f) {
     if (families[f].layers.size() > 1 &&
-        families[f].layers.size() * families[f].kinds.size() <= kMostMatrixCells)
+        families[f].layers.size() * families[f].kinds.size() <= kMaxMatrixCells)
       order.push_back(f);
   }
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -206,7 +206,7 @@ std::vector<LayerMatrix> make_matrices(const Snapshot& snapshot, const TensorMod
     if (words(a) != words(b)) return words(a) < words(b);
     return families[a].tensors.size() > families[b].tensors.size();
   });
-  if (order.size() > kMostMatrices) order.resize(kMostMatrices);
+  if (order.size() > kMaxMatrices) order.resize(kMaxMatrices);
   for (std::size_t f : order) {
     LayerMatrix matrix;
     const std::string_view any = checkpoint.fqn(TensorId{families[f].tensors.front()});

@@ -52,8 +52,8 @@ inline constexpr double kPalestTint = 0.25;
 double difference_tint(const MatrixCell& cell, double most_differing);
 
 // Families with at least two layers, those with the shortest names first, then the largest; at most
-// kMostMatrices.
-inline constexpr std::size_t kMostMatrices = 4;
+// kMaxMatrices.
+inline constexpr std::size_t kMaxMatrices = 4;
 std::vector<LayerMatrix> make_matrices(const Snapshot& snapshot, const TensorModules& names,
                                        const std::vector<std::uint8_t>& marks);
 

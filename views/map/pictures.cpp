@@ -171,7 +171,8 @@ void draw_numbers(Frame& frame, ImDrawList* draw, const Picture& picture, const 
                              extent_of(panel.shape, slice.column));
     Rgba colour =
         seen.whole ? number_colour(frame, picture, panel, slice.column) : frame.theme.quiet;
-    float used = text_until(draw, font, std::max(end.x, at.x + frame.px(8)), at.y - frame.px(10),
+    float used =
+        draw_text_ending_at(draw, font, std::max(end.x, at.x + frame.px(8)), at.y - frame.px(10),
                             colour, human_count(static_cast<std::uint64_t>(seen.last)));
     std::string first = human_count(static_cast<std::uint64_t>(seen.first));
     if (!seen.whole && text_width(font, first) + used + frame.px(8) < end.x - at.x)
@@ -242,8 +243,8 @@ void draw_minimap(Frame& frame, ImDrawList* draw, const UiState& state, ImVec2 c
             {std::max(to.x, from.x + frame.px(3)), std::max(to.y, from.y + frame.px(3))},
             frame.theme.frame, 0, frame.px(1.5f));
   add_frame(draw, min, max, frame.theme.strong_line, 0, frame.px(1));
-  text_until(draw, frame.fonts.mono_small, min.x - frame.px(6), min.y + frame.px(9),
-             frame.theme.quiet, text);
+  draw_text_ending_at(draw, frame.fonts.mono_small, min.x - frame.px(6), min.y + frame.px(9),
+                      frame.theme.quiet, text);
 }
 
 // If not all pictures fit, keeps those that do; the user can step through them.

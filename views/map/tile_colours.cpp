@@ -13,7 +13,7 @@ namespace shw {
 namespace {
 
 // Tensors above this size are not read automatically on selection: 0.3 s from a slow disk.
-constexpr std::uint64_t kReadUnasked = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxReadOnSelection = std::uint64_t{64} << 20;
 
 // A colour sample with its sign, as on the tiles.
 float draw_swatch(Frame& frame, ImDrawList* draw, float x, float middle, const PaintGroup& group) {
@@ -196,7 +196,7 @@ void request_or_cancel_tile_values(Frame& frame, UiState& state) {
   // The colouring stays for a newly selected tensor: small ones are read, for large ones a button
   // is shown.
   if (!state.requested_tile_values || known_values(frame.snapshot) != nullptr) return;
-  if (frame.digest.paints->bytes <= kReadUnasked) return request_tile_values(frame, state);
+  if (frame.digest.paints->bytes <= kMaxReadOnSelection) return request_tile_values(frame, state);
   frame.emit(TileValuesCommand{true});
 }
 

@@ -18,10 +18,10 @@ namespace {
 using verbs::TileNumbers;
 
 // Further files share one group; a legend shows far fewer.
-constexpr std::size_t kMostFiles = 60'000;
-constexpr std::size_t kMostFindings = 26;  // A to Z
+constexpr std::size_t kMaxFiles = 60'000;
+constexpr std::size_t kMaxFindings = 26;  // A to Z
 // Limit of box-tile comparisons: 0.2 s.
-constexpr std::size_t kMostPairs = 64'000'000;
+constexpr std::size_t kMaxPairs = 64'000'000;
 constexpr std::uint16_t kRampSteps = 16;
 
 bool is_chunk(const Checkpoint& checkpoint, ChunkId chunk) {
@@ -114,7 +114,7 @@ class TilesOfFinding {
   bool by_box(std::vector<bool>& named) const {
     auto chunks = checkpoint_.chunks(picture_.tensor);
     const std::string_view fqn = checkpoint_.fqn(picture_.tensor);
-    std::size_t most = kMostPairs / std::max<std::size_t>(chunks.size(), 1);
+    std::size_t most = kMaxPairs / std::max<std::size_t>(chunks.size(), 1);
     bool placed = false;
     for (const auto& [label, value] : finding_.evidence) {
       const auto* boxes = std::get_if<std::vector<Box>>(&value);
@@ -259,9 +259,9 @@ std::shared_ptr<const TilePaint> paint_by_file(const Checkpoint& checkpoint,
   paint->title = plural(files.size(), "file");
   paint->groups.push_back({PaintGroup::Token::kQuiet, 0, "in no file", "", 0, 1});
   for (std::size_t i = 0; i < files.size(); ++i) {
-    bool fits = i < kMostFiles;
-    group_of[files[i]] = static_cast<std::uint32_t>(std::min(i, kMostFiles) + 1);
-    if (i > kMostFiles) continue;
+    bool fits = i < kMaxFiles;
+    group_of[files[i]] = static_cast<std::uint32_t>(std::min(i, kMaxFiles) + 1);
+    if (i > kMaxFiles) continue;
     paint->groups.push_back({fits ? PaintGroup::Token::kOwn : PaintGroup::Token::kQuiet,
                              file_colour(i, files.size()),
                              fits ? checkpoint.files()[files[i]].path : "further files", "", 0, 0});
@@ -287,7 +287,7 @@ std::shared_ptr<const TilePaint> paint_by_finding(const Snapshot& snapshot,
   std::vector<std::uint32_t> findings;
   if (snapshot.report != nullptr) findings = names.about(checkpoint, picture.tensor);
   for (const std::uint32_t f : findings) {
-    if (paint->groups.size() > kMostFindings) break;
+    if (paint->groups.size() > kMaxFindings) break;
     const Finding& finding = snapshot.report->findings[f];
     auto named = TilesOfFinding(checkpoint, picture, names, finding, f).chunks();
     if (std::find(named.begin(), named.end(), true) == named.end()) continue;
@@ -300,7 +300,7 @@ std::shared_ptr<const TilePaint> paint_by_finding(const Snapshot& snapshot,
     float hue = 25.0f + 67.0f * static_cast<float>(group - 1);
     paint->groups.push_back({PaintGroup::Token::kOwn, from_oklch(0.68f, 0.14f, hue), finding.rule,
                              std::move(sign), 0,
-                             static_cast<std::uint16_t>(kMostFindings + 1 - group)});
+                             static_cast<std::uint16_t>(kMaxFindings + 1 - group)});
   }
   paint->title = snapshot.report == nullptr  ? "not checked yet"
                  : paint->groups.size() == 1 ? "no finding names this tensor"

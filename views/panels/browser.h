@@ -22,7 +22,7 @@ void open_place(Frame& frame, UiState& state, OpenCommand what);
 void handle_dropped_path(Frame& frame, UiState& state);
 
 // Splits "/runs/7/st" into "/runs/7/" and "st".
-std::pair<std::string, std::string> split_typed(const std::string& text);
+std::pair<std::string, std::string> split_typed_path(const std::string& text);
 // The longest common prefix of the names.
 std::string common_prefix(const std::vector<std::string_view>& names);
 

@@ -32,7 +32,7 @@ const std::vector<BrowserRow>& rows_of(const Frame& frame, BrowserState& browser
       found.recent == frame.snapshot.recent)
     return rows;
   found = {frame.snapshot.folder, frame.snapshot.recent, browser.text, {}};
-  auto [folder, part] = split_typed(browser.text);
+  auto [folder, part] = split_typed_path(browser.text);
   const FolderListing* listing = frame.snapshot.folder.get();
   if (listing != nullptr && listing->asked == folder) {
     // First names that begin with the typed text, then names that contain it.
@@ -120,7 +120,7 @@ void draw_field(Frame& frame, UiState& state, Column& column) {
 }
 
 void complete(BrowserState& browser, const std::vector<BrowserRow>& rows) {
-  auto [folder, part] = split_typed(browser.text);
+  auto [folder, part] = split_typed_path(browser.text);
   if (browser.row >= 0 && static_cast<std::size_t>(browser.row) < rows.size()) {
     const BrowserRow& row = rows[static_cast<std::size_t>(browser.row)];
     if (row.recent != nullptr) return set_text(browser, row.recent->path);
@@ -147,7 +147,7 @@ void take(Frame& frame, UiState& state, const BrowserRow& row) {
     std::string base = listing.path == "/" ? "/" : listing.path + "/";
     return open_place(frame, state, {base + row.place->name});
   }
-  set_text(state.browser, split_typed(state.browser.text).first + row.place->name + "/");
+  set_text(state.browser, split_typed_path(state.browser.text).first + row.place->name + "/");
   state.browser.wanted = true;
 }
 
@@ -155,7 +155,7 @@ void open_typed_or_chosen_path(Frame& frame, UiState& state, const std::vector<B
   BrowserState& browser = state.browser;
   if (browser.row >= 0 && static_cast<std::size_t>(browser.row) < rows.size())
     return take(frame, state, rows[static_cast<std::size_t>(browser.row)]);
-  auto [folder, part] = split_typed(browser.text);
+  auto [folder, part] = split_typed_path(browser.text);
   const FolderListing* listing = frame.snapshot.folder.get();
   bool listed = listing != nullptr && listing->asked == folder && !listing->error;
   if (listed && part.empty() && (listing->here.is_openable() || listing->here.contains_checkpoints))
@@ -174,9 +174,9 @@ void draw_place(Frame& frame, ImDrawList* draw, const ListedPlace& place, ImVec2
   std::string what = place.looked ? place.what : "…";
   if (place.tensors) what += fmt::format(", {}", plural(*place.tensors, "tensor"));
   const Measure small = measure_with(frame.fonts.small);
-  right -= text_until(draw, frame.fonts.small, right, middle,
-                      place.is_openable() ? frame.theme.ok : frame.theme.quiet,
-                      elide_middle(what, (right - x) * 0.5f, small));
+  right -= draw_text_ending_at(draw, frame.fonts.small, right, middle,
+                               place.is_openable() ? frame.theme.ok : frame.theme.quiet,
+                               elide_middle(what, (right - x) * 0.5f, small));
   std::string name = place.name + (place.kind == PlaceKind::kFile ? "" : "/");
   text_from(draw, place.is_openable() ? frame.fonts.mono_strong : frame.fonts.mono_small, x, middle,
             frame.theme.text,
@@ -266,8 +266,8 @@ void draw_recent(Frame& frame, ImDrawList* draw, const verbs::RecentPlace& recen
   float room = max.x - x - frame.px(8);
   const Measure small = measure_with(frame.fonts.small);
   std::string shown = elide_middle(said, room * 0.45f, small);
-  room -=
-      text_until(draw, frame.fonts.small, max.x - frame.px(8), middle, frame.theme.quiet, shown);
+  room -= draw_text_ending_at(draw, frame.fonts.small, max.x - frame.px(8), middle,
+                              frame.theme.quiet, shown);
   text_from(draw, frame.fonts.mono_small, x, middle, frame.theme.text,
             elide_path(recent.path, room - frame.px(12), measure_with(frame.fonts.mono_small)));
 }
@@ -286,7 +286,7 @@ void draw_browser(Frame& frame, UiState& state) {
                                  : "Open a checkpoint",
             Gap::kMedium);
   draw_field(frame, state, column);
-  std::string folder = split_typed(browser.text).first;
+  std::string folder = split_typed_path(browser.text).first;
   if (browser.asked != folder) {
     browser.asked = folder;
     frame.emit(BrowseCommand{folder});

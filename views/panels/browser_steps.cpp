@@ -9,7 +9,7 @@
 
 namespace shw {
 
-std::pair<std::string, std::string> split_typed(const std::string& text) {
+std::pair<std::string, std::string> split_typed_path(const std::string& text) {
   if (text == "~") return {"~/", ""};
   std::size_t slash = text.rfind('/');
   if (slash == std::string::npos) return {"", text};
@@ -28,7 +28,7 @@ std::string common_prefix(const std::vector<std::string_view>& names) {
 }
 
 void open_browser(Frame& frame, UiState& state, std::string folder) {
-  if (folder.empty()) folder = split_typed(frame.snapshot.options.checkpoint).first;
+  if (folder.empty()) folder = split_typed_path(frame.snapshot.options.checkpoint).first;
   if (folder.empty()) folder = "~/";
   if (!folder.ends_with('/')) folder += '/';
   state.browser = {};
@@ -38,7 +38,7 @@ void open_browser(Frame& frame, UiState& state, std::string folder) {
 }
 
 void browse_to_compare(Frame& frame, UiState& state) {
-  open_browser(frame, state, split_typed(state.compare_path).first);
+  open_browser(frame, state, split_typed_path(state.compare_path).first);
   state.browser.compares = true;
 }
 

@@ -20,7 +20,7 @@ namespace shw {
 namespace {
 
 using verbs::BytesWindow;
-using verbs::kBytesARow;
+using verbs::kBytesPerRow;
 using Go = BytesCommand::Go;
 
 const BytePart* part_at(std::span<const BytePart> parts, std::uint64_t at) {
@@ -60,7 +60,7 @@ HexGrid grid_of(const Frame& frame, Region region, float top) {
     x = grid.decimal + frame.px(14);
   }
   grid.bytes = x;
-  grid.letters = grid.byte_x(kBytesARow) + frame.px(10);
+  grid.letters = grid.byte_x(kBytesPerRow) + frame.px(10);
   grid.gutter = grid.letters + grid.letter * 16 + frame.px(14);
   grid.rows =
       static_cast<std::size_t>(std::max(1.0f, (region.max.y - frame.px(12) - top) / grid.line));
@@ -70,7 +70,8 @@ HexGrid grid_of(const Frame& frame, Region region, float top) {
 // Background of a run of bytes of one part within a row, with edges where the part begins or ends.
 void draw_part_background(Frame& frame, ImDrawList* draw, const HexGrid& grid,
                           const BytesWindow& window, std::uint64_t row, float y) {
-  std::uint64_t end = std::min<std::uint64_t>(row + kBytesARow, window.first + window.bytes.size());
+  std::uint64_t end =
+      std::min<std::uint64_t>(row + kBytesPerRow, window.first + window.bytes.size());
   for (std::uint64_t at = row; at < end;) {
     const BytePart* part = part_at(window.parts, at);
     std::uint64_t until = part ? std::min(part->last, end) : at + 1;
@@ -96,7 +97,7 @@ void draw_gutter(Frame& frame, ImDrawList* draw, const HexGrid& grid, const Byte
   if (room < frame.px(40)) return;
   const Measure measure = measure_with(font);
   for (const BytePart& part : window.parts) {
-    bool begins = part.first >= row && part.first < row + kBytesARow;
+    bool begins = part.first >= row && part.first < row + kBytesPerRow;
     bool comes_in = row == window.first && part.first < row && part.last > row;
     if (!begins && !comes_in) continue;
     if (x > grid.left + 1 && x > grid.gutter)
@@ -108,7 +109,7 @@ void draw_gutter(Frame& frame, ImDrawList* draw, const HexGrid& grid, const Byte
   }
   if (x > grid.gutter) return;
   std::string values;
-  for (std::uint64_t at = row; at < row + kBytesARow; ++at) {
+  for (std::uint64_t at = row; at < row + kBytesPerRow; ++at) {
     std::string value = verbs::value_at(window, at);
     if (value.empty()) continue;
     std::string longer = values + (values.empty() ? "" : "  ") + value;
@@ -125,11 +126,12 @@ void draw_row(Frame& frame, ImDrawList* draw, const HexGrid& grid, const BytesWi
   float y = grid.top + grid.line * static_cast<float>(line), middle = y + grid.line / 2;
   text_from(draw, font, grid.left, middle, frame.theme.quiet, fmt::format("0x{:08X}", row));
   if (grid.decimal > 0)
-    text_until(draw, font, grid.decimal, middle, frame.theme.head, human_count(row));
+    draw_text_ending_at(draw, font, grid.decimal, middle, frame.theme.head, human_count(row));
   draw_part_background(frame, draw, grid, window, row, y);
   std::array<char, 2> digits{};
   std::string letters;
-  std::uint64_t end = std::min<std::uint64_t>(row + kBytesARow, window.first + window.bytes.size());
+  std::uint64_t end =
+      std::min<std::uint64_t>(row + kBytesPerRow, window.first + window.bytes.size());
   for (std::uint64_t at = row; at < end; ++at) {
     auto byte = std::to_integer<unsigned>(window.bytes[at - window.first]);
     constexpr std::string_view kDigits = "0123456789abcdef";
@@ -163,12 +165,12 @@ void handle_mouse_on_bytes(Frame& frame, UiState& state, const HexGrid& grid,
   ImVec2 mouse = ImGui::GetMousePos();
   auto row = static_cast<std::uint64_t>(std::max(0.0f, (mouse.y - grid.top) / grid.line));
   std::optional<std::uint64_t> under;
-  for (std::uint64_t b = 0; b < kBytesARow; ++b) {
+  for (std::uint64_t b = 0; b < kBytesPerRow; ++b) {
     bool here = mouse.x >= grid.byte_x(b) - frame.px(3) &&
                 mouse.x < grid.byte_x(b) + grid.cell - frame.px(3);
     float letter = grid.letters + grid.letter * static_cast<float>(b);
     here = here || (mouse.x >= letter && mouse.x < letter + grid.letter);
-    if (here) under = window.first + row * kBytesARow + b;
+    if (here) under = window.first + row * kBytesPerRow + b;
   }
   if (!under || *under >= window.first + window.bytes.size()) return;
   if (clicked) {
@@ -185,10 +187,10 @@ void handle_mouse_on_bytes(Frame& frame, UiState& state, const HexGrid& grid,
 }
 
 void scroll_by_rows(Frame& frame, const BytesWindow& window, std::int64_t rows) {
-  auto first = static_cast<std::int64_t>(window.first / kBytesARow) + rows;
-  auto last = static_cast<std::int64_t>(window.file_size / kBytesARow);
+  auto first = static_cast<std::int64_t>(window.first / kBytesPerRow) + rows;
+  auto last = static_cast<std::int64_t>(window.file_size / kBytesPerRow);
   std::uint64_t at =
-      static_cast<std::uint64_t>(std::clamp<std::int64_t>(first, 0, last)) * kBytesARow;
+      static_cast<std::uint64_t>(std::clamp<std::int64_t>(first, 0, last)) * kBytesPerRow;
   if (at != window.first) frame.emit(BytesCommand{Go::kAt, window.path, at});
 }
 
@@ -330,7 +332,7 @@ void copy_bytes(Frame& frame, UiState& state) {
   const ShownBytes* look = frame.snapshot.bytes.get();
   if (look == nullptr || !look->window) return;
   std::uint64_t first = look->window->first;
-  std::string text = verbs::hex_text(*look->window, first, first + state.bytes.rows * kBytesARow);
+  std::string text = verbs::hex_text(*look->window, first, first + state.bytes.rows * kBytesPerRow);
   ImGui::SetClipboardText((look->window->path + "\n" + text).c_str());
   state.toast = "Copied " + plural(state.bytes.rows, "row") + " as text.";
   state.toast_until = frame.now + 4;
@@ -364,7 +366,7 @@ void draw_bytes(Frame& frame, UiState& state, Region region) {
   HexGrid grid = grid_of(frame, region, column.y + frame.px(4));
   state.bytes.rows = grid.rows;
   for (std::size_t line = 0; line < grid.rows; ++line) {
-    std::uint64_t row = window->first + line * kBytesARow;
+    std::uint64_t row = window->first + line * kBytesPerRow;
     if (row >= window->first + window->bytes.size()) break;
     draw_row(frame, draw, grid, *window, row, line, state.bytes.chosen, state.bytes.structure_open);
   }

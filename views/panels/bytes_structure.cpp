@@ -101,7 +101,8 @@ void draw_structure(Frame& frame, Column column, const verbs::BytesWindow& windo
     focus_ring(frame, column.draw);
     const std::string offset = fmt::format("0x{:X}", part.first);
     const float end = column.right - text_width(font, offset) - frame.px(10);
-    text_until(column.draw, font, column.right, column.y + line / 2, frame.theme.quiet, offset);
+    draw_text_ending_at(column.draw, font, column.right, column.y + line / 2, frame.theme.quiet,
+                        offset);
     text_from(column.draw, font, left, column.y + line / 2, part_colour(frame.theme, part.kind),
               elide_middle(row.text, end - left, measure));
     if (clicked) frame.emit(BytesCommand{BytesCommand::Go::kAt, window.path, part.first});

@@ -12,21 +12,21 @@ namespace shw {
 namespace {
 
 using verbs::CertificateList;
-using verbs::FateRow;
-using verbs::TensorFate;
+using verbs::TensorOutcome;
+using verbs::TensorOutcomeRow;
 
-Sign sign_of_fate(TensorFate fate) {
+Sign sign_of_outcome(TensorOutcome fate) {
   switch (fate) {
-    case TensorFate::kLost:
-    case TensorFate::kDamaged:
+    case TensorOutcome::kLost:
+    case TensorOutcome::kDamaged:
       return Sign::kBad;
-    case TensorFate::kCast:
+    case TensorOutcome::kCast:
       return Sign::kWarn;
-    case TensorFate::kMoved:
-    case TensorFate::kRelabelled:
-    case TensorFate::kRenamed:
+    case TensorOutcome::kMoved:
+    case TensorOutcome::kRelabelled:
+    case TensorOutcome::kRenamed:
       return Sign::kOk;
-    case TensorFate::kKept:
+    case TensorOutcome::kKept:
       break;
   }
   return Sign::kQuiet;
@@ -34,19 +34,20 @@ Sign sign_of_fate(TensorFate fate) {
 
 std::string counts_text(const CertificateList& list) {
   std::string text;
-  for (std::size_t i = 0; i < verbs::kFates; ++i) {
+  for (std::size_t i = 0; i < verbs::kTensorOutcomes; ++i) {
     if (list.count[i] == 0) continue;
     text += (text.empty() ? "" : ", ") + human_count(list.count[i]) + " " +
-            std::string(name(static_cast<TensorFate>(i)));
+            std::string(name(static_cast<TensorOutcome>(i)));
   }
   return plural(list.rows.size(), "tensor") + ": " + (text.empty() ? "none" : text) + ".";
 }
 
-void draw_fate(Frame& frame, const Column& column, float y, float height, const FateRow& row) {
+void draw_tensor_outcome(Frame& frame, const Column& column, float y, float height,
+                         const TensorOutcomeRow& row) {
   const ImFont* mono = frame.fonts.mono_small;
   float middle = y + height / 2;
   draw_sign(frame, column.draw, {column.left + frame.px(8), middle}, frame.px(6),
-            sign_of_fate(row.fate));
+            sign_of_outcome(row.fate));
   text_from(column.draw, frame.fonts.small, column.left + frame.px(24), middle, frame.theme.text,
             name(row.fate));
   std::string numbers = row.lost == 0
@@ -57,21 +58,21 @@ void draw_fate(Frame& frame, const Column& column, float y, float height, const 
   float left = column.left + frame.px(96);
   const Measure measure = measure_with(mono);
   numbers = elide_middle(numbers, column.width() * 0.45f, measure);
-  float used = text_until(column.draw, mono, column.right, middle,
-                          row.lost != 0 ? frame.theme.bad : frame.theme.quiet, numbers);
+  float used = draw_text_ending_at(column.draw, mono, column.right, middle,
+                                   row.lost != 0 ? frame.theme.bad : frame.theme.quiet, numbers);
   text_from(column.draw, mono, left, middle, frame.theme.text,
             elide_path(row.fqn, column.right - used - frame.px(16) - left, measure));
 }
 
 // Draws only the visible rows of up to 250,000 tensors.
-void draw_fates(Frame& frame, Column& column, const std::vector<FateRow>& rows) {
+void draw_tensor_outcomes(Frame& frame, Column& column, const std::vector<TensorOutcomeRow>& rows) {
   float height = frame.px(24), top = ImGui::GetWindowPos().y;
   float bottom = top + ImGui::GetWindowHeight();
   auto above = static_cast<std::size_t>(std::max(0.0f, (top - column.y) / height));
   for (std::size_t i = std::min(above, rows.size()); i < rows.size(); ++i) {
     float y = column.y + height * static_cast<float>(i);
     if (y > bottom) break;
-    draw_fate(frame, column, y, height, rows[i]);
+    draw_tensor_outcome(frame, column, y, height, rows[i]);
   }
   column.take(height * static_cast<float>(rows.size()));
 }
@@ -118,7 +119,7 @@ void draw_certificate(Frame& frame, UiState& state) {
     paragraph(frame, column, frame.fonts.small, frame.theme.warn, entry);
   for (const std::string& dropped : list.dropped)
     paragraph(frame, column, frame.fonts.small, frame.theme.bad, "not there any more: " + dropped);
-  draw_fates(frame, column, list.rows);
+  draw_tensor_outcomes(frame, column, list.rows);
   state.certificate_height = end_panel_content(frame, panel);
   Line line(frame, panel.all);
   if (close_button(line, "certificate/close")) state.certificate_open = false;

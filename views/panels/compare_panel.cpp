@@ -186,8 +186,8 @@ void draw_differences(Frame& frame, Column& column, const std::vector<TensorDiff
     if (clicked) frame.emit(DifferenceCommand{i});
     draw_sign(frame, column.draw, {column.left + frame.px(6), middle}, frame.px(6),
               sign_of_kind(tensors[i].kind));
-    float used = text_until(column.draw, frame.fonts.small, column.right, middle, frame.theme.quiet,
-                            name(tensors[i].kind));
+    float used = draw_text_ending_at(column.draw, frame.fonts.small, column.right, middle,
+                                     frame.theme.quiet, name(tensors[i].kind));
     text_from(column.draw, mono, column.left + frame.px(20), middle, frame.theme.text,
               elide_path(tensors[i].fqn, column.width() - used - frame.px(36), measure_with(mono)));
   }

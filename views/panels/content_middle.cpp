@@ -13,7 +13,7 @@
 namespace shw {
 namespace {
 
-constexpr float kLeastWidth = 780;  // room for offset, 16 bytes, their text and the margin
+constexpr float kMinWidth = 780;  // room for offset, 16 bytes, their text and the margin
 
 }  // namespace
 
@@ -30,7 +30,7 @@ bool viewer_is_open(const Frame& frame, UiState& state) {
 }
 
 Region viewer_region(const Frame& frame, Region left, Region centre, Region right) {
-  float wanted = frame.px(kLeastWidth);
+  float wanted = frame.px(kMinWidth);
   if (centre.max.x - centre.min.x >= wanted) return centre;
   if (centre.max.x - left.min.x >= wanted) return {left.min, centre.max};
   return {left.min, right.max};

@@ -13,7 +13,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kFoldedRows = 6, kMostRows = 400;
+constexpr std::size_t kFoldedRows = 6, kMaxRows = 400;
 
 std::string tip_of(const EvidencePlace& place, const std::string& text) {
   if (!place.tensor.empty()) return text + "\nGoes to the tensor.";
@@ -98,7 +98,7 @@ void draw_evidence_tables(Frame& frame, Column& column, EvidenceState& state) {
   for (std::size_t t = 0; t < tables.size(); ++t) {
     const EvidenceTable& table = tables[t];
     const std::size_t most =
-        std::min(table.rows.size(), state.unfolded.contains(t) ? kMostRows : kFoldedRows);
+        std::min(table.rows.size(), state.unfolded.contains(t) ? kMaxRows : kFoldedRows);
     text_line(frame, column, frame.fonts.mono_small, frame.theme.quiet,
               fmt::format("{} · {}", label_of(table), human_count(table.rows.size())), Gap::kTight);
     for (std::size_t i = 0; i < most; ++i)

@@ -91,7 +91,7 @@ void draw_hypothesis(Frame& frame, UiState& state, Column& column, const Hypothe
                      std::size_t at) {
   Rgba ink = one.rank == 1 ? frame.theme.text : frame.theme.quiet;
   paragraph(frame, column, frame.fonts.strong, ink,
-            std::string(likelihood_words(one.confidence)) + ": " + printable(one.title));
+            std::string(likelihood_text(one.confidence)) + ": " + printable(one.title));
   Column inside = indented(frame, column, 16);
   gap(frame, inside, Gap::kTight);
   std::string_view side = fault_side_text(one.wrong);
@@ -109,9 +109,9 @@ void draw_hypothesis(Frame& frame, UiState& state, Column& column, const Hypothe
   }
   if (one.rule != nullptr && line.chip_button(("meaning/rule/" + n).c_str(), "Explain the rule",
                                               "Shows what the rule looks for, with a drawing.")) {
-    state.habits.lesson = one.rule->id;
+    state.panel_state.lesson = one.rule->id;
     state.explain_open = true;
-    state.habits.errors_open = false;
+    state.panel_state.errors_open = false;
   }
   column.y = inside.y;
 }
@@ -164,9 +164,9 @@ bool error_field(Frame& frame, UiState& state, Column& column) {
   ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 1.0f);
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2{frame.px(10), frame.px(8)});
   ImGui::SetCursorScreenPos({column.left, column.y});
-  if (state.habits.errors_wanted) ImGui::SetKeyboardFocusHere();
-  state.habits.errors_wanted = false;
-  bool changed = edit_lines(frame, "meaning/text", state.habits.error_text, size,
+  if (state.panel_state.errors_wanted) ImGui::SetKeyboardFocusHere();
+  state.panel_state.errors_wanted = false;
+  bool changed = edit_lines(frame, "meaning/text", state.panel_state.error_text, size,
                             "The message of a loader: one line or whole tracebacks.");
   ImGui::PopStyleVar(2);
   ImGui::PopStyleColor(2);
@@ -179,7 +179,7 @@ bool error_field(Frame& frame, UiState& state, Column& column) {
 
 void draw_explain(Frame& frame, UiState& state) {
   const Finding* finding = finding_to_explain(frame.snapshot);
-  const std::string& lesson = state.habits.lesson;
+  const std::string& lesson = state.panel_state.lesson;
   const Rule* rule = !lesson.empty()      ? find_rule(lesson)
                      : finding != nullptr ? find_rule(finding->rule)
                                           : nullptr;
@@ -196,31 +196,31 @@ void draw_explain(Frame& frame, UiState& state) {
     run(Action::kExplainError, frame, state);
   }
   if (close_button(line, "explain/close")) state.explain_open = false;
-  if (!state.explain_open) state.habits.lesson.clear();
+  if (!state.explain_open) state.panel_state.lesson.clear();
   end_overlay();
 }
 
 void draw_error_meaning(Frame& frame, UiState& state) {
-  PanelsState& habits = state.habits;
+  PanelsState& panel_state = state.panel_state;
   OverlayPanel panel;
-  if (!begin_panel(frame, state, "##meaning", 720, habits.errors_height,
+  if (!begin_panel(frame, state, "##meaning", 720, panel_state.errors_height,
                    "What an error message can mean", panel))
-    habits.errors_open = false;
+    panel_state.errors_open = false;
   Column& column = panel.content;
   caption(frame, column,
           "Paste what the loader printed, a line or the tracebacks of all ranks. Nothing is "
           "opened for it and nothing leaves this machine.",
           Gap::kMedium);
-  if (error_field(frame, state, column) && !habits.error_text.empty())
-    frame.emit(ExplainErrorCommand{habits.error_text});
+  if (error_field(frame, state, column) && !panel_state.error_text.empty())
+    frame.emit(ExplainErrorCommand{panel_state.error_text});
   // An answer may belong to an earlier text; it is shown until the right one arrives.
-  if (frame.snapshot.explained != nullptr && !habits.error_text.empty())
+  if (frame.snapshot.explained != nullptr && !panel_state.error_text.empty())
     draw_explained_message(frame, state, column, *frame.snapshot.explained);
-  habits.errors_height = end_panel_content(frame, panel);
+  panel_state.errors_height = end_panel_content(frame, panel);
   float wide = button_size(frame, "Close").x;
   if (button(frame, "meaning/close", "Close", "Closes this panel.  (Esc)",
              {panel.all.right - wide, panel.all.y}))
-    habits.errors_open = false;
+    panel_state.errors_open = false;
   end_overlay();
 }
 

@@ -76,11 +76,11 @@ FileShares make_file_overview(const Snapshot& snapshot, const std::vector<std::u
     if (worse(a) != worse(b)) return worse(a) > worse(b);
     return a.bytes > b.bytes;
   });
-  for (std::size_t f = kMostFileShares; f < all.size(); ++f) {
+  for (std::size_t f = kMaxFileShares; f < all.size(); ++f) {
     ++shares.more;
     shares.more_damaged += all[f].mark > 1 ? 1 : 0;
   }
-  if (all.size() > kMostFileShares) all.resize(kMostFileShares);
+  if (all.size() > kMaxFileShares) all.resize(kMaxFileShares);
   for (const FileShare& share : all) shares.most_bytes = std::max(shares.most_bytes, share.bytes);
   shares.files = std::move(all);
   return shares;
@@ -102,7 +102,7 @@ std::vector<FileShare> node_shares(std::span<const RankShare> ranks, std::uint32
     node.mark = node.unreadable_tiles != 0 ? 2 : 0;
   }
   std::ranges::stable_sort(nodes, std::greater(), &FileShare::unreadable_tiles);
-  if (nodes.size() > kMostFileShares) nodes.resize(kMostFileShares);
+  if (nodes.size() > kMaxFileShares) nodes.resize(kMaxFileShares);
   return nodes;
 }
 

@@ -30,19 +30,19 @@ struct RankShare {
 };
 
 struct FileShares {
-  std::vector<FileShare> files;  // damaged first, then the largest; at most kMostFileShares
+  std::vector<FileShare> files;  // damaged first, then the largest; at most kMaxFileShares
   std::size_t more = 0, more_damaged = 0;
   std::uint64_t most_bytes = 0;
 };
 
-inline constexpr std::size_t kMostFileShares = 12;
+inline constexpr std::size_t kMaxFileShares = 12;
 // `marks`: by file, as in FindingEffects.
 FileShares make_file_overview(const Snapshot& snapshot, const std::vector<std::uint8_t>& marks);
 
 // "Ranks 8 to 15 of 64 lost tiles: node 1, if a node has 8 ranks."; empty if no rank lost any.
 // `ranks_per_node` 0: usual numbers are tried.
 std::string damaged_ranks_text(std::span<const RankShare> ranks, std::uint32_t ranks_per_node);
-// Sums over the ranks of each node, the damaged ones first, at most kMostFileShares; empty if there
+// Sums over the ranks of each node, the damaged ones first, at most kMaxFileShares; empty if there
 // is only one node or `ranks_per_node` is 0. `path`: "node 1: ranks 8 to 15".
 std::vector<FileShare> node_shares(std::span<const RankShare> ranks, std::uint32_t ranks_per_node);
 

@@ -75,8 +75,8 @@ void draw_share_row(Frame& frame, UiState& state, Column& column, const FileShar
         : lit  ? frame.theme.quiet
                : frame.theme.control,
         frame.px(2));
-  text_until(column.draw, frame.fonts.small, column.right, middle,
-             is_bad ? frame.theme.text : frame.theme.quiet, said);
+  draw_text_ending_at(column.draw, frame.fonts.small, column.right, middle,
+                      is_bad ? frame.theme.text : frame.theme.quiet, said);
   focus_ring(frame, column.draw);
   column.take(height);
 }
@@ -87,31 +87,31 @@ void draw_ranks_per_node(Frame& frame, UiState& state, Column& column) {
   Line line(frame, column, 28);
   line.skip(frame.px(18));
   line.text(frame.fonts.small, frame.theme.quiet, kLabel);
-  std::string& text = state.habits.ranks_per_node;
-  std::uint32_t& ranks = state.habits.settings.ranks_per_node;
-  if (state.habits.ranks_wanted) {
+  std::string& text = state.panel_state.ranks_per_node;
+  std::uint32_t& ranks = state.panel_state.settings.ranks_per_node;
+  if (state.panel_state.ranks_wanted) {
     ImGui::SetKeyboardFocusHere();
     ImGui::SetScrollY(
         std::max(0.0f, line.top() - ImGui::GetWindowPos().y + ImGui::GetScrollY() - frame.px(60)));
   }
-  state.habits.ranks_wanted = false;
+  state.panel_state.ranks_wanted = false;
   if (line.field("overview/ranks-per-node", "8", text,
                  "Sums files and damage by node. Empty: not by node.  (Enter)", frame.px(72),
                  true)) {
     std::uint32_t typed = 0;
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), typed);
     const bool is_number = code == std::errc{} && end == text.data() + text.size();
-    if (text.empty() || (is_number && typed <= verbs::kMostRanksPerNode))
+    if (text.empty() || (is_number && typed <= verbs::kMaxRanksPerNode))
       ranks = typed;
     else
       show_toast(frame, state,
-                 fmt::format("A number from 1 to {}.", human_count(verbs::kMostRanksPerNode)));
+                 fmt::format("A number from 1 to {}.", human_count(verbs::kMaxRanksPerNode)));
   }
 }
 
 void draw_node_shares(Frame& frame, UiState& state, Column& column) {
   const std::vector<FileShare> nodes =
-      node_shares(frame.digest.mesh->shares, state.habits.settings.ranks_per_node);
+      node_shares(frame.digest.mesh->shares, state.panel_state.settings.ranks_per_node);
   std::uint64_t most = 0;
   for (const FileShare& node : nodes) most = std::max(most, node.bytes);
   for (std::size_t i = 0; i < nodes.size(); ++i)

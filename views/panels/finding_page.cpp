@@ -18,7 +18,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kShownSubjects = 6, kMostSubjects = 400;
+constexpr std::size_t kShownSubjects = 6, kMaxSubjects = 400;
 
 Rgba severity_colour(const Theme& theme, Severity severity) {
   return severity == Severity::kError     ? theme.bad
@@ -113,7 +113,8 @@ void draw_rule(Frame& frame, UiState& state, Column& column, const Finding& find
     }
   }
   std::string of = human_count(index + 1) + " of " + human_count(count);
-  right -= text_until(column.draw, frame.fonts.small, right, middle, frame.theme.quiet, of);
+  right -=
+      draw_text_ending_at(column.draw, frame.fonts.small, right, middle, frame.theme.quiet, of);
   text_from(column.draw, frame.fonts.mono_small, column.left + frame.px(20), middle,
             is_repaired_by_executed_plan(frame.snapshot, finding)
                 ? frame.theme.ok
@@ -219,7 +220,7 @@ void draw_subjects(Frame& frame, UiState& state, Column& column, std::size_t ind
   std::size_t shown = 0;
   for (const std::string& subject : finding.subjects) {
     if (subject == now) continue;
-    if (shown == (state.subjects_open ? kMostSubjects : kShownSubjects)) break;
+    if (shown == (state.subjects_open ? kMaxSubjects : kShownSubjects)) break;
     ImGui::SetCursorScreenPos({column.left, column.y});
     ImGui::PushID(static_cast<int>(shown));
     const bool clicked = row_control(frame, "subject", fmt::format("subject/{}", shown),

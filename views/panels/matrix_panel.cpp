@@ -15,7 +15,7 @@
 namespace shw {
 namespace {
 
-constexpr float kLabelledRow = 17, kMostHigh = 340, kMostHighBelow = 150;
+constexpr float kLabelledRow = 17, kMaxHigh = 340, kMaxHighBelow = 150;
 // Where there is room, a row grows up to kHighestRow pixels high and a cell up to six times as
 // wide.
 constexpr float kHighestRow = 44, kCell = 36;
@@ -35,7 +35,7 @@ Rgba cell_colour(const Frame& frame, MatrixBy by, const MatrixCell& cell,
   const Rgba calm = theme.control;
   switch (by) {
     case MatrixBy::kFindings:
-      if (cell.mark == kMended) return theme.ok;
+      if (cell.mark == kChangedByRepair) return theme.ok;
       return cell.mark > 2 ? theme.bad : cell.mark == 2 ? theme.warn : calm;
     case MatrixBy::kDifference:
       return cell.difference == 0 ? calm : difference_colour(theme, cell, matrix.most_differing);
@@ -186,7 +186,7 @@ void draw_matrix(Frame& frame, UiState& state, Column& column, const LayerMatrix
   // In a low window matrices after the first are small, so that each is visible as a whole.
   constexpr float kHighWindow = 1000;
   const bool has_room = number == 0 || ImGui::GetWindowHeight() > frame.px(kHighWindow);
-  const float most_high = std::max(room, frame.px(has_room ? kMostHigh : kMostHighBelow));
+  const float most_high = std::max(room, frame.px(has_room ? kMaxHigh : kMaxHighBelow));
   area.has_labels = frame.px(kLabelledRow) * kinds <= most_high;
   area.high = std::max(1.0f, std::floor(most_high / kinds));
   if (area.has_labels)

@@ -19,8 +19,8 @@ namespace shw {
 namespace {
 
 constexpr std::size_t kShownGuesses = 3, kShownAgainst = 2;
-constexpr std::uint32_t kMostNumbers = 256;  // with more ranks a cell has no room for its number
-constexpr std::uint32_t kMostCells = 16'384;
+constexpr std::uint32_t kMaxNumbers = 256;  // with more ranks a cell has no room for its number
+constexpr std::uint32_t kMaxCells = 16'384;
 
 std::string mesh_axes_text(const Mesh& mesh) {
   std::string text;
@@ -93,10 +93,10 @@ void draw_grid(Frame& frame, UiState& state, Column& column) {
   const MeshInfo& mesh = *frame.digest.mesh;
   std::uint32_t places = mesh.grid.rows * mesh.grid.columns;
   if (mesh.ranks == 0) return caption(frame, column, mesh.text, Gap::kLarge);
-  if (places == 0 || places > kMostCells) return;
+  if (places == 0 || places > kMaxCells) return;
   float width = column.width() / static_cast<float>(mesh.grid.columns);
-  float least = std::max(1.0f, frame.px(places > kMostNumbers ? 2 : 16));
-  float room = frame.px(places > kMostNumbers ? 256 : 160);
+  float least = std::max(1.0f, frame.px(places > kMaxNumbers ? 2 : 16));
+  float room = frame.px(places > kMaxNumbers ? 256 : 160);
   float height =
       std::clamp(std::floor(room / static_cast<float>(mesh.grid.rows)), least, frame.px(30));
   float between = width >= 5 && height >= 5 ? frame.px(1) : 0;
@@ -105,7 +105,7 @@ void draw_grid(Frame& frame, UiState& state, Column& column) {
   // All numbers or none.
   const float widest = text_width(frame.fonts.mono_small, std::to_string(places - 1));
   const bool has_numbers =
-      places <= kMostNumbers && widest + frame.px(4) <= std::floor(width) - between;
+      places <= kMaxNumbers && widest + frame.px(4) <= std::floor(width) - between;
   for (std::uint32_t rank = 0; rank < places; ++rank) {
     std::uint32_t row = rank / mesh.grid.columns;
     float x = corner.x + width * static_cast<float>(rank % mesh.grid.columns);

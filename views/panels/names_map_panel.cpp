@@ -22,7 +22,7 @@ using verbs::PairedTensors;
 using verbs::UnpairedTensor;
 
 constexpr float kNameLine = 22, kRowPad = 14;
-constexpr std::size_t kMostTensorsShown = 24, kMostUnpairedShown = 200;
+constexpr std::size_t kMaxTensorsShown = 24, kMaxUnpairedShown = 200;
 
 // The two columns, and the room between them for lines and words.
 struct MapSpans {
@@ -41,7 +41,7 @@ std::string last_path_part(std::string path) {
 }
 
 // Operations of a row in short, such as "join, stack": each sentence begins with its operation.
-std::string operation_words_of_row(const PairedRow& row) {
+std::string operation_names_of_row(const PairedRow& row) {
   std::string text;
   for (const std::string& sentence : row.does) {
     std::string word = sentence.substr(0, sentence.find_first_of(" :"));
@@ -77,7 +77,7 @@ std::string counts_text(const PairedNames& names) {
                      plural(names.rows.size(), "row"));
 }
 
-std::string origin_text(const PairedNames& names) {
+std::string map_origin_text(const PairedNames& names) {
   if (!names.proved)
     return "The map is " + names.map +
            ", chosen by the names. In braces are numbers, such as {l} of a layer.";
@@ -92,7 +92,7 @@ void draw_head(Frame& frame, UiState& state, Column& column, const PairedNames& 
   if (line.button_at_end("names/close", "Close", "Closes the map of names.  (Esc)"))
     state.names.open = false;
   body(frame, column, counts_text(names));
-  caption(frame, column, origin_text(names), Gap::kMedium);
+  caption(frame, column, map_origin_text(names), Gap::kMedium);
 }
 
 // Draws "HF  llama-3-hf" above each column, and marks the open checkpoint.
@@ -192,7 +192,7 @@ void draw_map_row(Frame& frame, UiState& state, Column& column, const MapSpans& 
     draw_sign(frame, column.draw, {spans.left + frame.px(5), middle}, frame.px(6), sign);
   const ImFont* small = frame.fonts.small;
   const std::string words =
-      elide_end(operation_words_of_row(row), spans.right - spans.left_end - frame.px(44),
+      elide_end(operation_names_of_row(row), spans.right - spans.left_end - frame.px(44),
                 measure_with(small));
   const float half = text_width(small, words) / 2 + frame.px(6);
   const Rgba line = lit ? frame.theme.control : frame.theme.strong_line;
@@ -248,7 +248,7 @@ void draw_row_tensors(Frame& frame, UiState& state, Column& column, const MapSpa
                         float to, bool is_from) {
     const bool is_open = is_from == names.is_first_from;
     Column lines{column.draw, from, to, column.y};
-    const std::size_t most = std::min(of.size(), kMostTensorsShown);
+    const std::size_t most = std::min(of.size(), kMaxTensorsShown);
     for (std::size_t i = 0; i < most; ++i) {
       draw_tensor_name(frame, state, column.draw, of[i],
                        fmt::format("names/{}/{}/{}", is_from ? "from" : "to", number, i),
@@ -258,13 +258,13 @@ void draw_row_tensors(Frame& frame, UiState& state, Column& column, const MapSpa
       text_line(frame, lines, frame.fonts.small, frame.theme.quiet, more_text(of.size(), most));
     return lines.y;
   };
-  for (std::size_t i = 0; i < row.tensors.size() && shown < kMostTensorsShown; ++i) {
+  for (std::size_t i = 0; i < row.tensors.size() && shown < kMaxTensorsShown; ++i) {
     const PairedTensors& tensors = row.tensors[i];
     const float left = side(tensors.from, i, spans.left + frame.px(18), spans.left_end, true);
     const float right = side(tensors.to, i, spans.right, spans.right_end, false);
     shown += std::max(tensors.from.size(), tensors.to.size());
     column.y = std::max(left, right) + frame.px(4);
-    if (shown < kMostTensorsShown || i + 1 == row.tensors.size()) continue;
+    if (shown < kMaxTensorsShown || i + 1 == row.tensors.size()) continue;
     text_from(column.draw, frame.fonts.small, spans.left + frame.px(18), column.y + frame.px(11),
               frame.theme.quiet, more_text(row.tensors.size(), i + 1) + " of this kind");
     column.take(frame.px(kNameLine));
@@ -306,7 +306,7 @@ void draw_unpaired_side(Frame& frame, UiState& state, Column& column,
                         bool is_open) {
   head(frame, column, "WITHOUT A ROW", human_count(tensors.size()));
   if (tensors.empty()) caption(frame, column, "No tensor is left without a row.");
-  const std::size_t shown = std::min(tensors.size(), kMostUnpairedShown);
+  const std::size_t shown = std::min(tensors.size(), kMaxUnpairedShown);
   for (std::size_t i = 0; i < shown; ++i) {
     draw_tensor_name(frame, state, column.draw, tensors[i].fqn,
                      fmt::format("names/only/{}/{}", world, i),

@@ -161,7 +161,7 @@ void draw_shares(Frame& frame, UiState& state, Column& column, std::string_view 
     std::string said = in_bytes
                            ? human_bytes(static_cast<std::uint64_t>(std::min(share.bytes, 1e18)))
                            : plural(share.tensors, "tensor");
-    text_until(column.draw, small, column.right, middle, frame.theme.quiet, said);
+    draw_text_ending_at(column.draw, small, column.right, middle, frame.theme.quiet, said);
     focus_ring(frame, column.draw);
     column.take(height);
   }
@@ -188,7 +188,7 @@ std::shared_ptr<const Overview> make_overview(const Snapshot& snapshot,
     states.add(state_of(fqn), "", bytes);
     std::string dtype(name(checkpoint.dtype(tensor)));
     dtypes.add(dtype, "dtype:" + dtype, bytes);
-    if (t < marks.size() && marks[t] > 1 && marks[t] != kMended) {
+    if (t < marks.size() && marks[t] > 1 && marks[t] != kChangedByRepair) {
       std::string layer = layer_prefix_in_name(fqn);
       if (layer.empty()) layer = is_stacked(fqn) ? "stacked layers" : "outside of layers";
       layers.add(layer, "finding:*", bytes, marks[t]);
@@ -212,9 +212,9 @@ void draw_path(Frame& frame, UiState& state, Column& column) {
   const std::size_t name = path.rfind('/');
   if (path.find("://") != path.npos) return caption(frame, column, printable(path), Gap::kTight);
   if (name == path.npos || name == 0) return;
-  constexpr std::size_t kMostFolders = 8;
+  constexpr std::size_t kMaxFolders = 8;
   std::vector<std::size_t> ends;  // of the folders, the innermost first
-  for (std::size_t end = name; end != 0 && end != path.npos && ends.size() < kMostFolders;
+  for (std::size_t end = name; end != 0 && end != path.npos && ends.size() < kMaxFolders;
        end = path.rfind('/', end - 1))
     ends.push_back(end);
   const ImFont* font = frame.fonts.small;
@@ -316,7 +316,7 @@ void draw_summary(Frame& frame, UiState& state, Region region) {
                 ". Choose a tensor on the left, or by the arrow keys, to see its tiles.",
             Gap::kLarge);
   if (const std::string damaged =
-          damaged_ranks_text(frame.digest.mesh->shares, state.habits.settings.ranks_per_node);
+          damaged_ranks_text(frame.digest.mesh->shares, state.panel_state.settings.ranks_per_node);
       !damaged.empty()) {
     paragraph(frame, column, frame.fonts.text, frame.theme.bad, damaged, Gap::kMedium);
   }

@@ -133,7 +133,8 @@ bool draw_row(Frame& frame, UiState& state, Column& column, float line, std::siz
   const std::string key = row.place != nullptr                ? row.place->hint
                           : row.action->key.key == Key::kNone ? std::string()
                                                               : to_text(row.action->key);
-  text_until(column.draw, frame.fonts.mono_small, column.right, middle, frame.theme.quiet, key);
+  draw_text_ending_at(column.draw, frame.fonts.mono_small, column.right, middle, frame.theme.quiet,
+                      key);
   const float room = column.width() - text_width(frame.fonts.mono_small, key) - frame.px(16);
   const Measure small = measure_with(frame.fonts.small);
   const std::string name = row.place != nullptr

@@ -10,9 +10,9 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostOfKind = 8;
+constexpr std::size_t kMaxOfKind = 8;
 constexpr std::uint32_t kNamesPerFrame = 8192;
-constexpr std::size_t kFewestLetters = 2;  // almost every name contains a given single letter
+constexpr std::size_t kMinLetters = 2;  // almost every name contains a given single letter
 
 std::optional<std::uint32_t> rank_in(std::string_view text) {
   for (std::string_view word : {"rank ", "rank:"}) {
@@ -26,7 +26,7 @@ std::optional<std::uint32_t> rank_in(std::string_view text) {
 
 void search_findings(PaletteSearch& search, const CheckReport& report) {
   for (std::size_t i = 0; i < report.findings.size(); ++i) {
-    if (search.findings.size() == kMostOfKind || i == kNamesPerFrame) return;
+    if (search.findings.size() == kMaxOfKind || i == kNamesPerFrame) return;
     const Finding& finding = report.findings[i];
     const Rule* rule = find_rule(finding.rule);
     const std::string title(rule == nullptr ? std::string_view(finding.rule) : rule->title);
@@ -40,7 +40,7 @@ void search_findings(PaletteSearch& search, const CheckReport& report) {
 
 void search_tensors(PaletteSearch& search, const Checkpoint& c) {
   const std::uint32_t end = std::min(c.tensor_count(), search.tensors_seen + kNamesPerFrame);
-  for (; search.tensors_seen < end && search.tensors.size() < kMostOfKind; ++search.tensors_seen) {
+  for (; search.tensors_seen < end && search.tensors.size() < kMaxOfKind; ++search.tensors_seen) {
     const TensorId tensor{search.tensors_seen};
     if (has_text_ignoring_case(c.fqn(tensor), search.text))
       search.tensors.push_back(
@@ -50,7 +50,7 @@ void search_tensors(PaletteSearch& search, const Checkpoint& c) {
 
 void search_files(PaletteSearch& search, const Checkpoint& c) {
   const std::uint32_t end = std::min(c.file_count(), search.files_seen + kNamesPerFrame);
-  for (; search.files_seen < end && search.files.size() < kMostOfKind; ++search.files_seen) {
+  for (; search.files_seen < end && search.files.size() < kMaxOfKind; ++search.files_seen) {
     const std::string& path = c.file(FileId{search.files_seen}).path;
     if (has_text_ignoring_case(path, search.text))
       search.files.push_back({FoundKind::kFile, search.files_seen, path, "bytes of the file"});
@@ -88,7 +88,7 @@ void continue_search(PaletteSearch& search, const Frame& frame, const std::strin
   if (!same && rank && frame.digest.mesh != nullptr && *rank < frame.digest.mesh->ranks)
     search.ranks.push_back(
         {FoundKind::kRank, *rank, "rank " + std::to_string(*rank), "its tiles and tensors"});
-  if (text.size() < kFewestLetters) return;
+  if (text.size() < kMinLetters) return;
   if (!same && s.report != nullptr) search_findings(search, *s.report);
   search_tensors(search, *s.checkpoint);
   search_files(search, *s.checkpoint);

@@ -27,12 +27,12 @@ const char* title_of(verbs::UiTheme theme) {
 }
 
 void set_theme(const Frame& frame, UiState& state, verbs::UiTheme theme) {
-  state.habits.settings.theme = theme;
+  state.panel_state.settings.theme = theme;
   show_toast(frame, state, std::string(title_of(theme)) + " theme");
 }
 
 void set_scale(const Frame& frame, UiState& state, double scale) {
-  state.habits.settings.scale = scale;
+  state.panel_state.settings.scale = scale;
   show_toast(frame, state, fmt::format("Scale {:.0f} %", scale * 100));
 }
 
@@ -48,32 +48,32 @@ void apply_side_settings(SideColumn& column, const verbs::SideSettings& side) {
 }  // namespace
 
 verbs::UiSettings settings_of(const UiState& state) {
-  verbs::UiSettings settings = state.habits.settings;
+  verbs::UiSettings settings = state.panel_state.settings;
   settings.left = side_of(state.layout.left);
   settings.right = side_of(state.layout.right);
   settings.sort = state.sort.key;
   settings.descending = state.sort.descending;
   settings.columns = state.table.widths;
-  if (state.habits.restore) settings.panel = *state.habits.restore;
+  if (state.panel_state.restore) settings.panel = *state.panel_state.restore;
   return settings;
 }
 
 void apply_settings(UiState& state, const verbs::UiSettings& settings) {
-  state.habits.settings = settings;
+  state.panel_state.settings = settings;
   const std::uint32_t ranks = settings.ranks_per_node;
-  state.habits.ranks_per_node = ranks == 0 ? "" : std::to_string(ranks);
+  state.panel_state.ranks_per_node = ranks == 0 ? "" : std::to_string(ranks);
   apply_side_settings(state.layout.left, settings.left);
   apply_side_settings(state.layout.right, settings.right);
   state.sort = {settings.sort, settings.descending};
   state.table.widths = settings.columns;
-  if (settings.panel != verbs::UiPanel::kMap) state.habits.restore = settings.panel;
+  if (settings.panel != verbs::UiPanel::kMap) state.panel_state.restore = settings.panel;
 }
 
 void restore_panel(Frame& frame, UiState& state) {
   const Snapshot& s = frame.snapshot;
   if (s.checkpoint == nullptr) return;
-  auto& kept = state.habits.settings.panel;
-  if (!state.habits.restore) {
+  auto& kept = state.panel_state.settings.panel;
+  if (!state.panel_state.restore) {
     kept = s.bytes != nullptr    ? verbs::UiPanel::kBytes
            : s.values != nullptr ? verbs::UiPanel::kValues
            : state.table.open    ? verbs::UiPanel::kTable
@@ -83,8 +83,8 @@ void restore_panel(Frame& frame, UiState& state) {
   }
   // The panel shows the tensor that the check selects.
   if (s.report == nullptr || frame.job.running) return;
-  verbs::UiPanel panel = *state.habits.restore;
-  state.habits.restore.reset();
+  verbs::UiPanel panel = *state.panel_state.restore;
+  state.panel_state.restore.reset();
   // With findings the map is shown, because another restored panel would hide them.
   if (frame.digest.about->affected.causes != 0) return;
   state.summary_open = panel == verbs::UiPanel::kOverview;
@@ -110,21 +110,22 @@ void show_toast(const Frame& frame, UiState& state, std::string text) {
   state.toast_until = frame.now + 4;
 }
 
-void draw_habit_panels(Frame& frame, UiState& state) {
+void draw_secondary_panels(Frame& frame, UiState& state) {
   follow_report(frame, state);
   follow_written_files(frame, state);
-  if (state.habits.settings_open) draw_settings(frame, state);
-  if (state.habits.errors_open) draw_error_meaning(frame, state);
-  if (state.habits.expect_open) draw_expectation(frame, state);
-  if (state.habits.pins_open) draw_pins(frame, state);
+  if (state.panel_state.settings_open) draw_settings(frame, state);
+  if (state.panel_state.errors_open) draw_error_meaning(frame, state);
+  if (state.panel_state.expect_open) draw_expectation(frame, state);
+  if (state.panel_state.pins_open) draw_pins(frame, state);
   if (state.write.open) draw_write_panel(frame, state);
-  if (state.habits.report_open) draw_report(frame, state);
+  if (state.panel_state.report_open) draw_report(frame, state);
 }
 
 namespace {
 
 void use_next_theme(Frame& frame, UiState& state) {
-  auto next = (static_cast<std::size_t>(state.habits.settings.theme) + 1) % verbs::kUiThemes.size();
+  auto next =
+      (static_cast<std::size_t>(state.panel_state.settings.theme) + 1) % verbs::kUiThemes.size();
   set_theme(frame, state, verbs::kUiThemes[next]);
 }
 template <verbs::UiTheme kTheme>
@@ -133,11 +134,11 @@ void use_theme(Frame& frame, UiState& state) {
 }
 template <int kDirection>
 void step_scale(Frame& frame, UiState& state) {
-  set_scale(frame, state, next_scale(state.habits.settings.scale, kDirection));
+  set_scale(frame, state, next_scale(state.panel_state.settings.scale, kDirection));
 }
 
 void explain_errors(Frame& /*frame*/, UiState& state) {
-  state.habits.errors_open = state.habits.errors_wanted = true;
+  state.panel_state.errors_open = state.panel_state.errors_wanted = true;
 }
 
 bool can_save_view(const Frame& frame, const UiState& /*state*/) {
@@ -152,15 +153,15 @@ bool can_report(const Frame& frame, const UiState& /*state*/) {
   return frame.snapshot.report != nullptr && !frame.job.running;
 }
 bool can_open_demo(const Frame& frame, const UiState& state) {
-  return !state.habits.cache_folder.empty() && !frame.job.running;
+  return !state.panel_state.cache_folder.empty() && !frame.job.running;
 }
 bool can_tour(const Frame& frame, const UiState& state) {
   return tour_is_on(state) || frame.snapshot.report != nullptr || can_open_demo(frame, state);
 }
 
-constexpr std::array kHabitRows{
+constexpr std::array kSecondaryPanelActions{
     ActionRow{Action::kSettings, "Settings", ctrl(Key::kComma), always,
-              [](Frame&, UiState& state) { state.habits.settings_open = true; },
+              [](Frame&, UiState& state) { state.panel_state.settings_open = true; },
               OverlayPolicy::kReplaces},
     ActionRow{Action::kNextTheme, "Use the next theme", ctrl_shift(Key::kT), always, use_next_theme,
               OverlayPolicy::kAlways},
@@ -226,8 +227,8 @@ constexpr std::array kHabitRows{
 
 }  // namespace
 
-std::span<const ActionRow> habit_actions() {
-  return kHabitRows;
+std::span<const ActionRow> secondary_panel_actions() {
+  return kSecondaryPanelActions;
 }
 
 }  // namespace shw

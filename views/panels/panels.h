@@ -19,7 +19,7 @@ double next_scale(double scale, int direction);
 void show_toast(const Frame& frame, UiState& state, std::string text);
 
 // Draws those panels that are open: settings, meaning of an error, pins, write, report and so on.
-void draw_habit_panels(Frame& frame, UiState& state);
+void draw_secondary_panels(Frame& frame, UiState& state);
 
 // Opens the demo checkpoint in the program's cache folder, and the tour (tour.cpp).
 void open_demo(Frame& frame, UiState& state);

@@ -13,7 +13,7 @@
 namespace shw {
 
 // Progress of the user within a tour step.
-struct TourMoment {
+struct TourStepProgress {
   std::optional<TensorId> tensor;
   std::optional<std::size_t> finding;
   bool on_map = false, bytes = false, plan = false;
@@ -23,7 +23,7 @@ struct TourMoment {
 enum class PictureFile : std::uint8_t { kNone, kPng, kSvg };
 
 // A file that was requested, and the one before it.
-struct AwaitedFile {
+struct RequestedFile {
   bool asked = false;
   std::weak_ptr<const verbs::WrittenReport> before;
 };
@@ -52,14 +52,14 @@ struct PanelsState {
   float settings_height = 480, errors_height = 420, report_height = 240;  // in the last frame
   std::string error_text;
   std::string lesson;  // rule to explain; empty: that of the finding
-  AwaitedFile view, hashes;
+  RequestedFile view, hashes;
   bool report_asked = false;  // a report was requested; the previous one
   std::weak_ptr<const verbs::WrittenReport> report_before;
   int tour_step = -1;        // -1: no tour
   bool tour_wanted = false;  // start the tour once a checkpoint is open and checked
   std::weak_ptr<const CheckReport>
       report_before_demo;  // the report shown when the demo was requested
-  TourMoment tour_began;
+  TourStepProgress tour_began;
   float tour_height = 190;
 };
 

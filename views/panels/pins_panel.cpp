@@ -22,7 +22,7 @@ void go_to_pin(Frame& frame, UiState& state, const verbs::Pin& pin) {
   frame.emit(SelectTensorCommand{pin.tensor});
   if (auto tile = tile_of_mark(checkpoint, *tensor, pin.tile)) frame.emit(SelectChunkCommand{tile});
   state.summary_open = state.table.open = false;
-  state.habits.pins_open = false;
+  state.panel_state.pins_open = false;
 }
 
 void draw_pin(Frame& frame, UiState& state, Column& column, const verbs::Pin& pin,
@@ -54,17 +54,17 @@ void draw_pin(Frame& frame, UiState& state, Column& column, const verbs::Pin& pi
 }  // namespace
 
 void open_pins(Frame& /*frame*/, UiState& state) {
-  state.habits.pins_open = state.habits.pins_wanted = true;
-  state.habits.pin_note.clear();
+  state.panel_state.pins_open = state.panel_state.pins_wanted = true;
+  state.panel_state.pin_note.clear();
 }
 
 void draw_pins(Frame& frame, UiState& state) {
-  PanelsState& habits = state.habits;
+  PanelsState& panel_state = state.panel_state;
   const Snapshot& s = frame.snapshot;
   OverlayPanel panel;
-  if (!begin_panel(frame, state, "##pins", 620, habits.pins_height, "Pinned places and notes",
+  if (!begin_panel(frame, state, "##pins", 620, panel_state.pins_height, "Pinned places and notes",
                    panel))
-    habits.pins_open = false;
+    panel_state.pins_open = false;
   Column& column = panel.content;
   bool entered = false;
   if (s.checkpoint != nullptr && s.tensor) {
@@ -73,11 +73,11 @@ void draw_pins(Frame& frame, UiState& state) {
               std::string(s.checkpoint->fqn(*s.tensor)) +
                   (s.chunk ? "  " + tile_mark(*s.checkpoint, *s.chunk) : ""),
               Gap::kSmall);
-    if (habits.pins_wanted) ImGui::SetKeyboardFocusHere();
-    entered = field(frame, column, "pins/note", "a note, or none", habits.pin_note,
+    if (panel_state.pins_wanted) ImGui::SetKeyboardFocusHere();
+    entered = field(frame, column, "pins/note", "a note, or none", panel_state.pin_note,
                     "What is to be remembered of this place.  (Enter pins it)", Gap::kMedium);
   }
-  habits.pins_wanted = false;
+  panel_state.pins_wanted = false;
   const std::size_t count = s.pins == nullptr ? 0 : s.pins->size();
   head(frame, column, "PINNED", "·  " + human_count(count));
   if (count == 0)
@@ -86,16 +86,16 @@ void draw_pins(Frame& frame, UiState& state) {
             "are in the next report.");
   for (std::size_t i = 0; i < std::min(count, kShownPins); ++i)
     draw_pin(frame, state, column, (*s.pins)[i], i);
-  habits.pins_height = end_panel_content(frame, panel);
+  panel_state.pins_height = end_panel_content(frame, panel);
   Line line(frame, panel.all);
   if (s.tensor &&
       (line.button_at_end("pins/pin", "Pin this place", "Adds the place on the screen.  (Enter)",
                           ButtonStyle::kPrimary) ||
        entered)) {
-    frame.emit(PinCommand{habits.pin_note});
-    habits.pin_note.clear();
+    frame.emit(PinCommand{panel_state.pin_note});
+    panel_state.pin_note.clear();
   }
-  if (close_button(line, "pins/close")) habits.pins_open = false;
+  if (close_button(line, "pins/close")) panel_state.pins_open = false;
   end_overlay();
 }
 

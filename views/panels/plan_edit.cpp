@@ -96,7 +96,7 @@ void draw_plan_error(Frame& frame, Column& column, const Error& error) {
 
 namespace {
 
-void draw_outlook(Frame& frame, Column& column, const RepairEstimate& outlook) {
+void draw_repair_estimate(Frame& frame, Column& column, const RepairEstimate& outlook) {
   head(frame, column, "WHAT IT TAKES", "nothing was written to find out");
   for (const auto& [label, text] : estimate_rows(outlook))
     row(frame, column, label, text, frame.theme.text);
@@ -257,7 +257,7 @@ void draw_plan_target(Frame& frame, UiState& state, Column& column) {
                 "byte.",
           Gap::kMedium);
   draw_devices(frame, state, column);
-  if (s.outlook != nullptr) draw_outlook(frame, column, *s.outlook);
+  if (s.outlook != nullptr) draw_repair_estimate(frame, column, *s.outlook);
 }
 
 }  // namespace shw

@@ -79,7 +79,7 @@ void draw_cell_text(const Frame& frame, ImDrawList* draw, const RunGrid& grid, c
   if (!cell.has_change || grid.wide < frame.px(kWithChange)) return;
   const std::string change = change_text(cell.change);
   if (used + mono(change) + frame.px(18) < grid.wide)
-    text_until(draw, font, end, middle, ink, change);
+    draw_text_ending_at(draw, font, end, middle, ink, change);
 }
 
 void draw_run_cell(const Frame& frame, ImDrawList* draw, const RunGrid& grid, const RunCell& cell,

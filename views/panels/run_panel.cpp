@@ -238,8 +238,8 @@ float draw_run_statistics_button(Frame& frame, UiState& state, float right, floa
   if (button(frame, "run/count", label, tip, {right, middle - size.y / 2}))
     run(Action::kRunNumbers, frame, state);
   right -= frame.px(12);
-  return right - text_until(ImGui::GetWindowDrawList(), frame.fonts.small, right, middle,
-                            frame.theme.quiet, "reads " + human_bytes(matrix.bytes_left));
+  return right - draw_text_ending_at(ImGui::GetWindowDrawList(), frame.fonts.small, right, middle,
+                                     frame.theme.quiet, "reads " + human_bytes(matrix.bytes_left));
 }
 
 // The list, and below it the matrix if there are numbers. Returns the step that was clicked.

@@ -55,7 +55,7 @@ std::optional<std::uint64_t> most_bytes(const Snapshot& snapshot, NewFile file) 
 }
 
 // The place of the text that is typed now; null: not examined yet.
-const verbs::NewFilePlace* examined_place(const Frame& frame, const SaveState& save) {
+const verbs::NewFilePlace* place_of_typed_path(const Frame& frame, const SaveState& save) {
   const verbs::NewFilePlace* place = frame.snapshot.place.get();
   const bool is_this = place != nullptr && place->file == save.file &&
                        place->typed_path == without_blanks(save.path);
@@ -63,26 +63,26 @@ const verbs::NewFilePlace* examined_place(const Frame& frame, const SaveState& s
 }
 
 bool can_write(const Frame& frame, const UiState& state) {
-  const verbs::NewFilePlace* place = examined_place(frame, state.save);
+  const verbs::NewFilePlace* place = place_of_typed_path(frame, state.save);
   return place != nullptr && !place->refused &&
          is_possible(action_of(state.save.file), frame, state);
 }
 
 void write_file(Frame& frame, UiState& state) {
   SaveState& save = state.save;
-  const std::string path = examined_place(frame, save)->path;
+  const std::string path = place_of_typed_path(frame, save)->path;
   save.open = false;
-  PanelsState& habits = state.habits;
+  PanelsState& panel_state = state.panel_state;
   switch (save.file) {
     case NewFile::kReport:
-      habits.report_asked = true;
-      habits.report_before = frame.snapshot.written;
+      panel_state.report_asked = true;
+      panel_state.report_before = frame.snapshot.written;
       return frame.emit(ReportCommand{path});
     case NewFile::kView:
-      habits.view = {true, frame.snapshot.saved_view};
+      panel_state.view = {true, frame.snapshot.saved_view};
       return frame.emit(SaveViewCommand{path});
     case NewFile::kHashes:
-      habits.hashes = {true, frame.snapshot.hashes};
+      panel_state.hashes = {true, frame.snapshot.hashes};
       return frame.emit(HashCommand{path});
     case NewFile::kNpy:
       return frame.emit(SaveValuesCommand{verbs::ValuesFile::kNpy, path});
@@ -90,14 +90,15 @@ void write_file(Frame& frame, UiState& state) {
       return frame.emit(SaveValuesCommand{verbs::ValuesFile::kCsv, path});
     case NewFile::kPng:
     case NewFile::kSvg:
-      habits.picture_path = path;
-      habits.picture_wanted = save.file == NewFile::kPng ? PictureFile::kPng : PictureFile::kSvg;
+      panel_state.picture_path = path;
+      panel_state.picture_wanted =
+          save.file == NewFile::kPng ? PictureFile::kPng : PictureFile::kSvg;
       return;
   }
 }
 
 void draw_place(Frame& frame, const SaveState& save, Column& column) {
-  const verbs::NewFilePlace* place = examined_place(frame, save);
+  const verbs::NewFilePlace* place = place_of_typed_path(frame, save);
   if (place == nullptr) return caption(frame, column, "The place is being examined.", Gap::kMedium);
   if (place->refused) {
     const Error& why = *place->refused;
@@ -137,7 +138,7 @@ void draw_save_panel(Frame& frame, UiState& state) {
                    panel))
     save.open = false;
   Column& column = panel.content;
-  const verbs::NewFilePlace* place = examined_place(frame, save);
+  const verbs::NewFilePlace* place = place_of_typed_path(frame, save);
   const std::string hint =
       place != nullptr && typed.empty() ? place->path : "a folder or a new file";
   if (save.frames++ == 0) ImGui::SetKeyboardFocusHere();

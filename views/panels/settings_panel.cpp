@@ -64,8 +64,8 @@ void draw_theme(Frame& frame, UiState& state, Column& column) {
   for (const ThemeChoice& each : kThemeChoices) {
     float width = text_width(frame.fonts.small, each.label) + frame.px(46);
     if (at.x > column.left && at.x + width > column.right) at = {column.left, at.y + frame.px(38)};
-    if (choice(frame, each.id, each.label, state.habits.settings.theme == each.theme, each.action,
-               at))
+    if (choice(frame, each.id, each.label, state.panel_state.settings.theme == each.theme,
+               each.action, at))
       run(each.action, frame, state);
   }
   column.y = at.y + frame.px(38);
@@ -82,7 +82,7 @@ void draw_scale(Frame& frame, UiState& state, Column& column) {
     if (line.button(id, label, action)) run(action, frame, state);
   };
   step("settings/smaller", "-", Action::kScaleDown);
-  std::string said = fmt::format("{:.0f} %", state.habits.settings.scale * 100);
+  std::string said = fmt::format("{:.0f} %", state.panel_state.settings.scale * 100);
   line.skip(text_width(frame.fonts.mono, "300 %") - text_width(frame.fonts.mono, said));
   line.text(frame.fonts.mono, frame.theme.text, said);
   step("settings/larger", "+", Action::kScaleUp);
@@ -109,56 +109,56 @@ void draw_columns_kept(Frame& frame, UiState& state, Column& column) {
   Line line(frame, column, 30, Gap::kLarge);
   if (line.button("settings/reset", "Reset all settings",
                   "Resets theme, scale, columns and order.")) {
-    bool seen = state.habits.settings.tour_seen;
+    bool seen = state.panel_state.settings.tour_seen;
     apply_settings(state, {});
-    state.habits.settings.tour_seen = seen;
+    state.panel_state.settings.tour_seen = seen;
     frame.emit(state.sort);
     show_toast(frame, state, "All settings are as shipped.");
   }
   if (is_possible(Action::kTour, frame, state) &&
       line.button("settings/tour", "Show the tour", Action::kTour)) {
-    state.habits.settings_open = false;
+    state.panel_state.settings_open = false;
     run(Action::kTour, frame, state);
   }
 }
 
 void draw_file(Frame& frame, UiState& state, Column& column) {
-  const PanelsState& habits = state.habits;
+  const PanelsState& panel_state = state.panel_state;
   head(frame, column, "KEPT IN");
-  if (habits.settings_file.empty())
+  if (panel_state.settings_file.empty())
     caption(frame, column,
             "Nowhere: neither XDG_CONFIG_HOME nor HOME is set, or a picture is taken. What is "
             "set here ends with the program.");
   else
-    row(frame, column, "file", habits.settings_file, frame.theme.text);
+    row(frame, column, "file", panel_state.settings_file, frame.theme.text);
   auto warn = [&](const std::string& text) {
     if (text.empty()) return;
     gap(frame, column, Gap::kSmall);
     signed_paragraph(frame, column, Sign::kWarn, frame.theme.warn, text);
   };
-  if (!habits.settings_refused.empty())
-    warn("The settings file could not be read: " + habits.settings_refused +
+  if (!panel_state.settings_refused.empty())
+    warn("The settings file could not be read: " + panel_state.settings_refused +
          ". It is renamed desk.json.old as soon as a setting changes.");
-  if (!habits.settings_trouble.empty())
-    warn("The settings could not be saved: " + habits.settings_trouble);
+  if (!panel_state.settings_trouble.empty())
+    warn("The settings could not be saved: " + panel_state.settings_trouble);
   gap(frame, column, Gap::kLarge);
 }
 
 }  // namespace
 
 void draw_settings(Frame& frame, UiState& state) {
-  PanelsState& habits = state.habits;
+  PanelsState& panel_state = state.panel_state;
   OverlayPanel panel;
-  if (!begin_panel(frame, state, "##settings", 560, habits.settings_height, "Settings", panel))
-    habits.settings_open = false;
+  if (!begin_panel(frame, state, "##settings", 560, panel_state.settings_height, "Settings", panel))
+    panel_state.settings_open = false;
   gap(frame, panel.content, Gap::kSmall);
   draw_theme(frame, state, panel.content);
   draw_scale(frame, state, panel.content);
   draw_columns_kept(frame, state, panel.content);
   draw_file(frame, state, panel.content);
-  habits.settings_height = end_panel_content(frame, panel);
+  panel_state.settings_height = end_panel_content(frame, panel);
   Line line(frame, panel.all);
-  if (close_button(line, "settings/close")) habits.settings_open = false;
+  if (close_button(line, "settings/close")) panel_state.settings_open = false;
   end_overlay();
 }
 

@@ -167,8 +167,8 @@ void draw_head_row(Frame& frame, const ListModel& list, const Visible& visible, 
                             theme.head);
   bool odd = is_run && list.runs[row.run].odd;
   std::string count = count_of(list, row);
-  text_until(draw, frame.fonts.small, at.x + visible.width - frame.px(13), y,
-             odd ? theme.warn : theme.head, count);
+  draw_text_ending_at(draw, frame.fonts.small, at.x + visible.width - frame.px(13), y,
+                      odd ? theme.warn : theme.head, count);
   text_from(draw, is_run ? frame.fonts.mono_strong : frame.fonts.mono_small, at.x + indent, y,
             odd ? theme.warn : theme.text, visible.texts[i]);
   if (!ImGui::IsItemHovered() || frame.stable) return;
@@ -200,7 +200,7 @@ void draw_tensor_row(Frame& frame, const ListModel& list, const Visible& visible
   float right = end.x - frame.px(13);
   auto cell = [&](float width, std::string_view text) {
     if (width == 0) return;
-    text_until(draw, font, right, middle, theme.quiet, text);
+    draw_text_ending_at(draw, font, right, middle, theme.quiet, text);
     right -= width;
   };
   if (columns.bytes > 0) cell(columns.bytes, bytes_text(checkpoint, tensor));
@@ -344,7 +344,7 @@ void follow_selection(Frame& frame, UiState& state, Region region) {
 
 void draw_mark(Frame& frame, ImVec2 at, std::uint8_t mark) {
   ImDrawList* draw = ImGui::GetWindowDrawList();
-  if (mark == kMended) draw_sign(frame, draw, at, frame.px(5), Sign::kOk);
+  if (mark == kChangedByRepair) draw_sign(frame, draw, at, frame.px(5), Sign::kOk);
   if (mark == 3) draw_sign(frame, draw, at, frame.px(5), Sign::kBad);
   if (mark == 2) draw_sign(frame, draw, at, frame.px(5), Sign::kWarn);
   if (mark == 1) draw_sign(frame, draw, at, frame.px(4), Sign::kQuiet);

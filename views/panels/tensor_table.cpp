@@ -95,8 +95,8 @@ std::string table_cell(const Checkpoint& checkpoint, TensorId tensor, TableColum
 }
 
 // The width of the widest visible cell.
-double fitting_width(const Frame& frame, const ColumnStyle& look, std::uint32_t first,
-                     std::uint32_t last) {
+double widest_cell_width(const Frame& frame, const ColumnStyle& look, std::uint32_t first,
+                         std::uint32_t last) {
   const Snapshot& s = frame.snapshot;
   float wide = text_width(frame.fonts.small, look.title) + frame.px(14);
   for (std::uint32_t row = first; row < last; ++row)
@@ -137,7 +137,7 @@ void draw_column_border(Frame& frame, UiState& state, std::size_t i, const Table
     table.mouse_from = ImGui::GetMousePos().x;
   }
   if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
-    table.widths[i] = verbs::within(fitting_width(frame, kColumnLooks[i], first, last));
+    table.widths[i] = verbs::within(widest_cell_width(frame, kColumnLooks[i], first, last));
     table.dragged.reset();
   }
   if (ImGui::IsItemActive() && table.dragged == i &&
@@ -243,8 +243,8 @@ void draw_table_row(Frame& frame, UiState& state, const TableSpans& columns, std
   for (std::size_t i = 0; i < columns.shown; ++i) {
     std::string text = elide_end(table_cell(*s.checkpoint, tensor, kColumnLooks[i].column),
                                  columns.width[i] - frame.px(10), measure_with(font));
-    text_until(draw, font, columns.from[i] + columns.width[i] - frame.px(4), middle,
-               frame.theme.quiet, text);
+    draw_text_ending_at(draw, font, columns.from[i] + columns.width[i] - frame.px(4), middle,
+                        frame.theme.quiet, text);
   }
   if (clicked) frame.emit(SelectTensorCommand{std::string(fqn)});
   // A double click returns to the map.

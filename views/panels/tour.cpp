@@ -63,13 +63,13 @@ std::optional<Target> find_target(const Frame& frame, const TourStep& step) {
 }
 
 // The state that a step watches, recorded when the step begins.
-TourMoment moment_of(const Frame& frame, const UiState& state) {
+TourStepProgress moment_of(const Frame& frame, const UiState& state) {
   return {frame.snapshot.tensor, frame.snapshot.finding,
           state.map.hovered.has_value() || state.map.zoom > 1, frame.snapshot.bytes != nullptr,
           state.plan_open};
 }
 
-bool is_done(int step, const TourMoment& began, const TourMoment& now) {
+bool is_done(int step, const TourStepProgress& began, const TourStepProgress& now) {
   switch (step) {
     case 0:
       return now.finding != began.finding;
@@ -85,18 +85,19 @@ bool is_done(int step, const TourMoment& began, const TourMoment& now) {
 }
 
 void end_tour(UiState& state) {
-  state.habits.tour_step = -1;
-  state.habits.settings.tour_seen = true;
+  state.panel_state.tour_step = -1;
+  state.panel_state.settings.tour_seen = true;
 }
 
 void next_step(const Frame& frame, UiState& state) {
-  PanelsState& habits = state.habits;
-  habits.tour_began = moment_of(frame, state);
-  if (++habits.tour_step >= static_cast<int>(kSteps.size())) end_tour(state);
+  PanelsState& panel_state = state.panel_state;
+  panel_state.tour_began = moment_of(frame, state);
+  if (++panel_state.tour_step >= static_cast<int>(kSteps.size())) end_tour(state);
 }
 
 // Below the target, else above, else next to it; always inside the window.
-ImVec2 place_beside(const std::optional<Target>& target, ImVec2 size, ImVec2 screen, float gap) {
+ImVec2 place_next_to_target(const std::optional<Target>& target, ImVec2 size, ImVec2 screen,
+                            float gap) {
   ImVec2 at{(screen.x - size.x) / 2, screen.y - size.y - gap * 6};
   if (target) {
     bool below = target->max.y + gap + size.y <= screen.y;
@@ -112,11 +113,11 @@ ImVec2 place_beside(const std::optional<Target>& target, ImVec2 size, ImVec2 scr
 }
 
 void draw_bubble(Frame& frame, UiState& state, const TourStep& step) {
-  PanelsState& habits = state.habits;
+  PanelsState& panel_state = state.panel_state;
   auto target = find_target(frame, step);
   ImVec2 screen = ImGui::GetIO().DisplaySize;
-  ImVec2 size{std::min(frame.px(380), screen.x - frame.px(24)), habits.tour_height};
-  ImVec2 at = place_beside(target, size, screen, frame.px(12));
+  ImVec2 size{std::min(frame.px(380), screen.x - frame.px(24)), panel_state.tour_height};
+  ImVec2 at = place_next_to_target(target, size, screen, frame.px(12));
   ImGui::SetNextWindowPos(at);
   ImGui::SetNextWindowSize(size);
   ImGui::PushStyleColor(ImGuiCol_WindowBg, frame.theme.raised);
@@ -132,10 +133,10 @@ void draw_bubble(Frame& frame, UiState& state, const TourStep& step) {
             frame.px(1.5f));
   Column column{draw, at.x + frame.px(18), at.x + size.x - frame.px(18), at.y + frame.px(14),
                 at.y + size.y};
-  head(frame, column, fmt::format("{} OF {}", habits.tour_step + 1, kSteps.size()));
+  head(frame, column, fmt::format("{} OF {}", panel_state.tour_step + 1, kSteps.size()));
   paragraph(frame, column, frame.fonts.strong, frame.theme.text, step.title, Gap::kSmall);
   paragraph(frame, column, frame.fonts.small, frame.theme.text, step.text, Gap::kMedium);
-  bool last = habits.tour_step + 1 == static_cast<int>(kSteps.size());
+  bool last = panel_state.tour_step + 1 == static_cast<int>(kSteps.size());
   const char* label = last ? "Done" : "Next";
   float wide = button_size(frame, label).x;
   if (button(frame, "tour/leave", "Leave", "Ends the tour.  (Esc)", {column.left, column.y},
@@ -147,11 +148,11 @@ void draw_bubble(Frame& frame, UiState& state, const TourStep& step) {
   if (button(frame, "tour/next", label,
              Tip(last ? "Ends the tour." : "Goes to the next step.", Action::kTour),
              {column.right - wide, column.y}) &&
-      habits.tour_step >= 0)
+      panel_state.tour_step >= 0)
     next_step(frame, state);
-  text_until(draw, frame.fonts.mono_small, column.right - wide - frame.px(12),
-             column.y + frame.px(15), frame.theme.quiet, to_text(key_of(Action::kTour)));
-  habits.tour_height += column.y + frame.px(30 + 14) - column.bottom;
+  draw_text_ending_at(draw, frame.fonts.mono_small, column.right - wide - frame.px(12),
+                      column.y + frame.px(15), frame.theme.quiet, to_text(key_of(Action::kTour)));
+  panel_state.tour_height += column.y + frame.px(30 + 14) - column.bottom;
   ImGui::End();
   if (!target) return;
   // Clipped to the window.
@@ -166,7 +167,7 @@ void draw_bubble(Frame& frame, UiState& state, const TourStep& step) {
 }  // namespace
 
 bool tour_is_on(const UiState& state) {
-  return state.habits.tour_step >= 0;
+  return state.panel_state.tour_step >= 0;
 }
 
 void leave_tour(UiState& state) {
@@ -176,36 +177,36 @@ void leave_tour(UiState& state) {
 void open_demo(Frame& frame, UiState& state) {
   if (!state.filter.empty()) frame.emit(FilterCommand{});
   state.filter.clear();
-  frame.emit(DemoCommand{state.habits.cache_folder + "/demo"});
+  frame.emit(DemoCommand{state.panel_state.cache_folder + "/demo"});
   frame.emit(CheckCommand{});
-  state.habits.tour_wanted = !state.habits.settings.tour_seen;
-  state.habits.report_before_demo = frame.snapshot.report;
+  state.panel_state.tour_wanted = !state.panel_state.settings.tour_seen;
+  state.panel_state.report_before_demo = frame.snapshot.report;
 }
 
 void step_tour(Frame& frame, UiState& state) {
   if (tour_is_on(state)) return next_step(frame, state);
-  state.habits.report_before_demo.reset();
+  state.panel_state.report_before_demo.reset();
   if (frame.snapshot.checkpoint == nullptr) open_demo(frame, state);
-  state.habits.tour_wanted = true;
+  state.panel_state.tour_wanted = true;
 }
 
 void draw_tour(Frame& frame, UiState& state) {
-  PanelsState& habits = state.habits;
-  if (frame.snapshot.error && !frame.job.running) habits.tour_wanted = false;
+  PanelsState& panel_state = state.panel_state;
+  if (frame.snapshot.error && !frame.job.running) panel_state.tour_wanted = false;
   bool ready = frame.snapshot.report != nullptr && !frame.job.running &&
-               frame.snapshot.report != habits.report_before_demo.lock();
-  if (habits.tour_wanted && ready) {
-    habits.tour_wanted = false;
-    habits.tour_step = 0;
-    habits.tour_began = moment_of(frame, state);
+               frame.snapshot.report != panel_state.report_before_demo.lock();
+  if (panel_state.tour_wanted && ready) {
+    panel_state.tour_wanted = false;
+    panel_state.tour_step = 0;
+    panel_state.tour_began = moment_of(frame, state);
   }
   if (!tour_is_on(state)) return;
   if (frame.snapshot.checkpoint == nullptr) return end_tour(state);
-  if (is_done(habits.tour_step, habits.tour_began, moment_of(frame, state)))
+  if (is_done(panel_state.tour_step, panel_state.tour_began, moment_of(frame, state)))
     next_step(frame, state);
   // The tour waits while another panel is open.
   if (tour_is_on(state) && !is_covered(state))
-    draw_bubble(frame, state, kSteps[static_cast<std::size_t>(habits.tour_step)]);
+    draw_bubble(frame, state, kSteps[static_cast<std::size_t>(panel_state.tour_step)]);
 }
 
 }  // namespace shw

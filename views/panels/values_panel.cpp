@@ -172,8 +172,9 @@ void draw_histogram(Frame& frame, Column& column, const Statistics& statistics) 
   float used = text_from(column.draw, frame.fonts.mono_small, column.left, below, frame.theme.quiet,
                          label(statistics.histogram.front()));
   if (statistics.histogram.size() > 1)
-    text_until(column.draw, frame.fonts.mono_small, std::max(x, column.left + used + frame.px(60)),
-               below, frame.theme.quiet, label(statistics.histogram.back()));
+    draw_text_ending_at(column.draw, frame.fonts.mono_small,
+                        std::max(x, column.left + used + frame.px(60)), below, frame.theme.quiet,
+                        label(statistics.histogram.back()));
   column.take(height + frame.px(26));
 }
 
@@ -261,7 +262,8 @@ void draw_values_buttons(Frame& frame, UiState& state, Column& column, const Sli
     if (frame.job.to_look > 0)
       text = fmt::format("{} of {} elements", human_count(frame.job.looked),
                          human_count(frame.job.to_look));
-    text_until(column.draw, frame.fonts.small, line.end(), line.middle(), frame.theme.quiet, text);
+    draw_text_ending_at(column.draw, frame.fonts.small, line.end(), line.middle(),
+                        frame.theme.quiet, text);
   }
 }
 
@@ -382,7 +384,7 @@ void draw_values(Frame& frame, UiState& state, Region region) {
                                              : draw_numbers_of(frame, *values, column, bottom);
   state.values.shown_rows = shown.rows;
   state.values.shown_columns = shown.columns;
-  follow_value_wheel(frame, *values, shown);
+  scroll_values_by_wheel(frame, *values, shown);
   end_region();
 }
 

@@ -46,7 +46,8 @@ std::optional<verbs::SearchedValue> search_target_of_f3(const Snapshot& snapshot
 // The table as numpy code: "np.array([[0, 1], [2, 3]], dtype=np.float32)  # w[0:2, 0:2] float32".
 std::string numpy_text(const Checkpoint& checkpoint, const verbs::SliceValues& values);
 // The wheel above the numbers moves the window by rows, with Shift by columns.
-void follow_value_wheel(Frame& frame, const verbs::SliceValues& values, const ShownNumbers& shown);
+void scroll_values_by_wheel(Frame& frame, const verbs::SliceValues& values,
+                            const ShownNumbers& shown);
 // Draws the values of A, of B, and B - A.
 ShownNumbers draw_side_by_side(Frame& frame, const ShownValues& look, Column column, float bottom);
 

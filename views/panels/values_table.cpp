@@ -120,11 +120,12 @@ void draw_cell_indices(Frame& frame, ImDrawList* draw, const SliceValues& values
   const float wide = (at.x + size.x - corner.x) / static_cast<float>(values.columns);
   const float high = (at.y + size.y - corner.y) / static_cast<float>(values.rows);
   for (std::int64_t c = 0; c < values.columns; ++c)
-    text_until(draw, font, corner.x + wide * static_cast<float>(c + 1) - frame.px(4),
-               at.y + frame.px(9), frame.theme.head, index_text(values.first_column, c));
+    draw_text_ending_at(draw, font, corner.x + wide * static_cast<float>(c + 1) - frame.px(4),
+                        at.y + frame.px(9), frame.theme.head, index_text(values.first_column, c));
   for (std::int64_t r = 0; r < values.rows; ++r)
-    text_until(draw, font, corner.x - frame.px(6), corner.y + high * (static_cast<float>(r) + 0.5f),
-               frame.theme.head, index_text(values.first_row, r));
+    draw_text_ending_at(draw, font, corner.x - frame.px(6),
+                        corner.y + high * (static_cast<float>(r) + 0.5f), frame.theme.head,
+                        index_text(values.first_row, r));
 }
 
 // A table with row and column indices, as large as fits.
@@ -163,18 +164,19 @@ ShownNumbers draw_table(Frame& frame, ImDrawList* draw, const SliceValues& value
   const std::int64_t first_column =
       first_shown(found.column - corner.column, shown_columns, values.table_columns);
   for (std::int64_t c = 0; c < shown_columns; ++c)
-    text_until(draw, font, at.x + index + wide * static_cast<float>(c + 1), at.y + line / 2,
-               frame.theme.head, index_text(values.first_column + first_column, c));
+    draw_text_ending_at(draw, font, at.x + index + wide * static_cast<float>(c + 1),
+                        at.y + line / 2, frame.theme.head,
+                        index_text(values.first_column + first_column, c));
   for (std::int64_t r = 0; r < shown_rows; ++r) {
     float middle = at.y + line * (static_cast<float>(r) + 1.5f);
-    text_until(draw, font, at.x + index - frame.px(10), middle, frame.theme.head,
-               index_text(values.first_row + first_row, r));
+    draw_text_ending_at(draw, font, at.x + index - frame.px(10), middle, frame.theme.head,
+                        index_text(values.first_row + first_row, r));
     for (std::int64_t c = 0; c < shown_columns; ++c) {
       const std::string& text = values.table[static_cast<std::size_t>(
           (first_row + r) * values.table_columns + first_column + c)];
       bool odd = text == "NaN" || text.ends_with("Infinity");
       float right = at.x + index + wide * static_cast<float>(c + 1);
-      text_until(
+      draw_text_ending_at(
           draw, font, right, middle,
           odd            ? frame.theme.bad
           : text.empty() ? frame.theme.quiet

@@ -39,7 +39,7 @@ std::optional<ValuesRequest> shifted_request(const Frame& frame, const SliceValu
 }
 
 // Ctrl and an arrow key move by a page; plain arrow keys belong to the list.
-void follow_value_keys(Frame& frame, const UiState& state, const SliceValues& values) {
+void scroll_values_by_keys(Frame& frame, const UiState& state, const SliceValues& values) {
   if (is_covered(state)) return;
   for (KeyPress key : frame.keys) {
     if (!key.ctrl || key.alt || key.shift) continue;
@@ -85,7 +85,7 @@ std::optional<ValuesRequest> parse_index(std::string_view text, ExtentsView shap
       if (at >= shape[dim]) return std::nullopt;
       DimRange& range = ask.dims[dim];
       const std::int64_t most =
-          dim + 1 == ask.dims.size() ? verbs::kMostTableColumns : verbs::kMostTableRows;
+          dim + 1 == ask.dims.size() ? verbs::kMaxTableColumns : verbs::kMaxTableRows;
       range = range.shown ? DimRange{at, std::min(at + most, shape[dim]), true}
                           : DimRange{at, at + 1, false};
       ++dim;
@@ -169,7 +169,7 @@ void draw_save_buttons(const Frame& frame, UiState& state, Line& line, const Sli
 
 }  // namespace
 
-void follow_value_wheel(Frame& frame, const SliceValues& values, const ShownNumbers& shown) {
+void scroll_values_by_wheel(Frame& frame, const SliceValues& values, const ShownNumbers& shown) {
   const ImGuiIO& io = ImGui::GetIO();
   if (io.MouseWheel == 0 || shown.rows <= 0 || frame.job.looking ||
       !ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows) ||
@@ -184,7 +184,7 @@ void follow_value_wheel(Frame& frame, const SliceValues& values, const ShownNumb
 }
 
 void draw_values_tools(Frame& frame, UiState& state, Column& column, const SliceValues& values) {
-  follow_value_keys(frame, state, values);
+  scroll_values_by_keys(frame, state, values);
   announce_saved_file(frame, state);
   const Checkpoint& checkpoint = *frame.snapshot.checkpoint;
   Line line(frame, column, 30, Gap::kMedium);

@@ -69,8 +69,8 @@ void draw_formats(Frame& frame, Column& column, float bottom) {
         text_from(column.draw, frame.fonts.small, x, middle, frame.theme.text, format.title);
     bool has_details = format.sign != format.title;
     if (has_details && used + text_width(frame.fonts.mono_small, format.sign) + frame.px(12) < wide)
-      text_until(column.draw, frame.fonts.mono_small, x + wide, middle, frame.theme.quiet,
-                 format.sign);
+      draw_text_ending_at(column.draw, frame.fonts.mono_small, x + wide, middle, frame.theme.quiet,
+                          format.sign);
   }
   const std::size_t last_row = shown / 2;  // two per row
   if (shown < kKnown.size() && fit > 0)
@@ -147,7 +147,7 @@ void draw_welcome(Frame& frame, UiState& state, Region region) {
       line.button_at_end("open/demo", "Open the demo", Tip([&] {
                            return "A mixture of experts that 64 ranks saved and that will not "
                                   "load. It is made in " +
-                                  state.habits.cache_folder + "/demo and takes 60 MB of disk.";
+                                  state.panel_state.cache_folder + "/demo and takes 60 MB of disk.";
                          })))
     run(Action::kOpenDemo, frame, state);
   browse_button(frame, state, line, "");

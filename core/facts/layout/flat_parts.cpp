@@ -13,8 +13,8 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostAbsent = 64;  // absent tensors that are tried one by one
-constexpr std::int64_t kSurePart = 8;    // least elements per rank and part
+constexpr std::size_t kMaxAbsent = 64;           // absent tensors that are tried one by one
+constexpr std::int64_t kMinElementsPerPart = 8;  // least elements per rank and part
 constexpr std::int64_t kMostRanks = 1 << 20;
 
 using Shapes = std::vector<const MismatchedShape*>;
@@ -50,13 +50,13 @@ std::optional<std::int64_t> infer_ranks_of_separate_parts(const Shapes& shapes) 
 // The number of ranks if several tensors are concatenated and split into equal, padded parts.
 std::optional<std::int64_t> infer_ranks_of_flat_part(std::int64_t whole, std::int64_t part) {
   const std::int64_t ranks = ceil_divide(whole, part);
-  const bool is_sure = ranks >= 2 && ranks <= part / kSurePart;
+  const bool is_sure = ranks >= 2 && ranks <= part / kMinElementsPerPart;
   return is_sure && ceil_divide(whole, ranks) == part ? std::optional(ranks) : std::nullopt;
 }
 
 // Candidates for the flat parameter: the empty tensors together with all, none, one, or all but one
 // (a tied one) of the absent tensors.
-std::vector<Shapes> possible_rows(const Shapes& sure, const Shapes& absent) {
+std::vector<Shapes> possible_parameter_sets(const Shapes& sure, const Shapes& absent) {
   std::vector<Shapes> rows;
   auto add = [&](auto takes) {
     Shapes row = sure;
@@ -67,7 +67,7 @@ std::vector<Shapes> possible_rows(const Shapes& sure, const Shapes& absent) {
   };
   add([](const MismatchedShape*) { return true; });
   if (!absent.empty()) add([](const MismatchedShape*) { return false; });
-  if (absent.size() < 2 || absent.size() > kMostAbsent) return rows;
+  if (absent.size() < 2 || absent.size() > kMaxAbsent) return rows;
   for (const MismatchedShape* one : absent) {
     add([&](const MismatchedShape* shape) { return shape == one; });
     if (absent.size() > 2) add([&](const MismatchedShape* shape) { return shape != one; });
@@ -108,7 +108,7 @@ std::string flat_parameter_text(const Shapes& flat, const Shapes& absent) {
     if (shape != holder) sure.push_back(shape);
   }
   std::string found;
-  for (const Shapes& row : possible_rows(sure, absent)) {
+  for (const Shapes& row : possible_parameter_sets(sure, absent)) {
     std::int64_t whole = 0;
     for (const MismatchedShape* shape : row) whole += elements(shape->expected);
     const auto ranks = infer_ranks_of_flat_part(whole, holder->saved[0]);

@@ -11,7 +11,7 @@ namespace shw {
 namespace {
 
 constexpr std::int64_t kRowsBytes = std::int64_t{16} << 20;  // bytes per read
-constexpr std::int64_t kMostOfARow = std::int64_t{1} << 30;  // longer rows are invalid
+constexpr std::int64_t kMaxOfARow = std::int64_t{1} << 30;   // longer rows are invalid
 
 bool are_zeros(BytesView bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
@@ -42,7 +42,7 @@ std::optional<bool> ends_in_padding(const Checkpoint& checkpoint, TensorId tenso
   const std::int64_t elements = volume(all.sizes).value_or(0), rows = all.sizes[0];
   if (elements == 0 || begin == rows) return true;
   const auto element = static_cast<std::int64_t>(size_of(dtype));
-  if (elements / rows > kMostOfARow / element) return std::nullopt;
+  if (elements / rows > kMaxOfARow / element) return std::nullopt;
   const std::int64_t row = elements / rows * element;
   const std::int64_t at_once = std::max<std::int64_t>(1, kRowsBytes / row);
   TensorBoxes boxes(checkpoint, tensor, dtype, progress);

@@ -16,8 +16,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kMostAdapterConfig = std::uint64_t{4} << 20;
-constexpr std::uint64_t kMostLayers = 100'000;
+constexpr std::uint64_t kMaxAdapterConfig = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMaxLayers = 100'000;
 constexpr std::int64_t kLargestRank = std::int64_t{1} << 32;
 
 std::vector<std::string> adapter_texts(const Json& object, const char* key) {
@@ -92,11 +92,11 @@ void read_prompt(const Json& object, AdapterConfig& config) {
   const auto count = adapter_rank(*tokens);
   const auto parts = object.find("num_transformer_submodules");
   const auto times = parts != object.end() ? adapter_rank(*parts) : std::nullopt;
-  constexpr std::int64_t kMostParts = 2;  // an encoder and a decoder
+  constexpr std::int64_t kMaxParts = 2;  // an encoder and a decoder
   // The rows of keys and values do not depend on the number of parts.
   const bool has_own_rows = config.peft_type == "PREFIX_TUNING" || config.peft_type == "CARTRIDGE";
   const std::int64_t rows = has_own_rows ? 1 : times.value_or(1);
-  if (count && rows <= kMostParts) config.virtual_tokens = *count * rows;
+  if (count && rows <= kMaxParts) config.virtual_tokens = *count * rows;
 }
 
 void read_numbers(const Json& object, AdapterConfig& config) {
@@ -115,7 +115,7 @@ void read_numbers(const Json& object, AdapterConfig& config) {
 
 void read_layers(const Json& object, AdapterConfig& config) {
   const auto add = [&](const Json& value) {
-    if (value.is_number_unsigned() && value.get<std::uint64_t>() <= kMostLayers)
+    if (value.is_number_unsigned() && value.get<std::uint64_t>() <= kMaxLayers)
       config.layers.push_back(value.get<std::int64_t>());
   };
   if (auto layers = object.find("layers_to_transform"); layers != object.end()) {
@@ -232,7 +232,7 @@ Result<std::optional<AdapterConfig>> read_adapter_config(const Directory& direct
     return fail(ErrorKind::kDamaged, std::move(why), Place{.file = kAdapterConfigFile});
   };
   SHW_TRY(auto source, directory.open(kAdapterConfigFile));
-  if (source->size() > kMostAdapterConfig) return unusable("is too large for a config");
+  if (source->size() > kMaxAdapterConfig) return unusable("is too large for a config");
   SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
   const std::string text =
       replace_non_json_floats({reinterpret_cast<const char*>(bytes.data()), bytes.size()});

@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostStripped = 2;  // parts: "model.model.layers"
+constexpr std::size_t kMaxStripped = 2;  // parts: "model.model.layers"
 
 using ClassModules = std::unordered_set<std::string>;
 
@@ -29,7 +29,7 @@ ClassModules modules_of_class(const Architecture& architecture) {
 // that all modules begin with, none of them a number.
 std::vector<std::string> common_beginnings(const std::vector<std::string>& modules) {
   std::vector<std::string> found{""};
-  for (std::size_t at = 0; found.size() <= kMostStripped;) {
+  for (std::size_t at = 0; found.size() <= kMaxStripped;) {
     const std::size_t dot = modules.front().find('.', at);
     if (dot == std::string::npos) break;
     const std::string beginning = modules.front().substr(0, dot + 1);

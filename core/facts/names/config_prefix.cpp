@@ -13,7 +13,7 @@ namespace {
 
 // Names of layer tensors with * for numbers. Norms and heads are excluded, because other parts have
 // them too.
-std::unordered_set<std::string> starred_layer_names(const ModelPart& part) {
+std::unordered_set<std::string> layer_name_patterns(const ModelPart& part) {
   std::unordered_set<std::string> names;
   for (const SizeConstraint& constraint : part.constraints->sizes) {
     if (constraint.name.find('*') != std::string_view::npos) names.emplace(constraint.name);
@@ -112,7 +112,7 @@ std::optional<ConfigPrefix> wrong_config_prefix(const Checkpoint& checkpoint,
   // A single prefix can only be right for a model of one part.
   if (parts.size() != 1 || parts.front().config != &(*config)->parts.front()) return std::nullopt;
   const ModelPart& part = parts.front();
-  const auto layers = starred_layer_names(part);
+  const auto layers = layer_name_patterns(part);
   std::map<std::string, std::size_t> seen;
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
     if (auto before = prefix_before_layer(layers, checkpoint.fqn(tensor))) ++seen[*before];

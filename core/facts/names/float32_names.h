@@ -11,6 +11,6 @@ bool is_router_bias(std::string_view fqn);
 
 // True for a router bias, frequencies of rotary embeddings, and decay and step of state space
 // models: the tensors in _keep_in_fp32_modules(_strict) of several transformers models.
-bool stays_in_float32(std::string_view fqn);
+bool is_kept_in_float32(std::string_view fqn);
 
 }  // namespace shw

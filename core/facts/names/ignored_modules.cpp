@@ -17,8 +17,8 @@ struct ModuleNamePattern {
   bool is_open = false;  // anything may follow
 };
 
-constexpr std::size_t kMostPatternBytes = 512;
-constexpr std::size_t kFewestPatternLiterals = 3;
+constexpr std::size_t kMaxPatternBytes = 512;
+constexpr std::size_t kMinPatternLiterals = 3;
 
 bool is_in_module_names(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -106,7 +106,7 @@ bool matches_whole(const std::vector<PatternToken>& tokens, std::string_view tex
 }  // namespace
 
 bool surely_names(std::string_view pattern, std::string_view module) {
-  if (pattern.size() > kMostPatternBytes || module.size() > kMostPatternBytes) return false;
+  if (pattern.size() > kMaxPatternBytes || module.size() > kMaxPatternBytes) return false;
   constexpr std::string_view kExpression = "re:";
   auto parsed = pattern.starts_with(kExpression)
                     ? parse_expression(pattern.substr(kExpression.size()))
@@ -117,7 +117,7 @@ bool surely_names(std::string_view pattern, std::string_view module) {
       std::count_if(parsed->tokens.begin(), parsed->tokens.end(), [](const PatternToken& token) {
         return token.kind == PatternToken::Kind::kLiteral && token.literal != '.';
       });
-  if (literals < static_cast<std::ptrdiff_t>(kFewestPatternLiterals)) return false;
+  if (literals < static_cast<std::ptrdiff_t>(kMinPatternLiterals)) return false;
   if (matches_whole(parsed->tokens, module)) return true;
   for (std::size_t dot = module.find('.'); parsed->is_open && dot != std::string_view::npos;
        dot = module.find('.', dot + 1)) {
@@ -131,7 +131,7 @@ IgnoredModules::IgnoredModules(const std::vector<std::string>& names) {
     const std::string_view name = names[i];
     parents_.insert(name.substr(0, name.rfind('.')));
     const auto parts = split_at(name, '.');
-    if (parts.size() > kMostParts) continue;
+    if (parts.size() > kMaxParts) continue;
     NodeId node = 0;
     for (const std::string_view part : parts) {
       const auto next = static_cast<NodeId>(name_index_by_node_.size());

@@ -26,10 +26,10 @@ class IgnoredModules {
   bool has_child_of(std::string_view parent) const { return parents_.contains(parent); }
 
  private:
-  // A trie of the parts of names. No model's module is nested as deep as kMostParts: longer names
+  // A trie of the parts of names. No model's module is nested as deep as kMaxParts: longer names
   // are left out, so that a lookup is linear in the parts of its name.
   using NodeId = std::uint32_t;
-  static constexpr std::size_t kMostParts = 64;
+  static constexpr std::size_t kMaxParts = 64;
 
   std::map<std::pair<NodeId, std::string_view>, NodeId> children_;
   std::vector<std::optional<std::size_t>> name_index_by_node_{

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kMostQuantConfig = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMaxQuantConfig = std::uint64_t{4} << 20;
 constexpr std::int64_t kLargestGroup = std::int64_t{1} << 32;
 
 const Json* json_object_member(const Json& object, const char* key) {
@@ -42,7 +42,7 @@ void add_names_in(const Json& object, const char* key, QuantConfig& config) {
     const bool is_pattern =
         name.starts_with("re:") || name.find_first_of("*?[(\\^$") != std::string::npos;
     config.has_patterns = config.has_patterns || is_pattern;
-    if (is_pattern && config.patterns.size() < QuantConfig::kMostPatterns)
+    if (is_pattern && config.patterns.size() < QuantConfig::kMaxPatterns)
       config.patterns.push_back(name);
     if (!is_pattern && !name.empty()) config.unconverted.push_back(name);
   }
@@ -245,7 +245,7 @@ QuantConfig quant_config_in(const Json& object) {
 std::optional<Json> read_object(const Directory& directory, const std::string& path) {
   if (directory.stat(path).kind != EntryKind::kFile) return std::nullopt;
   auto source = directory.open(path);
-  if (!source || (*source)->size() > kMostQuantConfig) return std::nullopt;
+  if (!source || (*source)->size() > kMaxQuantConfig) return std::nullopt;
   auto bytes = read_bytes(**source, 0, (*source)->size());
   if (!bytes) return std::nullopt;
   const std::string text =
@@ -313,7 +313,7 @@ QuantSettings settings_of(const QuantConfig& config, std::string_view module) {
   QuantSettings settings = config;
   const auto own = config.modules.find(module);
   if (own == config.modules.end()) return settings;
-  const QuantConfig::OfModule& of = own->second;
+  const QuantConfig::ModuleOverride& of = own->second;
   if (of.bits) settings.bits = of.bits;
   if (of.group) settings.group = of.group;
   // MLX writes no "mode" for its default mode, so an override with "bits" and without mode resets

@@ -43,10 +43,10 @@ struct QuantSettings {
 };
 
 struct QuantConfig : QuantSettings {
-  static constexpr std::size_t kMostPatterns = 64;  // each is compared with each weight
+  static constexpr std::size_t kMaxPatterns = 64;  // each is compared with each weight
 
   // What a module has instead of the shared settings.
-  struct OfModule {
+  struct ModuleOverride {
     std::string mode;
     std::optional<std::int64_t> bits, group;
   };
@@ -54,9 +54,9 @@ struct QuantConfig : QuantSettings {
   std::string file = "config.json";      // the file with these settings
   std::vector<std::string> unconverted;  // modules that are not quantised, by literal name
   bool has_patterns = false;             // patterns also exclude modules
-  std::vector<std::string> patterns;     // those of the lists of names, at most kMostPatterns
+  std::vector<std::string> patterns;     // those of the lists of names, at most kMaxPatterns
   bool has_static_inputs = false;        // scales of the inputs are stored, not computed
-  std::map<std::string, OfModule, std::less<>> modules;  // by literal name
+  std::map<std::string, ModuleOverride, std::less<>> modules;  // by literal name
 };
 
 QuantSettings settings_of(const QuantConfig& config, std::string_view module);

@@ -114,13 +114,13 @@ std::vector<EqualParts> equal_tiles(const CheckInput& input, TensorId tensor) {
                            input.progress);
 }
 
-using FindParts = std::vector<EqualParts> (*)(const CheckInput& input, TensorId tensor);
+using FindEqualParts = std::vector<EqualParts> (*)(const CheckInput& input, TensorId tensor);
 
 Result<EqualPartsOfEach> parts_of_each(const CheckInput& input,
                                        const std::vector<TensorId>& tensors,
                                        const std::string& step,
                                        const std::vector<std::uint64_t>& parts,
-                                       FindParts find_parts) {
+                                       FindEqualParts find_parts) {
   EqualPartsOfEach out(tensors.size());
   if (tensors.empty()) return out;
   std::vector<ComparisonCost> costs;

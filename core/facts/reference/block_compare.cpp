@@ -261,7 +261,7 @@ std::uint64_t bytes_to_compare_blocks(ExtentsView shape) {
   constexpr std::uint64_t kOfASlice = 128;
   std::uint64_t slices = 0;
   for (std::int64_t count : shape)
-    slices += static_cast<std::uint64_t>(std::clamp<std::int64_t>(count, 0, kMostSlices));
+    slices += static_cast<std::uint64_t>(std::clamp<std::int64_t>(count, 0, kMaxSlices));
   return slices * kOfASlice;
 }
 

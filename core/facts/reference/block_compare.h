@@ -25,9 +25,9 @@ struct BlockComparison {
 // slices propose an order, then the elements are compared bit by bit. nullopt if a tensor cannot be
 // read. A dimension with more than `most_slices` slices is compared in blocks of several indices:
 // orders of smaller blocks are not found.
-inline constexpr std::int64_t kMostSlices = std::int64_t{1} << 22;
+inline constexpr std::int64_t kMaxSlices = std::int64_t{1} << 22;
 std::optional<BlockComparison> compare_blocks(const PiecedTensor& image, const PiecedTensor& truth,
-                                              std::int64_t most_slices = kMostSlices);
+                                              std::int64_t most_slices = kMaxSlices);
 
 // Maximum memory of the comparison, besides a few pieces.
 std::uint64_t bytes_to_compare_blocks(ExtentsView shape);

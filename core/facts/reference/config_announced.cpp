@@ -18,11 +18,12 @@ namespace {
 
 using Words = std::string_view;
 
-constexpr auto kSight = std::to_array<Words>({"vision", "visual", "image", "img", "vit", "patch",
-                                              "pixel", "video", "vqmodel", "siglip", "clip", "mm_",
-                                              "multi_modal", "qformer", "resampler", "conv_stem"});
-constexpr auto kHearing = std::to_array<Words>({"audio", "speech", "sound", "whisper", "conformer",
-                                                "wav", "mel", "codec", "conv1", "encoder"});
+constexpr auto kVisionNameParts = std::to_array<Words>(
+    {"vision", "visual", "image", "img", "vit", "patch", "pixel", "video", "vqmodel", "siglip",
+     "clip", "mm_", "multi_modal", "qformer", "resampler", "conv_stem"});
+constexpr auto kAudioNameParts =
+    std::to_array<Words>({"audio", "speech", "sound", "whisper", "conformer", "wav", "mel", "codec",
+                          "conv1", "encoder"});
 constexpr auto kPredictors =
     std::to_array<Words>({"mtp", "nextn", "eh_proj", "enorm", "hnorm", "shared_head"});
 // Companions and replacements of quantised weights.
@@ -126,8 +127,8 @@ void find_absent_parts(const Checkpoint& c, const ModelConfig& config, UnmetConf
   bool sees = false, hears = false, reads = false, thinks = false;
   for (TensorId tensor : c.tensors()) {
     const Words fqn = c.fqn(tensor);
-    sees = sees || has_any(fqn, kSight);
-    hears = hears || has_any(fqn, kHearing);
+    sees = sees || has_any(fqn, kVisionNameParts);
+    hears = hears || has_any(fqn, kAudioNameParts);
     reads = reads || !is_outside_text_model(fqn);
     // In Qwen's Omni models, all tensors of the text part begin with "thinker.".
     thinks = thinks || fqn.starts_with("thinker.");
@@ -145,7 +146,7 @@ void find_absent_parts(const Checkpoint& c, const ModelConfig& config, UnmetConf
 
 // Loaders that follow an index skip the files that it does not list.
 void find_unlisted_predictors(const Checkpoint& c, UnmetConfigClaims& out) {
-  constexpr std::size_t kMostFiles = 64;
+  constexpr std::size_t kMaxFiles = 64;
   const Directory& folder = *c.directory();
   if (!find_safetensors_index(folder)) return;
   std::size_t files = 0;
@@ -154,7 +155,7 @@ void find_unlisted_predictors(const Checkpoint& c, UnmetConfigClaims& out) {
                           file.path.ends_with(kSafetensorsSuffix) &&
                           file.path.find('/') == std::string::npos;
     if (!is_other) continue;
-    if (++files > kMostFiles) return;
+    if (++files > kMaxFiles) return;
     const auto source = folder.open(file.path);
     const auto header = source ? read_safetensors_header(**source) : Result<SafetensorsHeader>();
     if (!source || !header) continue;
@@ -288,7 +289,7 @@ void find_layer_types_mismatch(const ModelConfig& config, UnmetConfigClaims& out
 
 }  // namespace
 
-UnmetConfigClaims find_unmet_announcements(const Checkpoint& checkpoint, const ModelConfig& config,
+UnmetConfigClaims find_unmet_config_claims(const Checkpoint& checkpoint, const ModelConfig& config,
                                            bool is_whole, Progress* progress) {
   UnmetConfigClaims out;
   find_quantised(checkpoint, config, is_whole, progress, out);

@@ -45,7 +45,7 @@ struct UnmetConfigClaims {
 
 // Finds statements of config.json that the tensors contradict. `is_whole`: all files of the model
 // were read, so a tensor that was not found does not exist.
-UnmetConfigClaims find_unmet_announcements(const Checkpoint& checkpoint, const ModelConfig& config,
+UnmetConfigClaims find_unmet_config_claims(const Checkpoint& checkpoint, const ModelConfig& config,
                                            bool is_whole, Progress* progress);
 
 }  // namespace shw

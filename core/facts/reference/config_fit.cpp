@@ -478,10 +478,10 @@ std::vector<ExchangedAxes> exchanged_axes(const Checkpoint& checkpoint, Progress
   return found;
 }
 
-UnmetConfigClaims unmet_announcements_of_folder(const Checkpoint& checkpoint, Progress* progress) {
+UnmetConfigClaims unmet_config_claims_of_folder(const Checkpoint& checkpoint, Progress* progress) {
   const auto config = config_in_folder(checkpoint);
   if (!config) return {};
-  return find_unmet_announcements(checkpoint, *config, is_complete_folder(checkpoint), progress);
+  return find_unmet_config_claims(checkpoint, *config, is_complete_folder(checkpoint), progress);
 }
 
 std::optional<ConfigNames> names_of_config(const Checkpoint& checkpoint, Progress* progress) {

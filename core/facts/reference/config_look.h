@@ -23,7 +23,7 @@ struct ExchangedAxes {
 };
 std::vector<ExchangedAxes> exchanged_axes(const Checkpoint& checkpoint, Progress* progress);
 
-UnmetConfigClaims unmet_announcements_of_folder(const Checkpoint& checkpoint, Progress* progress);
+UnmetConfigClaims unmet_config_claims_of_folder(const Checkpoint& checkpoint, Progress* progress);
 
 // nullopt unless all files were read and all names are of one known class.
 std::optional<ConfigNames> names_of_config(const Checkpoint& checkpoint, Progress* progress);

@@ -141,7 +141,7 @@ class NamesOfClass {
   }
 
   // True if an untied head is missing: every class with one saves it.
-  bool lacks_head(std::string* head) const {
+  bool is_untied_head_missing(std::string* head) const {
     for (std::size_t group = 0; group < seen_.size(); ++group) {
       const NameGroup& of = architecture_->groups[group];
       if (of.always || of.names.size() != 1 || !seen_[group].empty()) continue;
@@ -404,7 +404,7 @@ std::set<std::string> parts_of(const Architecture& architecture) {
 
 std::optional<MissingModelPart> lost_part(const Checkpoint& checkpoint, const ModelConfig& config,
                                           const Progress* progress) {
-  constexpr std::size_t kFewestNames = 4, kMostParts = 64;
+  constexpr std::size_t kMinNames = 4, kMaxParts = 64;
   const auto architecture = class_of(config);
   if (!architecture || config.packs_weights || config.quantisation) return std::nullopt;
   MissingModelPart lost{"", config.architectures.front(), {}};
@@ -413,7 +413,7 @@ std::optional<MissingModelPart> lost_part(const Checkpoint& checkpoint, const Mo
     if (!names.match_name(checkpoint.fqn(tensor))) lost.tensors.push_back(tensor);
   }
   const std::set<std::string> parts = parts_of(*architecture);
-  if (lost.tensors.size() < kFewestNames || parts.size() > kMostParts) return std::nullopt;
+  if (lost.tensors.size() < kMinNames || parts.size() > kMaxParts) return std::nullopt;
   for (const std::string& part : parts) {
     NamesOfClass whole(*architecture, false, ExpectedNames::kSaved);
     const bool are_all =
@@ -444,7 +444,7 @@ std::optional<ConfigNames> compare_names(const Checkpoint& checkpoint, const Mod
     std::erase_if(out.absent, is_tied_head);
     std::erase_if(out.incomplete, is_tied_head);
   } else if (std::string head; is_declared_untied(config) && names->all_with_own_prefix() &&
-                               names->lacks_head(&head)) {
+                               names->is_untied_head_missing(&head)) {
     out.absent.push_back(std::move(head));
   }
   return out;

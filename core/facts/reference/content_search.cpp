@@ -19,7 +19,7 @@ namespace shw {
 namespace {
 
 constexpr std::int64_t kSearchSlabBytes = std::int64_t{4} << 20;
-constexpr std::int64_t kMostRows = std::int64_t{1} << 21;  // per group, 48 bytes each
+constexpr std::int64_t kMaxRows = std::int64_t{1} << 21;  // per group, 48 bytes each
 // Plans with more runs are unreadable: interleaved gate and up with 14,336 rows each are 28,672
 // runs.
 constexpr std::size_t kMostRuns = std::size_t{1} << 16;
@@ -149,17 +149,17 @@ class RowPlaces {
       const auto row = static_cast<std::size_t>(place.row);
       if (row < keys_[place.member].size() && !is_taken_[place.member][row] &&
           keys_[place.member][row] == key)
-        return mark_taken(place);
+        return mark_row_used(place);
     }
     while (auto place = by_key_.take(key)) {
       if (!is_taken_[place->member][static_cast<std::size_t>(place->row)])
-        return mark_taken(*place);
+        return mark_row_used(*place);
     }
     return std::nullopt;
   }
 
  private:
-  RowPlace mark_taken(const RowPlace& place) {
+  RowPlace mark_row_used(const RowPlace& place) {
     is_taken_[place.member][static_cast<std::size_t>(place.row)] = true;
     return place;
   }
@@ -171,7 +171,7 @@ class RowPlaces {
 
 std::int64_t rows_of_group(const Checkpoint& c, const std::vector<TensorId>& group) {
   std::int64_t rows = 0;
-  for (TensorId tensor : group) rows += std::min(c.shape(tensor)[0], kMostRows);
+  for (TensorId tensor : group) rows += std::min(c.shape(tensor)[0], kMaxRows);
   return rows;
 }
 
@@ -301,7 +301,7 @@ Result<std::vector<std::vector<RowsFound>>> find_rows(
                                            128 * rows_of_group(input.checkpoint, group))});
   }
   auto find = [&](std::size_t i) -> std::vector<std::uint64_t> {
-    if (rows_of_group(input.checkpoint, groups[i]) > kMostRows) return {};
+    if (rows_of_group(input.checkpoint, groups[i]) > kMaxRows) return {};
     return numbers_of(runs_of(input, groups[i]));
   };
   std::vector<std::vector<RowsFound>> out;

@@ -12,7 +12,7 @@
 namespace shw {
 
 // Tensors with fewer distinct values may be equal by chance: norms of ones, zeros.
-inline constexpr std::size_t kTellingValues = 16;
+inline constexpr std::size_t kMinDistinctValues = 16;
 
 struct ContentFound {
   TensorId here{}, there{};  // `there` is in the reference and is not the counterpart of `here`

@@ -50,7 +50,7 @@ bool correlates_in_parts(ExtentsView sizes, const ReadPart& here, const ReadPart
     const Box inside = part_inside(sizes, elements, which);
     auto own = here(inside), other = there(inside);
     if (!own || !other || own->size() != other->size() || !standardise_to_unit_length(*own) ||
-        !standardise_to_unit_length(*other) || dot_product(*own, *other) < kLikeInParts)
+        !standardise_to_unit_length(*other) || dot_product(*own, *other) < kMinPartCorrelation)
       return false;
   }
   return true;

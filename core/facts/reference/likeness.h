@@ -17,7 +17,7 @@ namespace shw {
 
 inline constexpr double kLikeItsPlace = 0.5;  // at least this correlation with its best match
 // At least this correlation in each part: one matching half alone gives 0.5 overall.
-inline constexpr double kLikeInParts = 0.25;
+inline constexpr double kMinPartCorrelation = 0.25;
 inline constexpr std::size_t kParts = 16;  // parts compared, from first to last element
 
 // A margin of six standard deviations of what unrelated numbers give, but at least `least`.

@@ -38,7 +38,7 @@ std::optional<Matching> match_by_correlation(std::vector<std::vector<float>> row
       continue;
     }
     const BestMatch best = best_match(places.size(), [&](std::size_t place) {
-      return kinds[place] == kinds[i] ? dot_product(rows[i], places[place]) : kNoPlaceOfThis;
+      return kinds[place] == kinds[i] ? dot_product(rows[i], places[place]) : kNoMatch;
     });
     if (best.margin < required_margin(rows[i].size())) return std::nullopt;
     out.add(best);

@@ -23,9 +23,9 @@ struct BestMatch {
   // Best similarity minus the second best one, or minus 0 if all others are negative.
   double margin = 0;
 };
-inline constexpr double kNoPlaceOfThis = -std::numeric_limits<double>::infinity();
+inline constexpr double kNoMatch = -std::numeric_limits<double>::infinity();
 
-// The most similar of places [0, places). `similarity(place)` is at most 1, or kNoPlaceOfThis.
+// The most similar of places [0, places). `similarity(place)` is at most 1, or kNoMatch.
 template <class Similarity>
 BestMatch best_match(std::size_t places, Similarity similarity) {
   BestMatch best;

@@ -12,7 +12,7 @@ namespace {
 using Json = nlohmann::json;
 
 // Size limit: the longest config on the Hub lists class names and has about 100 kB.
-constexpr std::uint64_t kMostConfigBytes = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{4} << 20;
 constexpr int kDeepestConfig = 64;  // real ones nest 4 levels; the parser keeps a row per level
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 40;
 
@@ -138,7 +138,7 @@ Result<ConfigTree> config_tree(std::string_view json) {
 Result<std::optional<std::string>> config_text(const Directory& directory) {
   if (directory.stat(kConfigFile).kind != EntryKind::kFile) return std::nullopt;
   SHW_TRY(auto source, directory.open(kConfigFile));
-  if (source->size() > kMostConfigBytes) return unusable_config("is too large for a config");
+  if (source->size() > kMaxConfigBytes) return unusable_config("is too large for a config");
   SHW_TRY(const Bytes bytes, read_bytes(*source, 0, source->size()));
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }

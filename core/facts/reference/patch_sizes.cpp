@@ -14,7 +14,7 @@ namespace {
 
 using Words = std::string_view;
 
-constexpr std::int64_t kMostPatches = 4096;  // along a side
+constexpr std::int64_t kMaxPatches = 4096;  // along a side
 
 // The only config part with a patch_size; null if several parts have one, because names do not tell
 // which tensor belongs to which part.
@@ -62,8 +62,8 @@ std::optional<std::size_t> axis_of_positions(const Checkpoint& c, TensorId tenso
 // True if `beside_patches` is a usual number of extra tokens: up to 2 (class and distillation
 // token), or a "..._tokens" value of the config ("n_cls_tokens": 8).
 bool is_number_of_tokens(const ConfigPart& part, std::int64_t beside_patches) {
-  constexpr std::int64_t kMostTokens = 2;
-  if (beside_patches >= 0 && beside_patches <= kMostTokens) return true;
+  constexpr std::int64_t kMaxTokens = 2;
+  if (beside_patches >= 0 && beside_patches <= kMaxTokens) return true;
   return std::any_of(part.sizes.begin(), part.sizes.end(), [&](const auto& size) {
     return size.first.ends_with("_tokens") && size.second == beside_patches;
   });
@@ -73,7 +73,7 @@ bool is_number_of_tokens(const ConfigPart& part, std::int64_t beside_patches) {
 bool are_positions_of_images(const ConfigPart& part, std::int64_t patch, std::int64_t positions) {
   return std::any_of(part.sizes.begin(), part.sizes.end(), [&](const auto& size) {
     const std::int64_t side = size.second / patch;
-    return size.first.ends_with("image_size") && side >= 1 && side <= kMostPatches &&
+    return size.first.ends_with("image_size") && side >= 1 && side <= kMaxPatches &&
            is_number_of_tokens(part, positions - side * side);
   });
 }
@@ -85,7 +85,7 @@ std::optional<SizeContradiction> position_size_contradiction(const Checkpoint& c
   const std::size_t end = kernel.rfind("embeddings.patch_embedding");
   if (image == part.sizes.end() || patch <= 0 || end == Words::npos) return std::nullopt;
   const std::int64_t side = image->second / patch;
-  if (side < 1 || side > kMostPatches) return std::nullopt;
+  if (side < 1 || side > kMaxPatches) return std::nullopt;
   const Words stem = kernel.substr(0, end + Words("embeddings.").size());
   for (TensorId tensor : c.tensors()) {
     const auto axis = axis_of_positions(c, tensor, stem);

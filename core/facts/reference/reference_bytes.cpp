@@ -103,8 +103,8 @@ std::uint64_t bytes_of_elements(const Checkpoint& checkpoint, TensorId tensor) {
 
 std::uint64_t memory_to_read_in_pieces(const Checkpoint& checkpoint, TensorId tensor) {
   // 4 MiB as stored, and as much reordered, cast or decoded ahead.
-  constexpr std::uint64_t kMostHeld = std::uint64_t{16} << 20;
-  return std::min(kMostHeld, 4 * bytes_of_elements(checkpoint, tensor));
+  constexpr std::uint64_t kMaxHeld = std::uint64_t{16} << 20;
+  return std::min(kMaxHeld, 4 * bytes_of_elements(checkpoint, tensor));
 }
 
 bool is_incomparable(const CheckInput& input, TensorId tensor, TensorId other) {

@@ -12,13 +12,13 @@ namespace shw {
 namespace {
 
 constexpr std::uint64_t kStarts = 32 * 4096;  // begins of the parts that are compared
-constexpr std::int64_t kMostParts = 4096;
-constexpr std::size_t kTellingOfPart = 8;
+constexpr std::int64_t kMaxParts = 4096;
+constexpr std::size_t kMinDistinctOfPart = 8;
 
 // Possible part lengths, shortest first: the number of parts may be a number of ranks.
 std::vector<std::int64_t> lengths_of(std::int64_t rows, std::int64_t known, bool is_vector) {
   if (known > 0) {
-    const bool fits = rows > known && rows % known == 0 && rows / known <= kMostParts;
+    const bool fits = rows > known && rows % known == 0 && rows / known <= kMaxParts;
     return fits ? std::vector<std::int64_t>{known} : std::vector<std::int64_t>{};
   }
   std::vector<std::int64_t> lengths;
@@ -51,7 +51,7 @@ class PartsOfRows {
   }
   bool tells(std::int64_t rows) {
     const auto content = boxes_.content_of(part(0, rows));
-    return content && content->values.size() >= kTellingOfPart;
+    return content && content->values.size() >= kMinDistinctOfPart;
   }
 
  private:

@@ -15,21 +15,21 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kLeastElements = 64, kMostElements = 256;  // per slice
-constexpr std::int64_t kMostNumbers = std::int64_t{1} << 22;      // per side
-constexpr std::int64_t kMostCompared = std::int64_t{1} << 16;     // slices
-constexpr std::size_t kProbes = 8, kRivals = 32, kSearchedAgain = 512;
+constexpr std::int64_t kLeastElements = 64, kMaxElements = 256;  // per slice
+constexpr std::int64_t kMaxNumbers = std::int64_t{1} << 22;      // per side
+constexpr std::int64_t kMaxCompared = std::int64_t{1} << 16;     // slices
+constexpr std::size_t kProbes = 8, kSampledPlaces = 32, kSearchedAgain = 512;
 // Limit of multiplications in searches: some seconds on one core.
-constexpr std::size_t kMostSearched = std::size_t{1} << 33;
+constexpr std::size_t kMaxSearched = std::size_t{1} << 33;
 
 // Elements of a slice that are read at once; nullopt if too few, or if there are too many
 // slices.
 std::optional<std::int64_t> elements_at_once(ExtentsView shape, std::size_t dim) {
   const std::int64_t slices = shape[dim];
-  if (slices < 2 || slices > kMostCompared) return std::nullopt;
+  if (slices < 2 || slices > kMaxCompared) return std::nullopt;
   const std::int64_t all = volume(shape).value_or(0) / slices;
   if (all < kLeastElements) return std::nullopt;
-  return std::min({all, kMostElements, std::max(kLeastElements, kMostNumbers / slices)});
+  return std::min({all, kMaxElements, std::max(kLeastElements, kMaxNumbers / slices)});
 }
 
 // One standardised row of numbers per slice.
@@ -84,7 +84,8 @@ class SliceMatcher {
  public:
   SliceMatcher(const Slices& here, const Slices& there)
       : here_(here), there_(there), asked_(required_margin(here.elements())) {
-    for (std::size_t i = 0; i < kRivals; ++i) rivals_.push_back(i * there.size() / kRivals);
+    for (std::size_t i = 0; i < kSampledPlaces; ++i)
+      sampled_places_.push_back(i * there.size() / kSampledPlaces);
   }
 
   // The place of each slice; nullopt if one has no unique place or all are in place.
@@ -102,7 +103,7 @@ class SliceMatcher {
   // The unique best place, from a full search.
   std::optional<std::size_t> searched(std::size_t slice) {
     searched_ += there_.size() * here_.elements();
-    if (searched_ > kMostSearched) return std::nullopt;
+    if (searched_ > kMaxSearched) return std::nullopt;
     const BestMatch best =
         best_match(there_.size(), [&](std::size_t place) { return likeness(slice, place); });
     if (best.margin < asked_) return std::nullopt;
@@ -149,7 +150,7 @@ class SliceMatcher {
       return place < there_.size() && place != best && first - likeness(slice, place) < asked_;
     };
     if (!best || first < asked_ || std::any_of(all.begin(), all.end(), rivals_it) ||
-        std::any_of(rivals_.begin(), rivals_.end(), rivals_it))
+        std::any_of(sampled_places_.begin(), sampled_places_.end(), rivals_it))
       return std::nullopt;
     return best;
   }
@@ -175,7 +176,7 @@ class SliceMatcher {
 
   const Slices &here_, &there_;
   const double asked_;
-  std::vector<std::size_t> rivals_;
+  std::vector<std::size_t> sampled_places_;
   std::size_t searched_ = 0;
   Matching found_;  // its margin is that of the searched slices
 };
@@ -190,7 +191,7 @@ bool correlate_in_parts(const PiecedTensor& image, const PiecedTensor& truth, st
     Slices here(part, dim), there(part, dim);
     if (!here.read(image) || !there.read(truth)) return false;
     for (std::size_t i = 0; i < places.size(); ++i) {
-      if (dot_product(here[i], there[places[i]]) < kLikeInParts) return false;
+      if (dot_product(here[i], there[places[i]]) < kMinPartCorrelation) return false;
     }
   }
   return true;

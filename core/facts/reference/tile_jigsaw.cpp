@@ -21,7 +21,7 @@ class BoxPacker {
       : shape_(shape), boxes_(std::move(fixed)), kinds_(std::move(kinds)), fits_(fits) {}
 
   bool solve() {
-    if (++steps_ > kMostSteps) return false;
+    if (++steps_ > kMaxSteps) return false;
     auto corner = first_uncovered_element(shape_, boxes_);
     if (!corner) return count_unplaced() == 0;
     for (std::size_t k = 0; k < kinds_.size(); ++k) {

@@ -20,8 +20,8 @@ struct TileKind {
 // Assigns a box to every chunk of `kinds` so that these and `fixed` fill `shape` exactly, and
 // `fits` accepts every pair of kind and box. Works corner by corner: the first uncovered element is
 // the first element of some chunk, so `fits` is called for few positions. Results by chunk number;
-// nullopt if there is no solution, or none within kMostSteps.
-inline constexpr std::size_t kMostSteps = 20'000;
+// nullopt if there is no solution, or none within kMaxSteps.
+inline constexpr std::size_t kMaxSteps = 20'000;
 using Fits = std::function<bool(std::size_t kind, const Box& box)>;
 std::optional<std::vector<std::pair<std::size_t, Box>>> put_together(const Extents& shape,
                                                                      const std::vector<Box>& fixed,

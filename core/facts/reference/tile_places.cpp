@@ -17,12 +17,12 @@ namespace shw {
 namespace {
 
 // Searching the first gap costs the square of the number of tiles, per placed tile.
-constexpr std::size_t kMostInJigsaw = 256;
-constexpr std::size_t kMostLikened = 1024;  // 8 KiB of numbers per tile on each side
+constexpr std::size_t kMaxInJigsaw = 256;
+constexpr std::size_t kMaxLikened = 1024;  // 8 KiB of numbers per tile on each side
 constexpr std::int64_t kSmallElements = 4096;
 // Minimum total bits of distinct values before an order cannot be chance: two 32-bit floats, or
 // eight small integers.
-constexpr std::size_t kTellingBits = 64;
+constexpr std::size_t kMinDistinctBits = 64;
 
 struct Tile {
   ChunkId chunk{};
@@ -86,7 +86,7 @@ class TilePlaceSolver {
   void classify_distinctive_tiles() {
     for (const Tile& tile : tiles_) {
       std::set<std::uint64_t> values = here_.values_at_start(tile.chunk, tile.box.sizes);
-      if (values.size() * bits_per_value() < kTellingBits) continue;
+      if (values.size() * bits_per_value() < kMinDistinctBits) continue;
       if (tile.in_place) {
         out_.right.push_back(tile.index);
         continue;
@@ -113,7 +113,7 @@ class TilePlaceSolver {
 
   // After further training: compares the leading 4 KiB by correlation, then samples of the rest.
   void find_by_correlation() {
-    if (!has_values(dtype_) || tiles_.size() < 2 || tiles_.size() > kMostLikened) return;
+    if (!has_values(dtype_) || tiles_.size() < 2 || tiles_.size() > kMaxLikened) return;
     std::map<Extents, std::size_t> kind_of;
     std::vector<std::size_t> kinds;
     std::vector<std::vector<float>> here, there;
@@ -182,9 +182,8 @@ class TilePlaceSolver {
         starts.emplace(tile.box.sizes, *start);
       if (tile.in_place) right.push_back(tile.box);
     }
-    auto gap = tiles_.size() - right.size() <= kMostInJigsaw
-                   ? first_uncovered_element(shape_, right)
-                   : std::nullopt;
+    auto gap = tiles_.size() - right.size() <= kMaxInJigsaw ? first_uncovered_element(shape_, right)
+                                                            : std::nullopt;
     return std::any_of(tiles_.begin(), tiles_.end(), [&](const Tile& tile) {
       if (tile.in_place) return false;
       if (starts.contains({tile.box.sizes, *tile.start})) return true;
@@ -213,7 +212,7 @@ class TilePlaceSolver {
     std::set<std::uint64_t> values;
     for (const Tile* tile : moved_)
       values.insert(tile->content->values.begin(), tile->content->values.end());
-    return values.size() * bits_per_value() >= kTellingBits;
+    return values.size() * bits_per_value() >= kMinDistinctBits;
   }
   std::size_t bits_per_value() const { return has_values(dtype_) ? 8 * size_of(dtype_) : 8; }
 
@@ -252,7 +251,7 @@ class TilePlaceSolver {
       }
       kinds[at->second].tiles.push_back(tile.index);
     }
-    if (tiles_.size() - fixed.size() > kMostInJigsaw) return false;
+    if (tiles_.size() - fixed.size() > kMaxInJigsaw) return false;
     auto found = put_together(
         shape_, fixed, std::move(kinds),
         [&](std::size_t kind, const Box& box) { return has_content_of(*first[kind], box); });
@@ -297,7 +296,7 @@ class TilePlaceSolver {
         continue;
       }
       auto found = there.only(contents);
-      bool tells = tile->content->values.size() * bits_per_value() >= kTellingBits;
+      bool tells = tile->content->values.size() * bits_per_value() >= kMinDistinctBits;
       if (!found || !tells) continue;
       out_.telling = true;
       if ((*found)->in_place) ++out_.doubled;

@@ -15,10 +15,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kMostConfig = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMaxConfig = std::uint64_t{16} << 20;
 // Bytes read of tokenizer.json: it lists added tokens before its vocabulary.
-constexpr std::uint64_t kMostOfTokenizer = std::uint64_t{4} << 20;
-constexpr std::size_t kMostTokenIds = 1 << 16;
+constexpr std::uint64_t kMaxOfTokenizer = std::uint64_t{4} << 20;
+constexpr std::size_t kMaxTokenIds = 1 << 16;
 
 constexpr auto kEmbeddings =
     std::to_array<std::string_view>({"embed_tokens.weight", "wte.weight", "word_embeddings.weight",
@@ -58,8 +58,8 @@ std::string begin_of_file(const Directory& directory, const std::string& path, s
 
 Json json_of_file(const Directory& directory, const std::string& path) {
   const Entry entry = directory.stat(path);
-  if (entry.kind != EntryKind::kFile || entry.size > kMostConfig) return nullptr;
-  auto parsed = parse_json<Json>(begin_of_file(directory, path, kMostConfig));
+  if (entry.kind != EntryKind::kFile || entry.size > kMaxConfig) return nullptr;
+  auto parsed = parse_json<Json>(begin_of_file(directory, path, kMaxConfig));
   return parsed.problem.empty() && parsed.tree.is_object() ? std::move(parsed.tree) : Json(nullptr);
 }
 
@@ -73,7 +73,7 @@ void add_special_token_ids(const Json& object, const std::string& file,
     if (!found->is_array()) continue;
     for (const Json& one : *found) {
       auto id = json_integer(one);
-      if (id && ids.size() < kMostTokenIds) ids.push_back({file, std::string(key), *id});
+      if (id && ids.size() < kMaxTokenIds) ids.push_back({file, std::string(key), *id});
     }
   }
 }
@@ -103,7 +103,7 @@ class AddedTokens : public nlohmann::json_sax<Json> {
   bool end_object() override {
     --depth_;
     if (is_inside() && token_.id >= 0) ids_.push_back(std::move(token_));
-    return ids_.size() < kMostTokenIds;
+    return ids_.size() < kMaxTokenIds;
   }
   bool start_array(std::size_t) override {
     if (depth_ == 1 && key_ == "added_tokens") begins_ = depth_ + 1;
@@ -137,13 +137,13 @@ class AddedTokens : public nlohmann::json_sax<Json> {
 
 std::vector<NamedTokenId> added_tokens(const Directory& directory) {
   std::vector<NamedTokenId> ids;
-  const std::string begin = begin_of_file(directory, "tokenizer.json", kMostOfTokenizer);
+  const std::string begin = begin_of_file(directory, "tokenizer.json", kMaxOfTokenizer);
   AddedTokens events(ids);
   if (!begin.empty()) (void)Json::sax_parse(begin, &events);
   const Json added = json_of_file(directory, "added_tokens.json");
   for (auto one = added.begin(); added.is_object() && one != added.end(); ++one) {
     if (auto id = json_integer(*one)) ids.push_back({"added_tokens.json", one.key(), *id});
-    if (ids.size() >= kMostTokenIds) break;
+    if (ids.size() >= kMaxTokenIds) break;
   }
   return ids;
 }

@@ -16,9 +16,9 @@ namespace {
 // elements has standard deviation sqrt(2 / n): the margin is 0.3 from 800 elements on, 0.85 for
 // 100.
 constexpr double kMargin = 0.3;
-constexpr std::int64_t kLeastCompared = 100;
-constexpr std::int64_t kLeastSampled = 1024;
-constexpr std::int64_t kMostElementsCompared = std::int64_t{1} << 22;  // per tensor
+constexpr std::int64_t kMinCompared = 100;
+constexpr std::int64_t kMinSampled = 1024;
+constexpr std::int64_t kMaxElementsCompared = std::int64_t{1} << 22;  // per tensor
 
 // Size of a matrix as in the reference: `rows` x `columns`; the checkpoint's tensor may have
 // columns x rows.
@@ -27,8 +27,8 @@ struct MatrixSizes {
   std::int64_t step = 1;  // every step-th row and column is used
 
   std::int64_t sampled_row_count() const { return (rows - 1) / step + 1; }
-  std::int64_t columns_seen() const { return (columns - 1) / step + 1; }
-  std::int64_t sampled_elements() const { return sampled_row_count() * columns_seen(); }
+  std::int64_t sampled_column_count() const { return (columns - 1) / step + 1; }
+  std::int64_t sampled_elements() const { return sampled_row_count() * sampled_column_count(); }
 };
 
 struct Sums {
@@ -48,7 +48,7 @@ struct Sums {
 
 MatrixSizes sampled_matrix_sizes(ExtentsView truth, std::int64_t matrices) {
   MatrixSizes matrix{truth[truth.size() - 2], truth[truth.size() - 1], 1};
-  std::int64_t most = std::max(kMostElementsCompared / matrices, 4 * kLeastSampled);
+  std::int64_t most = std::max(kMaxElementsCompared / matrices, 4 * kMinSampled);
   while (matrix.sampled_elements() > most) ++matrix.step;
   return matrix;
 }
@@ -114,7 +114,7 @@ class OrientationPass {
     transposed_.emplace(matrix_.columns, matrix_.rows, matrix_.step, element);
     // In square matrices both readings use one grid, because positions are equal.
     if (!is_square_) untransposed_.emplace(matrix_.rows, matrix_.columns, matrix_.step, element);
-    uses_constraint_ = has_values(truth.dtype) && matrix_.rows * matrix_.columns >= kLeastCompared;
+    uses_constraint_ = has_values(truth.dtype) && matrix_.rows * matrix_.columns >= kMinCompared;
     found_.sampled = uses_constraint_ && matrix_.step > 1;
     margin_ = 2;
   }
@@ -131,7 +131,7 @@ class OrientationPass {
   // Number of matrices in memory at once, limited by the elements of each.
   std::int64_t matrices_per_block() const {
     return std::max<std::int64_t>(
-        1, kMostElementsCompared / std::max<std::int64_t>(matrix_.sampled_elements(), 1));
+        1, kMaxElementsCompared / std::max<std::int64_t>(matrix_.sampled_elements(), 1));
   }
   // Several matrices are not transposed: another step or model. Tensors that may still be bytewise
   // equal are read completely.
@@ -184,27 +184,27 @@ class OrientationPass {
   void compare_bytes(std::int64_t m) {
     for (std::int64_t i = 0;
          i < matrix_.sampled_row_count() && (may_be_transposed_ || may_be_untransposed_); ++i) {
-      for (std::int64_t j = 0; j < matrix_.columns_seen(); ++j) {
+      for (std::int64_t j = 0; j < matrix_.sampled_column_count(); ++j) {
         const BytesView there = true_->element(m, i, j);
         may_be_transposed_ =
             may_be_transposed_ && same_element(there, transposed_->element(m, j, i));
-        may_be_untransposed_ =
-            may_be_untransposed_ && same_element(there, grid_of_either_reading().element(m, i, j));
+        may_be_untransposed_ = may_be_untransposed_ &&
+                               same_element(there, grid_of_either_orientation().element(m, i, j));
       }
     }
   }
 
-  const MatrixGrid& grid_of_either_reading() const {
+  const MatrixGrid& grid_of_either_orientation() const {
     return untransposed_ ? *untransposed_ : *transposed_;
   }
 
   Sums sums_of(std::int64_t m) const {
     Sums sums;
     for (std::int64_t i = 0; i < matrix_.sampled_row_count(); ++i) {
-      for (std::int64_t j = 0; j < matrix_.columns_seen(); ++j) {
+      for (std::int64_t j = 0; j < matrix_.sampled_column_count(); ++j) {
         const double there = true_->value(truth_.dtype, m, i, j);
         const double crossed = transposed_->value(truth_.dtype, m, j, i);
-        const double straight = grid_of_either_reading().value(truth_.dtype, m, i, j);
+        const double straight = grid_of_either_orientation().value(truth_.dtype, m, i, j);
         sums.truth += there * there;
         sums.crossed += crossed * crossed;
         sums.straight += straight * straight;
@@ -311,7 +311,7 @@ std::optional<OrientationFound> find_orientation(const PiecedTensor& image,
 std::uint64_t orientation_check_bytes(ExtentsView shape, Dtype dtype) {
   const auto elements = static_cast<std::uint64_t>(volume(shape).value_or(0));
   // Memory for three grids per matrix, each whole or a few thousand elements.
-  return 3 * size_of(dtype) * std::min(elements, std::uint64_t{kMostElementsCompared});
+  return 3 * size_of(dtype) * std::min(elements, std::uint64_t{kMaxElementsCompared});
 }
 
 }  // namespace shw

@@ -12,10 +12,10 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostOptimizers = 8;  // files
+constexpr std::size_t kMaxOptimizers = 8;  // files
 // Limit: models have about ten distinct shapes; above it nothing is reported.
-constexpr std::size_t kMostShapes = 256;
-constexpr std::int64_t kMostStateParts = 1024;  // ranks per tensor
+constexpr std::size_t kMaxShapes = 256;
+constexpr std::int64_t kMaxStateParts = 1024;  // ranks per tensor
 
 // Parses the path {..., "state", 3, "exp_avg"}.
 std::optional<AdjacentState> parse_adjacent_state(TorchFileTensor tensor) {
@@ -164,7 +164,7 @@ std::set<std::int64_t> possible_rank_counts(const Counts& states, const Counts& 
     if (weights.contains(state)) continue;
     for (const auto& [whole, wholes] : weights) {
       const std::int64_t cut = parts_between(state, whole);
-      if (cut > 1 && cut <= kMostStateParts) parts.insert(cut);
+      if (cut > 1 && cut <= kMaxStateParts) parts.insert(cut);
     }
   }
   return parts;
@@ -191,7 +191,7 @@ std::vector<AdjacentOptimizer> adjacent_optimizers(const Checkpoint& checkpoint)
   if (checkpoint.directory() == nullptr) return found;
   for (const FileRow& file : checkpoint.files()) {
     if (file.referenced || !file.safe || file.kind != EntryKind::kFile || !is_at_top(file.path) ||
-        trainer_file(file.path) != TrainerFile::kOptimizer || found.size() == kMostOptimizers)
+        trainer_file(file.path) != TrainerFile::kOptimizer || found.size() == kMaxOptimizers)
       continue;
     auto source = checkpoint.directory()->open(file.path);
     auto read = source ? read_torch_file_tensors(*source)
@@ -229,7 +229,7 @@ std::optional<CutStates> infer_sharded_states(const Checkpoint& checkpoint,
   for (const Extents& shape : shapes.shapes) ++states[shape];
   for (const auto& [shape, count] : weights) all += count;
   // An optimizer for few weights (adapters, a new head) may have shapes that look split.
-  if (states.size() > kMostShapes || weights.size() > kMostShapes || shapes.shapes.size() > all ||
+  if (states.size() > kMaxShapes || weights.size() > kMaxShapes || shapes.shapes.size() > all ||
       10 * shapes.shapes.size() < 9 * all || are_counts_covered_by(states, weights))
     return std::nullopt;
   for (std::int64_t parts : possible_rank_counts(states, weights)) {
@@ -249,7 +249,7 @@ std::optional<CutStates> infer_sharded_states(const Checkpoint& checkpoint,
 std::optional<FlatStates> infer_flat_states(const Checkpoint& checkpoint,
                                             const AdjacentShapes& shapes) {
   // Rows are padded to a multiple of the ranks (FSDP) or a few times that (DeepSpeed).
-  constexpr std::int64_t kMostPadding = 4;
+  constexpr std::int64_t kMaxPadding = 4;
   FlatStates out;
   std::int64_t longest = 0, longest_vector = 0;
   std::size_t count_of_weights = 0;
@@ -272,12 +272,12 @@ std::optional<FlatStates> infer_flat_states(const Checkpoint& checkpoint,
   if (out.elements < 1 || longest <= longest_vector || out.rows > count_of_weights)
     return std::nullopt;
   out.ranks = out.weights / out.elements + (out.weights % out.elements != 0 ? 1 : 0);
-  if (out.ranks < 2 || out.ranks > kMostStateParts) return std::nullopt;
+  if (out.ranks < 2 || out.ranks > kMaxStateParts) return std::nullopt;
   // A row contains several weights, or its rank's part of one.
   if (2 * out.rows > count_of_weights && !is_part_of_each(checkpoint, shapes, out.ranks))
     return std::nullopt;
   const std::int64_t padding = out.ranks * out.elements - out.weights;
-  const auto most = checked_mul(static_cast<std::int64_t>(out.rows), kMostPadding * out.ranks);
+  const auto most = checked_mul(static_cast<std::int64_t>(out.rows), kMaxPadding * out.ranks);
   return most && padding <= *most && padding < out.elements ? std::optional(out) : std::nullopt;
 }
 

@@ -17,7 +17,7 @@ double moment_constant_any_beta1(double beta2) {
 
 void MomentCount::add(double m, double v, double constant, double slack) {
   // Below this the square of the gradient underflows float.
-  constexpr double kSquareIsLost = 1e-15;
+  constexpr double kMinSquarableGradient = 1e-15;
   if (!std::isfinite(m) || !std::isfinite(v)) return;
   ++looked_at;
   squares += m * m;
@@ -25,8 +25,8 @@ void MomentCount::add(double m, double v, double constant, double slack) {
   if (v < 0) {
     ++negative;
   } else if (v == 0) {
-    if (std::abs(m) > kSquareIsLost) ++without_root;
-  } else if (std::abs(m) > kSquareIsLost) {
+    if (std::abs(m) > kMinSquarableGradient) ++without_root;
+  } else if (std::abs(m) > kMinSquarableGradient) {
     worst = std::max(worst, m * m / v);
     if (m * m > constant * v * (1 + slack)) ++above;
   }

@@ -9,10 +9,10 @@ namespace shw {
 namespace {
 
 // Below this the square of the gradient underflows float.
-constexpr double kSquareIsLost = 1e-12;
-constexpr std::int64_t kEnough = 8;       // minimum number of elements
-constexpr std::size_t kMostJudged = 256;  // steps, with up to kMostPairs parameters each
-constexpr std::size_t kMostPairs = 4;
+constexpr double kMinSquarableGradient = 1e-12;
+constexpr std::int64_t kEnough = 8;      // minimum number of elements
+constexpr std::size_t kMaxJudged = 256;  // steps, with up to kMaxPairs parameters each
+constexpr std::size_t kMaxPairs = 4;
 constexpr double kBehindByFar = 10;
 constexpr double kAheadByFar = 10;  // times the step of most others
 
@@ -32,7 +32,8 @@ double median_ratio(const TensorValues& mean, const TensorValues& square) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < count_in(mean); ++i) {
     double m = value_at(mean.dtype, mean.bytes, i), v = value_at(square.dtype, square.bytes, i);
-    if (std::abs(m) > kSquareIsLost && v > 0 && std::isfinite(v)) ratios.push_back(m * m / v);
+    if (std::abs(m) > kMinSquarableGradient && v > 0 && std::isfinite(v))
+      ratios.push_back(m * m / v);
   }
   if (ratios.empty()) return 0;
   auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
@@ -79,7 +80,7 @@ std::vector<StepOfParameters> steps_of(const Checkpoint& c, const SavedOptimizer
     std::stable_sort(covered.pairs.begin(), covered.pairs.end(), [&](auto* a, auto* b) {
       return volume(c.shape(a->mean)) < volume(c.shape(b->mean));
     });
-    if (covered.pairs.size() > kMostPairs) covered.pairs.resize(kMostPairs);
+    if (covered.pairs.size() > kMaxPairs) covered.pairs.resize(kMaxPairs);
   }
   return out;
 }
@@ -196,7 +197,7 @@ StepVerdict check_step(const TensorValues& mean, const TensorValues& square,
     double m = value_at(mean.dtype, mean.bytes, i), v = value_at(square.dtype, square.bytes, i);
     if (!std::isfinite(m) || !std::isfinite(v)) continue;
     if (m != 0 || v != 0) ++seen.nonzero;
-    if (std::abs(m) <= kSquareIsLost || v <= 0) continue;
+    if (std::abs(m) <= kMinSquarableGradient || v <= 0) continue;
     ++seen.said;
     if (std::abs(m * m / v - ratio) > slack * ratio) ++seen.unlike;
     if (m * m > most * v * (1 + slack)) ++seen.above;
@@ -214,8 +215,8 @@ namespace {
 StepVerdict verdict_of(const CheckInput& input, const SavedOptimizer& optimizer,
                        const SavedOptimizer* earlier, const StepOfParameters& covered,
                        double latest, std::size_t& judged, ValueBudget& budget, std::string& why) {
-  StepVerdict verdict = judged++ < kMostJudged ? check_step(input, optimizer, covered, budget, why)
-                                               : StepVerdict::kUnknown;
+  StepVerdict verdict = judged++ < kMaxJudged ? check_step(input, optimizer, covered, budget, why)
+                                              : StepVerdict::kUnknown;
   if (verdict == StepVerdict::kUnknown && step_decreased(covered, earlier, latest, why))
     verdict = StepVerdict::kImpossible;
   return verdict;

@@ -41,7 +41,7 @@ class RankPositions {
       : entry_(layout_of(input, input.checkpoint.fqn(parameter))) {
     if (entry_ != nullptr) ranks_.emplace(input, *entry_->mesh);
   }
-  bool hold_equal_shards(Writer a, Writer b) const {
+  bool have_same_shard(Writer a, Writer b) const {
     if (a == b || !a || !b || !ranks_) return a == b;
     auto place = place_of(*ranks_, *entry_, *a);
     return place && place == place_of(*ranks_, *entry_, *b);
@@ -59,7 +59,7 @@ bool same_writers(const Checkpoint& c, const RankPositions& owners, TensorId a, 
   for (ChunkId chunk : first) writers[c.offsets(chunk)[0]] = c.writer(chunk);
   for (ChunkId chunk : second) {
     auto found = writers.find(c.offsets(chunk)[0]);
-    if (found == writers.end() || !owners.hold_equal_shards(found->second, c.writer(chunk)))
+    if (found == writers.end() || !owners.have_same_shard(found->second, c.writer(chunk)))
       return false;
   }
   return true;
@@ -73,7 +73,7 @@ bool are_first_rows(const Checkpoint& c, const RankPositions& owners, const Spli
     const std::int64_t begin = c.offsets(chunk)[0] / pair.rows * item;
     bool wrote_any = false, wrote_first = false;
     for (ChunkId held : c.chunks(pair.w.parameter)) {
-      if (volume(c.sizes(held)) == 0 || !owners.hold_equal_shards(c.writer(held), c.writer(chunk)))
+      if (volume(c.sizes(held)) == 0 || !owners.have_same_shard(c.writer(held), c.writer(chunk)))
         continue;
       wrote_any = true;
       wrote_first = wrote_first || c.offsets(held)[0] == begin;

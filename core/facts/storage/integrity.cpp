@@ -15,7 +15,7 @@ namespace shw {
 namespace {
 
 // Limit of the list: with 100 bytes per file more than 600,000 files.
-constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 20;
 constexpr std::size_t kSha256Digits = 64;
 
 struct ListedHash {
@@ -57,7 +57,7 @@ Result<std::vector<ListedHash>> parse_list(const std::string& text) {
 
 Result<std::vector<ListedHash>> read_list(const Directory& directory) {
   SHW_TRY(auto source, directory.open(kIntegrityFile));
-  if (source->size() > kMostBytes)
+  if (source->size() > kMaxBytes)
     return tl::unexpected<Error>(unusable_list("is too large for a list of files"));
   SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
   return parse_list({reinterpret_cast<const char*>(bytes.data()), bytes.size()});

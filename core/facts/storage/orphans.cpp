@@ -33,7 +33,7 @@ class GapClassifier {
   GapClassifier(const CheckInput& input, const std::string& path) : input_(input), path_(path) {}
 
   bool operator()(const UnclaimedRange& gap, const UnclaimedRange& item) {
-    if (gap.size() >= kShareBlock || item.size() < kLeastShared) return false;
+    if (gap.size() >= kShareBlock || item.size() < kMinShared) return false;
     return input_.depth == Depth::kMetadata || is_zero(gap);
   }
 
@@ -61,7 +61,7 @@ std::vector<UnclaimedRange> find_uncovered_ranges(std::vector<UnclaimedRange> ra
   std::uint64_t end = 0;
   auto add = [&](const UnclaimedRange& next) {
     const UnclaimedRange gap{end, next.begin};
-    if (gap.end > gap.begin && gap.size() >= kLeastGap && !is_left_free(gap, next))
+    if (gap.end > gap.begin && gap.size() >= kMinGap && !is_left_free(gap, next))
       gaps.push_back(gap);
   };
   for (const UnclaimedRange& range : ranges) {
@@ -107,7 +107,7 @@ std::map<std::size_t, std::vector<UnclaimedRange>> find_orphans(const CheckInput
     const FileRow& file = checkpoint.files()[f];
     bool data = file.referenced && file.safe && file.kind == EntryKind::kFile &&
                 file.path.ends_with(suffix);
-    bool full = used[f].bytes >= file.size || file.size - used[f].bytes < kLeastGap;
+    bool full = used[f].bytes >= file.size || file.size - used[f].bytes < kMinGap;
     if (data && !(full && used[f].in_order)) roomy[f];
   }
   if (roomy.empty()) return roomy;

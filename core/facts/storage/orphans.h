@@ -20,12 +20,12 @@ struct UnclaimedRange {
 };
 
 // Smaller gaps hold no item: torch's smallest archive is larger, and writers align.
-inline constexpr std::uint64_t kLeastGap = 512;
+inline constexpr std::uint64_t kMinGap = 512;
 
 // The part of an item that is inside its file.
 std::optional<UnclaimedRange> range_of(const Checkpoint& checkpoint, const ItemPlace& place);
 
-// Unclaimed ranges of at least kLeastGap in referenced data files, by file index. Alignment padding
+// Unclaimed ranges of at least kMinGap in referenced data files, by file index. Alignment padding
 // of zeros is excluded.
 std::map<std::size_t, std::vector<UnclaimedRange>> find_orphans(const CheckInput& input);
 

@@ -69,7 +69,7 @@ void add_equal(const Checkpoint& checkpoint, const std::vector<Item>& items, std
     bool known = std::any_of(claims.begin(), claims.end(), [&](const Claim& other) {
       return may_share_storage(checkpoint, other, items[i].claim, false);
     });
-    if (!known && claims.size() < kMostShared) claims.push_back(items[i].claim);
+    if (!known && claims.size() < kMaxShared) claims.push_back(items[i].claim);
   }
   if (claims.size() > 1) found.push_back(make_shared_range(checkpoint, std::move(claims), false));
 }
@@ -101,8 +101,7 @@ std::vector<SharedRange> find_shared_ranges(const Checkpoint& checkpoint, const 
   });
   const Item* reach = nullptr;  // the earlier item with the greatest end
   for (std::size_t first = 0, last = 0;
-       first < items.size() && found.size() < kMostShared && !is_cancelled(progress);
-       first = last) {
+       first < items.size() && found.size() < kMaxShared && !is_cancelled(progress); first = last) {
     const Item& item = items[first];
     while (last < items.size() && items[last].file == item.file &&
            items[last].begin == item.begin && items[last].end == item.end)

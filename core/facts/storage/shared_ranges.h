@@ -25,7 +25,7 @@ struct SharedRange {
 
 // Limits of reported ranges, and of claims per range: damaged metadata can make every pair
 // overlap.
-inline constexpr std::size_t kMostShared = 4096;
+inline constexpr std::size_t kMaxShared = 4096;
 
 // For torch checkpoints. Not reported: chunks that torch cannot distinguish (one tensor, equal
 // offsets) and entries with identical records, which repairs create. `real`: for each file the file

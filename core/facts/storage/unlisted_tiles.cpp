@@ -15,7 +15,7 @@ namespace shw {
 namespace {
 
 // Limit of items read: a tensor of 8,192 ranks has as many.
-constexpr std::size_t kMostRead = 65'536;
+constexpr std::size_t kMaxRead = 65'536;
 
 using ByTensor = std::map<TensorId, std::vector<std::size_t>>;  // indices in unclaimed_records()
 
@@ -106,7 +106,7 @@ std::optional<ChunkId> chunk_with_same_item_form(const CheckInput& input, Tensor
 struct UnlistedTileCheck {
   const CheckInput& input;
   const MultiplyClaimedRanges claims;
-  std::size_t bytes_left_to_read = kMostRead;
+  std::size_t bytes_left_to_read = kMaxRead;
 
   // Returns the reason, or empty and the chunk in `tile`.
   std::string why_not(TensorId tensor, const UnclaimedStorageRecord& unclaimed,

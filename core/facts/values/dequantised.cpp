@@ -17,7 +17,7 @@ namespace shw {
 namespace {
 
 constexpr std::string_view kModelConfig = "config.json";
-constexpr std::uint64_t kMostQuantConfigBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMaxQuantConfigBytes = std::uint64_t{16} << 20;
 
 // Removes the quantisation method from config.json, because loaders would look for the removed
 // scales.
@@ -25,7 +25,7 @@ std::shared_ptr<const ByteSource> config_without_quantisation(const Directory& f
   const std::string path(kModelConfig);
   if (folder.stat(path).kind != EntryKind::kFile) return nullptr;
   auto source = folder.open(path);
-  if (!source || (*source)->size() > kMostQuantConfigBytes) return nullptr;
+  if (!source || (*source)->size() > kMaxQuantConfigBytes) return nullptr;
   auto bytes = read_bytes(**source, 0, (*source)->size());
   if (!bytes) return nullptr;
   auto json = parse_json<nlohmann::ordered_json>(

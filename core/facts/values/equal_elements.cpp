@@ -166,15 +166,15 @@ void DifferingElements::add(const DifferingElements& other) {
 
 bool DifferingElements::is_near() const {
   // One AdamW step changes a weight by the learning rate, thousandths of its size.
-  constexpr double kLeastCosine = 0.9, kMostScale = 1.25;
+  constexpr double kMinCosine = 0.9, kMaxScale = 1.25;
   const double scale = std::sqrt(tensor_squares / reference_squares);
-  return std::isfinite(scale) && scale < kMostScale && scale > 1 / kMostScale &&
-         products > kLeastCosine * std::sqrt(tensor_squares * reference_squares);
+  return std::isfinite(scale) && scale < kMaxScale && scale > 1 / kMaxScale &&
+         products > kMinCosine * std::sqrt(tensor_squares * reference_squares);
 }
 
 bool DifferingElements::is_rounding() const {
-  constexpr std::int64_t kMostBeyond = 100;  // one in so many elements
-  return differing != 0 && beyond_rounding * kMostBeyond <= elements && is_near();
+  constexpr std::int64_t kMaxBeyond = 100;  // one in so many elements
+  return differing != 0 && beyond_rounding * kMaxBeyond <= elements && is_near();
 }
 
 double DifferingElements::cosine() const {

@@ -14,7 +14,7 @@ namespace {
 // beta1 = 0.9, beta2 = 0.999: the loosest bound among common settings.
 constexpr double kBeta1 = 0.9, kBeta2 = 0.999;
 // Limits logarithms (two per element); this many give a correlation to three digits.
-constexpr double kMostCorrelated = 1 << 18;
+constexpr double kMaxCorrelated = 1 << 18;
 
 std::uint64_t to_message_word(std::int64_t number) {
   return static_cast<std::uint64_t>(number);
@@ -173,7 +173,7 @@ double fraction_of_values_to_read(const Checkpoint& c, std::span<const ValuePair
                (size_of(c.dtype(pair.a)) + size_of(c.dtype(pair.b)));
   }
   std::uint64_t on_disk = 0;
-  for (const FileRow& file : c.files()) on_disk += file.size / kReadOnceMore;
+  for (const FileRow& file : c.files()) on_disk += file.size / kSampleDivisor;
   const std::uint64_t most = std::max(whole_up_to, on_disk);
   return bytes <= static_cast<double>(most) ? 1 : static_cast<double>(most) / bytes;
 }
@@ -208,7 +208,7 @@ Result<OptimizerValues> read_optimizer_values(const CheckInput& input,
   work.counter = [&](std::size_t i) -> std::unique_ptr<PairCounter> {
     const double elements = static_cast<double>(elements_of(c, moments[i].a)) * share;
     // Odd, so that all columns of a matrix are visited.
-    const auto stride = static_cast<std::size_t>(elements / kMostCorrelated) | 1;
+    const auto stride = static_cast<std::size_t>(elements / kMaxCorrelated) | 1;
     return std::make_unique<MomentCounter>(out.moments[i], stride);
   };
   work.receive = [&](std::size_t i, std::span<const std::uint64_t> numbers) -> Status {

@@ -15,8 +15,8 @@ namespace shw {
 
 // Below this many bytes all pairs are read completely; above, samples are read from all tensors, up
 // to the following part of the checkpoint's bytes.
-inline constexpr std::uint64_t kLookedAtWhole = std::uint64_t{512} << 20;
-inline constexpr std::uint64_t kReadOnceMore = 8;  // one eighth
+inline constexpr std::uint64_t kFullReadLimit = std::uint64_t{512} << 20;
+inline constexpr std::uint64_t kSampleDivisor = 8;  // one eighth
 
 struct MomentValues {
   MomentPair pair;
@@ -52,6 +52,6 @@ struct OptimizerValues {
 // Results do not depend on the number of threads and ranks.
 Result<OptimizerValues> read_optimizer_values(const CheckInput& input,
                                               const OptimizerSettings& settings,
-                                              std::uint64_t whole_up_to = kLookedAtWhole);
+                                              std::uint64_t whole_up_to = kFullReadLimit);
 
 }  // namespace shw

@@ -147,9 +147,9 @@ Result<DecodedWeight> decoded_weight(std::shared_ptr<const Checkpoint> checkpoin
   if (of_class != classes.end()) from.of_class = &of_class->second;
   // Limit, so that extents multiplied by the numbers per word fit in 64 bits; excludes empty
   // weights.
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 45;
+  constexpr std::int64_t kMaxElements = std::int64_t{1} << 45;
   const auto elements = volume(from.weight());
-  if (!elements || *elements < 1 || *elements > kMostElements)
+  if (!elements || *elements < 1 || *elements > kMaxElements)
     return from.unreadable_error("has no elements, or too many to be decoded");
   if (family.scheme->form == QuantForm::kGrouped && config.has_other_layout)
     return from.unreadable_error("is packed in a kernel-specific order, which is not decoded");

@@ -25,7 +25,7 @@ struct GroupedWeight {
 };
 
 // A row of words with `all_bits` has whole codes of all kinds that are decoded.
-std::optional<std::int64_t> codes_of_words(const CodeWords& form, std::int64_t words) {
+std::optional<std::int64_t> code_count_of_words(const CodeWords& form, std::int64_t words) {
   const auto all_bits = checked_mul(words, std::int64_t{form.word_bits});
   const auto bits = std::int64_t{form.bits};
   if (!all_bits || *all_bits % bits != 0) return std::nullopt;
@@ -55,8 +55,8 @@ Status set_group_of_each_input(const QuantSource& from, GroupedWeight& weight) {
   }
   weight.group = config.group && *config.group > 0 ? *config.group : weight.inputs;
   // GPTQ's libraries pack multiples of 32 inputs.
-  constexpr std::int64_t kLeastInputs = 32;
-  if (!weight.order && !weight.is_awq && weight.inputs % kLeastInputs != 0)
+  constexpr std::int64_t kMinInputs = 32;
+  if (!weight.order && !weight.is_awq && weight.inputs % kMinInputs != 0)
     return from.unfit(fmt::format("has {} inputs, not a multiple of 32", weight.inputs));
   if (ceil_divide(weight.inputs, weight.group) != weight.groups)
     return from.unfit(fmt::format("has {} of scales, and its inputs make {}",
@@ -70,7 +70,8 @@ Status set_group_of_each_input(const QuantSource& from, GroupedWeight& weight) {
 }
 
 // How the codes are packed, by the config and the dtype of the words.
-Result<CodeWords> words_of_codes(const QuantSource& from, TensorId zero, std::int64_t bits) {
+Result<CodeWords> code_packing_from_config(const QuantSource& from, TensorId zero,
+                                           std::int64_t bits) {
   const QuantSettings& config = from.config;
   const bool is_awq = config.method == "awq";
   const Dtype dtype = from.c().dtype(from.pair.weight);
@@ -105,8 +106,8 @@ Result<GroupedWeight> grouped_weight(const QuantSource& from) {
   weight.bits = config.bits.value_or(0);
   if (config.has_overrides)
     weight.bits = packed_bits_of_zero_points(scales[1], zeros[1], config.word_bits).value_or(0);
-  SHW_TRY(weight.words, words_of_codes(from, *zero, weight.bits));
-  const auto codes = codes_of_words(weight.words, weight.is_awq ? shape[1] : shape[0]);
+  SHW_TRY(weight.words, code_packing_from_config(from, *zero, weight.bits));
+  const auto codes = code_count_of_words(weight.words, weight.is_awq ? shape[1] : shape[0]);
   if (!codes)
     return from.unfit(
         fmt::format("has {} words in a row, which do not hold whole blocks of {} "
@@ -116,7 +117,7 @@ Result<GroupedWeight> grouped_weight(const QuantSource& from) {
   weight.outputs = weight.is_awq ? *codes : shape[1];
   weight.groups = scales[0];
   if (scales[1] != weight.outputs || weight.groups < 1 || zeros[0] != weight.groups ||
-      codes_of_words(weight.words, zeros[1]) != weight.outputs)
+      code_count_of_words(weight.words, zeros[1]) != weight.outputs)
     return from.unfit("has scales or zero points that do not fit it");
   if (!weight.is_awq) weight.order = order;
   if (weight.order && volume(c.shape(*weight.order)) != weight.inputs)
@@ -163,7 +164,7 @@ std::size_t awq_position_in_row(const GroupedWeight& from, std::size_t column) {
 
 // Adds 1 to each code of a word. GPTQModel subtracts and adds them all at once, so that a code of 0
 // borrows from the next one.
-void add_one_of_each(const CodeWords& form, Bytes& words) {
+void add_one_to_each_code(const CodeWords& form, Bytes& words) {
   const std::uint64_t all = ~std::uint64_t{0} >> (64 - form.word_bits);
   const std::uint64_t ones = all / ((std::uint64_t{1} << form.bits) - 1);
   const std::size_t bytes = form.word_bits / 8;
@@ -178,14 +179,15 @@ void add_one_of_each(const CodeWords& form, Bytes& words) {
 // True for 3-bit zero points in the first format of GPTQModel up to 6.0. It subtracts a wrong
 // constant (not 1 per code) when it saves, and adds it again when it loads.
 bool are_zeros_of_old_gptqmodel(const GroupedWeight& from, const Bytes& stored) {
-  constexpr std::uint32_t kTakenOff[3] = {0x24924924, 0x92492492, 0x49249249};
-  if (from.words.bits != 3 || from.has_whole_zeros || stored.size() % sizeof kTakenOff != 0)
+  constexpr std::uint32_t kSubtractedFromCodes[3] = {0x24924924, 0x92492492, 0x49249249};
+  if (from.words.bits != 3 || from.has_whole_zeros ||
+      stored.size() % sizeof kSubtractedFromCodes != 0)
     return false;
   Bytes words = stored;
   for (std::size_t at = 0; at < words.size(); at += sizeof(std::uint32_t)) {
     std::uint32_t word = 0;
     std::memcpy(&word, words.data() + at, sizeof word);
-    word += kTakenOff[at / sizeof word % 3];
+    word += kSubtractedFromCodes[at / sizeof word % 3];
     std::memcpy(words.data() + at, &word, sizeof word);
   }
   const std::size_t codes = words.size() * 8 / 3;
@@ -199,7 +201,7 @@ Result<std::vector<std::uint32_t>> zero_points(const Checkpoint& c, const Groupe
   SHW_TRY(Bytes packed, read_box_bytes(c, from.zero, whole(copy_of(c.shape(from.zero)))));
   const CodeWords& form = from.words;
   const bool divides = form.word_bits % form.bits == 0;
-  if (!from.has_whole_zeros && divides) add_one_of_each(form, packed);
+  if (!from.has_whole_zeros && divides) add_one_to_each_code(form, packed);
   const std::uint32_t middle = 1U << (form.bits - 1), mask = (1U << form.bits) - 1;
   const std::size_t outputs = static_cast<std::size_t>(from.outputs),
                     row_bytes = outputs * form.bits / 8;

@@ -48,13 +48,13 @@ struct HqqWeight {
 
 // A setting of the weight, stored as a tensor or as a plain value.
 Result<PlainValue> hqq_setting(const QuantSource& from, std::string_view key) {
-  constexpr std::uint64_t kMostSetting = 1 << 16;  // bytes
+  constexpr std::uint64_t kMaxSetting = 1 << 16;  // bytes
   const Checkpoint& c = from.c();
   const std::string fqn = from.pair.stem + "." + std::string(key);
   PlainValue value;
   if (const auto tensor = c.find(fqn)) {
     const auto count = volume(c.shape(*tensor));
-    if (!count || static_cast<std::uint64_t>(*count) > kMostSetting) return value;
+    if (!count || static_cast<std::uint64_t>(*count) > kMaxSetting) return value;
     if (c.dtype(*tensor) == Dtype::kUint8) {
       SHW_TRY(const Bytes bytes, read_box_bytes(c, *tensor, whole(copy_of(c.shape(*tensor)))));
       value.kind = c.shape(*tensor).empty() ? PlainValue::Kind::kNumber : PlainValue::Kind::kText;
@@ -75,7 +75,7 @@ Result<PlainValue> hqq_setting(const QuantSource& from, std::string_view key) {
   const auto objects = c.objects();
   const auto found = std::ranges::find(objects, fqn, &NonTensorEntry::fqn);
   if (found == objects.end()) return value;
-  return read_plain_value(c, static_cast<std::size_t>(found - objects.begin()), kMostSetting);
+  return read_plain_value(c, static_cast<std::size_t>(found - objects.begin()), kMaxSetting);
 }
 
 Result<HqqPacking> packing_of(const QuantSource& from) {
@@ -104,9 +104,9 @@ Result<Extents> shape_of_hqq(const QuantSource& from) {
     return from.unfit("has no shape next to it");
   Extents shape;
   for (const PlainValue& extent : said.items) {
-    constexpr double kMostExtent = 1 << 24;  // up to which float32 holds each integer
+    constexpr double kMaxExtent = 1 << 24;  // up to which float32 holds each integer
     if (extent.kind != PlainValue::Kind::kNumber || !(extent.number >= 1) ||
-        extent.number > kMostExtent)
+        extent.number > kMaxExtent)
       return from.unfit("has a shape next to it that does not match");
     shape.push_back(static_cast<std::int64_t>(extent.number));
   }

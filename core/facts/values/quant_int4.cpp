@@ -49,10 +49,10 @@ QuantFloats int4_rows(const Checkpoint& c, const Int4Rows& from, std::int64_t fi
 // True if the class says that a scale is of as many elements of a row; if no class says it, groups
 // are of a power of two.
 bool fits_stored_group_size(const QuantSource& from, std::int64_t group) {
-  constexpr std::int64_t kLeastGroup = 16;
+  constexpr std::int64_t kMinGroup = 16;
   if (from.of_class != nullptr && from.of_class->block && !from.of_class->block->empty())
     return from.of_class->block->back() == group;
-  return group >= kLeastGroup && (group & (group - 1)) == 0;
+  return group >= kMinGroup && (group & (group - 1)) == 0;
 }
 
 struct TiledInt4 {

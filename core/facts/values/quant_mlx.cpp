@@ -40,8 +40,8 @@ bool has_scale_of_groups(ExtentsView scales, ExtentsView numbers, std::int64_t g
 
 Result<DecodedWeight> mlx_affine_decoder(const QuantSource& from) {
   const auto scale = from.companion(0), bias = from.companion(1);
-  constexpr std::int64_t kLeastBits = 2, kMostBits = 8;
-  if (!from.config.bits || *from.config.bits < kLeastBits || *from.config.bits > kMostBits)
+  constexpr std::int64_t kMinBits = 2, kMaxBits = 8;
+  if (!from.config.bits || *from.config.bits < kMinBits || *from.config.bits > kMaxBits)
     return from.unreadable_error("has no bits setting, which is needed to decode it");
   if (!from.is_float(scale) || !from.is_float(bias) ||
       !same(from.c().shape(*scale), from.c().shape(*bias)))

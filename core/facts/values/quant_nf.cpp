@@ -72,8 +72,8 @@ Result<DecodedWeight> nf_decoder(const QuantSource& from) {
   const Checkpoint& c = from.c();
   if (!from.companion(0) || !from.companion(1) || !from.companion(2))
     return from.unfit("has no table or no state next to it");
-  constexpr std::int64_t kMostState = 64 << 10;
-  if (volume(c.shape(*from.companion(2))).value_or(kMostState + 1) > kMostState)
+  constexpr std::int64_t kMaxState = 64 << 10;
+  if (volume(c.shape(*from.companion(2))).value_or(kMaxState + 1) > kMaxState)
     return from.unfit("has a state that is too large");
   SHW_TRY(Bytes json,
           read_box_bytes(c, *from.companion(2), whole(copy_of(c.shape(*from.companion(2))))));

@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kMostNumberBytes = std::int64_t{4} << 30;
+constexpr std::int64_t kMaxNumberBytes = std::int64_t{4} << 30;
 
 Result<Bytes> read_box_as_dtype(const Checkpoint& checkpoint, TensorId tensor, const Box& box,
                                 Dtype dtype) {
@@ -22,7 +22,7 @@ Result<Bytes> read_box_as_dtype(const Checkpoint& checkpoint, TensorId tensor, c
   if (!pieces) return unread("has gaps or cannot be read");
   const std::size_t element = size_of(pieces->dtype);
   const auto count = checked_volume(box.sizes);
-  if (!count || *count > kMostNumberBytes / static_cast<std::int64_t>(element))
+  if (!count || *count > kMaxNumberBytes / static_cast<std::int64_t>(element))
     return unread("is too large to be read at once");
   Bytes out;
   if (!pieces->read(box, out)) return unread("cannot be read");

@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kLeastBlock = 8;
+constexpr std::int64_t kMinBlock = 8;
 
 // Number of elements per scale along an axis with `scales` scales, of the sizes that blocks and
 // groups have; nullopt if there is none, as where scales were cut off.
@@ -22,7 +22,7 @@ std::optional<std::int64_t> elements_per_scale(std::int64_t extent, std::int64_t
   if (scales == 1) return extent;
   if (scales == extent) return 1;
   const std::int64_t exact = extent / scales;
-  if (extent % scales == 0 && exact >= kLeastBlock && (exact & (exact - 1)) == 0) return exact;
+  if (extent % scales == 0 && exact >= kMinBlock && (exact & (exact - 1)) == 0) return exact;
   for (std::int64_t step : {128, 64, 32, 16, 256})
     if (ceil_divide(extent, step) == scales) return step;
   return std::nullopt;

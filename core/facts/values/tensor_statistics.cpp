@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t kPartBytes = 32 << 20;
 constexpr std::uint32_t kPartChunks = 256;
 // Limit per chunk, which also bounds invalid shapes.
-constexpr std::int64_t kMostRanges = 4096;
+constexpr std::int64_t kMaxRanges = 4096;
 
 // Chunks [first, last) of a tensor; if only one, a range of its elements.
 struct StatisticsPart {
@@ -121,7 +121,7 @@ void add_parts(const Checkpoint& checkpoint, TensorId tensor, std::uint32_t inde
       joined += count;
       continue;
     }
-    const std::int64_t step = std::max(most, count / kMostRanges + 1);
+    const std::int64_t step = std::max(most, count / kMaxRanges + 1);
     for (std::int64_t first = 0;; first += step) {
       parts.push_back({index, i, i + 1, {first, std::min(step, count - first) + first}});
       if (count - first <= step) break;

@@ -16,10 +16,10 @@ namespace shw {
 namespace {
 
 constexpr std::int64_t kPieceElements = std::int64_t{1} << 15;
-constexpr std::uint64_t kTakenTogether = std::uint64_t{16}
+constexpr std::uint64_t kWorkUnitBytes = std::uint64_t{16}
                                          << 20;  // of both tensors: work unit of a thread
 // Limit of tile comparisons if the tilings of a and b differ and all combinations are tested.
-constexpr std::uint64_t kMostTilePairs = std::uint64_t{1} << 24;
+constexpr std::uint64_t kMaxTilePairs = std::uint64_t{1} << 24;
 
 struct TileOfPair {
   std::size_t pair = 0;
@@ -158,7 +158,7 @@ bool PairPass::add_tiles(std::size_t pair) {
   const std::uint64_t here = tiles_.size() - first;
   const bool is_decoded_often =
       !alike && std::any_of(others.begin(), others.end(), [&](ChunkId o) { return is_encoded(o); });
-  if (is_decoded_often || (!alike && here * others.size() > kMostTilePairs)) {
+  if (is_decoded_often || (!alike && here * others.size() > kMaxTilePairs)) {
     tiles_.resize(first);
     return false;
   }
@@ -207,10 +207,10 @@ void PairPass::cut() {
       pieces_.push_back({i, block});
       bytes += bytes_of(tiles_[i].pair, elements);
       examined_elements_[tiles_[i].pair] += elements;
-      if (bytes >= kTakenTogether && !tiles_[i].must_decode_from_start) close();
+      if (bytes >= kWorkUnitBytes && !tiles_[i].must_decode_from_start) close();
     }
     before = behind;
-    if (bytes >= kTakenTogether) close();
+    if (bytes >= kWorkUnitBytes) close();
   }
   close();
 }

@@ -10,7 +10,7 @@ namespace shw {
 namespace {
 
 // Limit of kept forms: chunks of a dense layer have seven shapes, other layers a few more.
-constexpr std::size_t kMostForms = 32;
+constexpr std::size_t kMaxForms = 32;
 constexpr std::uint64_t kCrcLength = 4;
 constexpr std::uint64_t kFlagsAt = 6;  // in a local header
 constexpr std::uint16_t kDescriptorFollows = 8;
@@ -80,10 +80,10 @@ std::optional<ArchiveHeaderCache::Form> ArchiveHeaderCache::form_of(const TorchI
 void ArchiveHeaderCache::keep(const TorchItem& item) {
   auto form = form_of(item);
   if (!form) return;
-  if (forms_.size() < kMostForms) {
+  if (forms_.size() < kMaxForms) {
     forms_.push_back(std::move(*form));
   } else {
-    forms_[next_++ % kMostForms] = std::move(*form);
+    forms_[next_++ % kMaxForms] = std::move(*form);
   }
 }
 

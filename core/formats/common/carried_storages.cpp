@@ -8,7 +8,7 @@ namespace shw {
 namespace {
 
 // Limit for compressed storages, which are held in memory.
-constexpr std::uint64_t kMostInMemory = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxInMemory = std::uint64_t{64} << 20;
 
 // torch rejects tensors larger than their storage, also in a copy.
 Status check_tensors(const CarriedFrom& from, NodeId value) {
@@ -40,7 +40,7 @@ Result<CarriedStorage> carry_storage(const CarriedFrom& from, const std::string&
     return zip.damaged(record->header_offset,
                        fmt::format("the record {} does not match its checksum", record->name));
   if (record->deflated || from.file.empty()) {
-    SHW_TRY(out.bytes, zip.read(*record, kMostInMemory));
+    SHW_TRY(out.bytes, zip.read(*record, kMaxInMemory));
   } else {
     out.file = from.file;
   }

@@ -45,7 +45,7 @@ std::string stale_index_text(const IndexedFiles& indexed, const std::vector<Misp
       indexed.index, plural(gone.size(), "file"), gone.size() == 1 ? "is" : "are",
       short_list_text(gone), all, human_count(entries.size()), entries.size() == 1 ? "is" : "are",
       short_list_text(held),
-      indexed.is_passed_over
+      indexed.is_ignored_by_transformers
           ? "transformers loads that file and ignores the index; loaders that use the index fail"
           : "A loader that follows the index fails");
 }
@@ -67,7 +67,7 @@ void add_misplaced(CheckpointBuilder& builder, const IndexedFiles& indexed,
   if (entries.empty()) return;
   constexpr std::size_t kMostEvidence = 64;
   Finding finding{.rule = "index-misplaced"};
-  if (is_stale && indexed.is_passed_over) finding.severity = Severity::kWarning;
+  if (is_stale && indexed.is_ignored_by_transformers) finding.severity = Severity::kWarning;
   std::vector<std::string> lines;
   for (const Misplaced& entry : entries) {
     finding.subjects.push_back(entry.fqn);
@@ -221,14 +221,14 @@ std::optional<std::uint64_t> indexed_bytes(const MatchedIndex& matched) {
 
 // `said`: metadata.total_size. `named`: total bytes of the tensors that the index lists. Set only
 // if both are known and differ.
-struct Totals {
+struct SaidAndSummedBytes {
   std::uint64_t said = 0, named = 0;
 };
-std::optional<Totals> differing_totals(const MatchedIndex& matched) {
+std::optional<SaidAndSummedBytes> differing_totals(const MatchedIndex& matched) {
   const auto& total = matched.indexed.total;
   const auto sum = indexed_bytes(matched);
   if (!sum || !total || *total == *sum) return std::nullopt;
-  return Totals{*total, *sum};
+  return SaidAndSummedBytes{*total, *sum};
 }
 
 // A hostile total may exceed any file size.

@@ -27,7 +27,7 @@ struct IndexedFiles {
   std::vector<std::string> missing_parts = {};  // implied by part names, but not listed
   bool can_be_written = false;                  // a repair can rewrite the index
   std::vector<std::string> not_there = {};      // listed files that do not exist
-  bool is_passed_over = false;  // transformers loads a single file next to it instead
+  bool is_ignored_by_transformers = false;  // transformers loads a single file next to it instead
 };
 
 // A tensor name of the files, with the first file that holds it.

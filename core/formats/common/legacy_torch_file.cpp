@@ -23,7 +23,7 @@ constexpr std::string_view kMagicText = "L119547037146038801333356L\n.";
 constexpr std::size_t kMagicReach = 32;
 constexpr std::int64_t kOldProtocol = 1001;
 // Limits of the pickles: a state dict of 100,000 parameters takes some 20 MB.
-constexpr std::uint64_t kFirstWindow = 1 << 20, kMostPickled = std::uint64_t{1} << 28;
+constexpr std::uint64_t kFirstWindow = 1 << 20, kMaxPickled = std::uint64_t{1} << 28;
 constexpr PickleLimits kOldLimits{1u << 27, 200, 1u << 14};
 
 struct LegacyStorage {
@@ -126,7 +126,7 @@ Result<LegacyHead> read_head(const ByteSource& source) {
     const std::uint64_t length = std::min(window, source.size());
     SHW_TRY(Bytes bytes, read_bytes(source, 0, length));
     auto head = HeadReader(bytes, source.name()).run();
-    const bool may_end_later = length < source.size() && window < kMostPickled;
+    const bool may_end_later = length < source.size() && window < kMaxPickled;
     if (head || !may_end_later || head.error().kind != ErrorKind::kDamaged) return head;
   }
 }

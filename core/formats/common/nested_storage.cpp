@@ -22,7 +22,7 @@ bool is_container(NodeKind kind) {
 }
 
 // True if the function is handed to another one, which may call it with anything.
-bool is_passed_on(const PickleTree& tree, NodeId node) {
+bool is_passed_to_another_call(const PickleTree& tree, NodeId node) {
   const auto items = is_container(tree.kind(node)) ? tree.items(node) : std::span<const NodeId>{};
   return std::any_of(items.begin(), items.end(),
                      [&](NodeId item) { return is_nested_load(tree, item); });
@@ -56,7 +56,7 @@ bool are_nested_storages_plain(const PickleTree& tree) {
   std::set<std::pair<const std::byte*, std::size_t>> plain;  // one pickle may name them again
   for (std::uint32_t i = 0; i < tree.node_count(); ++i) {
     const NodeId node{i};
-    if (is_passed_on(tree, node)) return false;
+    if (is_passed_to_another_call(tree, node)) return false;
     if (!is_nested_storage(tree, node)) continue;
     const auto arguments = tree.items(tree.arguments(node));
     const bool is_here = arguments.size() == 1 && tree.kind(arguments[0]) == NodeKind::kBytes;

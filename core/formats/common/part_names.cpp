@@ -11,8 +11,7 @@
 namespace shw {
 namespace {
 
-constexpr std::uint32_t kMostParts =
-    4096;  // limit, because a name may announce any number of files
+constexpr std::uint32_t kMaxParts = 4096;  // limit, because a name may announce any number of files
 
 }  // namespace
 
@@ -26,7 +25,7 @@ std::optional<PartName> parse_part_name(std::string_view path, std::string_view 
   PartName part{std::string(path.substr(0, dash + 1)), 0, 0, count.size()};
   auto at = consume_number(number), all = consume_number(count);
   if (!at || !all || !number.empty() || !count.empty() || *at == 0 || *at > *all ||
-      *all > kMostParts)
+      *all > kMaxParts)
     return std::nullopt;
   part.number = *at;
   part.count = *all;

@@ -12,7 +12,7 @@ struct BoxRun {
 };
 using Runs = std::vector<BoxRun>;
 // Exceeds the pieces of an axis that two mesh axes cut.
-constexpr std::int64_t kMostStrides = 1 << 12;
+constexpr std::int64_t kMaxStrides = 1 << 12;
 
 std::int64_t length_of(const Runs& runs) {
   std::int64_t length = 0;
@@ -69,7 +69,7 @@ Status split_runs_by_placement(const std::string& placement, std::int64_t parts,
   const bool is_cut = placement.starts_with("Shard") || is_strided;
   if (!is_cut || numbers.empty() || placement.find('-') != std::string::npos ||
       numbers[0] >= static_cast<std::int64_t>(axes.size()) ||
-      (is_strided && (numbers.size() != 2 || numbers[1] <= 0 || numbers[1] > kMostStrides)))
+      (is_strided && (numbers.size() != 2 || numbers[1] <= 0 || numbers[1] > kMaxStrides)))
     return fail(ErrorKind::kUnsupported, "has an unsupported placement: " + placement);
   Runs& runs = axes[static_cast<std::size_t>(numbers[0])];
   if (!is_strided) {

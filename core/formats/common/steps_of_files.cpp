@@ -13,7 +13,7 @@ void MixedStepsCheck::add(const std::string& path, std::optional<std::int64_t> s
 }
 
 std::optional<Finding> MixedStepsCheck::finding(std::string_view noun) const {
-  constexpr std::size_t kMostSteps = 64;  // in the evidence
+  constexpr std::size_t kMaxSteps = 64;  // in the evidence
   if (files_.size() < 2) return std::nullopt;
   const auto usual = std::max_element(
       files_.begin(), files_.end(),
@@ -26,7 +26,7 @@ std::optional<Finding> MixedStepsCheck::finding(std::string_view noun) const {
   std::string text;
   std::vector<std::string> steps;
   for (const auto& [step, files] : files_) {
-    if (steps.size() < kMostSteps)
+    if (steps.size() < kMaxSteps)
       steps.push_back(fmt::format("{} {}: {}", noun, step, plural(files.size(), "file")));
     if (is_clear && step == usual->first) continue;
     finding.subjects.insert(finding.subjects.end(), files.begin(), files.end());

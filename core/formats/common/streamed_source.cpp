@@ -10,7 +10,7 @@ namespace {
 // Decoded per step: one or two blocks of zlib and zstd.
 constexpr std::size_t kStep = std::size_t{256} << 10;
 // Maximum kept: moving the rest to the front costs a third of a full copy.
-constexpr std::size_t kMostHeld = std::size_t{4} << 20;
+constexpr std::size_t kMaxHeld = std::size_t{4} << 20;
 
 class StreamedSource final : public ByteSource {
  public:
@@ -47,7 +47,7 @@ class StreamedSource final : public ByteSource {
   }
 
   Status go_on() const {
-    if (held_.size() + kStep > kMostHeld) {
+    if (held_.size() + kStep > kMaxHeld) {
       const std::size_t gone = held_.size() - kStreamKept;
       held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(gone));
       begin_ += gone;

@@ -9,8 +9,8 @@ namespace shw {
 namespace {
 
 // torchao nests two subclasses: the weight, and the packed layout inside it.
-constexpr int kMostNestedSubclasses = 4;
-constexpr std::size_t kMostWrapped = 64;
+constexpr int kMaxNestedSubclasses = 4;
+constexpr std::size_t kMaxWrapped = 64;
 
 NodeId unwrap_parameter_call(const PickleTree& tree, NodeId node) {
   const auto given = tree.items(tree.arguments(node));
@@ -62,13 +62,13 @@ std::optional<Extents> wrapper_subclass_sizes(const PickleTree& tree, NodeId cal
 void collect_wrapped_tensors(const PickleTree& tree, NodeId state, const std::string& prefix,
                              int depth, std::vector<WrappedTensor>& out) {
   const auto items = tree.items(state);
-  for (std::size_t i = 0; i + 1 < items.size() && out.size() < kMostWrapped; i += 2) {
+  for (std::size_t i = 0; i + 1 < items.size() && out.size() < kMaxWrapped; i += 2) {
     const auto key = tree.text(items[i]);
     if (!key || key->empty()) continue;
     const NodeId value = unwrap_parameter_call(tree, items[i + 1]);
     const std::string name = prefix + std::string(key->substr(0, 256));
     const NodeId inner = subclass_state(tree, value);
-    if (inner != NodeId::kAbsent && depth < kMostNestedSubclasses)
+    if (inner != NodeId::kAbsent && depth < kMaxNestedSubclasses)
       collect_wrapped_tensors(tree, inner, name + ".", depth + 1, out);
     else if (is_tensor_call(tree, value))
       out.push_back({name, value});

@@ -16,15 +16,15 @@ constexpr std::string_view kIdRecord = ".data/serialization_id",
                            kAlignmentRecord = ".storage_alignment",
                            kFormatVersionRecord = ".format_version";
 // torch writes at most forty digits.
-constexpr std::uint64_t kMostSaid = 4096;
+constexpr std::uint64_t kMaxSaid = 4096;
 // PyTorchStreamReader: kMinSupportedFileFormatVersion, kMaxSupportedFileFormatVersion.
 constexpr std::uint64_t kFirstVersion = 1, kLastVersion = 10;
 
 // nullopt if there is no such record, which torch accepts.
 Result<std::optional<std::string>> text_of(const ZipReader& zip, std::string_view name) {
   const ZipEntry* record = zip.find(name);
-  if (record == nullptr || record->length > kMostSaid) return std::nullopt;
-  SHW_TRY(Bytes bytes, zip.read(*record, kMostSaid));
+  if (record == nullptr || record->length > kMaxSaid) return std::nullopt;
+  SHW_TRY(Bytes bytes, zip.read(*record, kMaxSaid));
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 

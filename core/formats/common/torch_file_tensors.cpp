@@ -24,11 +24,11 @@ constexpr std::uint64_t kMaxMesh = 1 << 22;
 
 // Text for a key that is a string, a dtype, a class or a tuple of these; nullopt for other keys.
 std::optional<std::string> pickled_key_text(const PickleTree& tree, NodeId key) {
-  constexpr std::size_t kMostWords = 8;
+  constexpr std::size_t kMaxWords = 8;
   if (auto text = tree.text(key)) return std::string(*text);
   if (const PickleGlobal* named = tree.global(key)) return named->name;
   const auto items = tree.items(key);
-  if (tree.kind(key) != NodeKind::kTuple || items.empty() || items.size() > kMostWords)
+  if (tree.kind(key) != NodeKind::kTuple || items.empty() || items.size() > kMaxWords)
     return std::nullopt;
   std::string words;
   for (NodeId item : items) {

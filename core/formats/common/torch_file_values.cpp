@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostCarried = std::size_t{64} << 20;  // opcodes of one value
+constexpr std::size_t kMaxCarried = std::size_t{64} << 20;  // opcodes of one value
 
 std::map<std::string_view, std::size_t> entries_to_carry(const Checkpoint& checkpoint) {
   std::map<std::string_view, std::size_t> wanted;
@@ -42,7 +42,7 @@ Status carry_values_of_torch_files(const Checkpoint& checkpoint,
       const auto key = side->tree.text(items[i]);
       auto found = key ? wanted.find(*key) : wanted.end();
       if (found == wanted.end()) continue;
-      values.emplace(found->second, carry_value(from, items[i + 1], kMostCarried, progress));
+      values.emplace(found->second, carry_value(from, items[i + 1], kMaxCarried, progress));
       wanted.erase(found);
     }
   }

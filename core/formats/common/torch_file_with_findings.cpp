@@ -24,7 +24,7 @@ Result<OpenedTorchFile> open_torch_file_with_findings(const Directory& directory
 
 namespace {
 
-constexpr std::size_t kMostReasons = 32;
+constexpr std::size_t kMaxReasons = 32;
 
 // Reports tensors that are unreadable because of damage, one finding per reason, and removes them
 // from `file.unreadable`; unsupported tensors stay in it.
@@ -41,7 +41,7 @@ bool report_damaged_tensors(SideFile& file, const std::string& path, PickleFindi
   std::size_t noted = 0;
   for (auto& [reason, one] : damaged) {
     auto& [names, at] = one;
-    if (++noted > kMostReasons) break;
+    if (++noted > kMaxReasons) break;
     Finding finding = bad_record_finding(
         path, fmt::format("{} in {} cannot be read: {}.", short_list_text(names), path, reason),
         at);

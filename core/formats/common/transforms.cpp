@@ -6,7 +6,7 @@ namespace shw {
 namespace {
 
 // Bytes kept for the header of a compressed item: local headers, data.pkl and directory.
-constexpr std::uint64_t kKeptEnds = 64 << 10;
+constexpr std::uint64_t kCachedEndBytes = 64 << 10;
 
 }  // namespace
 
@@ -24,8 +24,8 @@ Result<ItemRange> undo_transforms(ItemRange range, std::span<const std::string> 
     } else if (part != ItemPart::kPayload && is_last) {
       const MiddleAccess between =
           part == ItemPart::kStreamedPayload ? MiddleAccess::kStreamed : MiddleAccess::kNothing;
-      SHW_TRY(inner, read_zstd_ends(range.source, range.offset, range.length, limit, kKeptEnds,
-                                    between, progress, how.progress));
+      SHW_TRY(inner, read_zstd_ends(range.source, range.offset, range.length, limit,
+                                    kCachedEndBytes, between, progress, how.progress));
     } else {
       SHW_TRY(Bytes bytes, read_zstd(*range.source, range.offset, range.length, limit, progress));
       inner = memory_source(range.source->name(), std::move(bytes));

@@ -12,7 +12,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostArchives = 64;
+constexpr std::size_t kMaxArchives = 64;
 
 // The error of an archive without its end; nullopt for whole ones and for other files.
 std::optional<Error> truncated_archive_error(const Directory& directory, const std::string& path) {
@@ -33,7 +33,7 @@ std::optional<Finding> truncated_archives_finding(const Directory& directory,
                                                   std::span<const std::string> files) {
   std::vector<std::string> cut;
   std::string reason;
-  for (const std::string& path : files.first(std::min(files.size(), kMostArchives))) {
+  for (const std::string& path : files.first(std::min(files.size(), kMaxArchives))) {
     const auto error = truncated_archive_error(directory, path);
     if (!error) continue;
     if (cut.empty()) reason = error->message;

@@ -20,9 +20,9 @@ namespace shw {
 namespace {
 
 constexpr std::uint64_t kMostPickle = std::uint64_t{64} << 20;
-constexpr std::uint64_t kMostUnmapped = std::uint64_t{4} << 20;
-constexpr std::size_t kMostPickles = 16;  // in one file
-constexpr std::size_t kMostTold = 8;
+constexpr std::uint64_t kMaxUnmapped = std::uint64_t{4} << 20;
+constexpr std::size_t kMaxPickles = 16;  // in one file
+constexpr std::size_t kMaxTold = 8;
 constexpr PickleLimits kUnsafePickleLimits{1u << 22, 200, 1u << 14};
 
 using ImportedName = std::pair<std::string_view, std::string_view>;  // module, name
@@ -96,7 +96,7 @@ class UnsafeFile {
     std::size_t seen = 0;
     for (const ZipEntry& entry : zip->entries()) {
       if (!entry.name.ends_with(".pkl") && !entry.name.ends_with(".pickle")) continue;
-      if (++seen > kMostPickles) break;
+      if (++seen > kMaxPickles) break;
       if (auto bytes = zip->read(entry, kMostPickle)) look_at(*bytes);
     }
     return true;
@@ -105,12 +105,12 @@ class UnsafeFile {
   // Bare pickles in a row: torch.save before zip has five, followed by the elements.
   void scan_file() {
     if (const BytesView mapped = source_.mapped(); !mapped.empty()) return look_at(mapped);
-    auto bytes = read_bytes(source_, 0, std::min(source_.size(), kMostUnmapped));
+    auto bytes = read_bytes(source_, 0, std::min(source_.size(), kMaxUnmapped));
     if (bytes) look_at(*bytes);
   }
 
   void look_at(BytesView bytes) {
-    for (std::size_t pickle = 0; pickle < kMostPickles && !bytes.empty(); ++pickle) {
+    for (std::size_t pickle = 0; pickle < kMaxPickles && !bytes.empty(); ++pickle) {
       auto tree = decode_pickle(bytes, path_, 0, kUnsafePickleLimits);
       if (!tree) return scan_before_damage(bytes, tree.error());
       take(*tree);
@@ -130,7 +130,7 @@ class UnsafeFile {
   // first array. Dangerous names after it are found by their bytes.
   void scan_between_arrays(BytesView bytes) {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (text.substr(0, kMostUnmapped).find("joblib.numpy_pickle") == std::string_view::npos) return;
+    if (text.substr(0, kMaxUnmapped).find("joblib.numpy_pickle") == std::string_view::npos) return;
     for (std::size_t at = 0; at < text.size(); ++at) {
       const auto named = text[at] == 'c'      ? parse_global_operands(text.substr(at + 1))
                          : text[at] == '\x93' ? parse_stack_global_operands(text.substr(0, at))
@@ -149,7 +149,7 @@ class UnsafeFile {
     for (Finding& finding : unsafe_pickle_findings(tree, path_, PickleFileContent::kPrograms)) {
       if (may_nest && has_evidence_of_global(finding, kNestedLoad)) continue;
       const bool is_told = finding.rule == "unsafe-pickle" && finding.severity > Severity::kInfo;
-      if (is_told && findings_.size() < kMostTold) findings_.push_back(std::move(finding));
+      if (is_told && findings_.size() < kMaxTold) findings_.push_back(std::move(finding));
     }
   }
 

@@ -15,7 +15,7 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kMostIndex = 256 << 20;
+constexpr std::uint64_t kMaxIndex = 256 << 20;
 
 // Parses "weight_map" of the index: tensor name to file name.
 class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
@@ -159,7 +159,7 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
   };
   auto source = directory.open(path);
   if (!source) return refuse("The index cannot be read: " + source.error().message + ".");
-  if ((*source)->size() > kMostIndex) return refuse("The index is too large for an index.");
+  if ((*source)->size() > kMaxIndex) return refuse("The index is too large for an index.");
   auto bytes = read_bytes(**source, 0, (*source)->size());
   if (!bytes) return refuse("The index cannot be read: " + bytes.error().message + ".");
   WeightMap map;
@@ -200,7 +200,8 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
 // transformers looks for the single file first and then ignores the index (5.24,
 // _get_resolved_checkpoint_files); vLLM and others use the index. Other stems belong to diffusers,
 // which looks for the index first.
-bool is_passed_over(const Directory& directory, const IndexNames& names, const std::string& index) {
+bool is_ignored_by_transformers(const Directory& directory, const IndexNames& names,
+                                const std::string& index) {
   return index == names.usual && directory.stat(std::string(names.single)).kind == EntryKind::kFile;
 }
 
@@ -214,7 +215,7 @@ std::vector<std::string> missing_index_files(const Directory& directory, const W
 
 Finding index_without_files_finding(const Directory& directory, const IndexNames& names,
                                     const std::string& index, const WeightMap& map) {
-  const bool is_passed = is_passed_over(directory, names, index);
+  const bool is_passed = is_ignored_by_transformers(directory, names, index);
   Finding finding = bad_record_finding(
       index,
       fmt::format(
@@ -236,7 +237,7 @@ void report_ignored_index(CheckpointBuilder& builder, const IndexNames& names,
   const std::string single(names.single);
   std::vector<std::string> others = files_of(map);
   std::erase(others, single);
-  if (!is_passed_over(directory, names, index) || others.empty()) return;
+  if (!is_ignored_by_transformers(directory, names, index) || others.empty()) return;
   Finding finding = bad_record_finding(
       single,
       fmt::format("{} is next to {}: transformers loads that one file and ignores the "

@@ -31,7 +31,8 @@ std::optional<WeightMap> read_weight_map(const Directory& directory, const std::
 std::vector<std::string_view> sorted_index_files(const WeightMap& map);
 
 // True if transformers finds a single file in the folder and therefore ignores the index.
-bool is_passed_over(const Directory& directory, const IndexNames& names, const std::string& index);
+bool is_ignored_by_transformers(const Directory& directory, const IndexNames& names,
+                                const std::string& index);
 // The files that the index names but that do not exist.
 std::vector<std::string> missing_index_files(const Directory& directory, const WeightMap& map);
 

@@ -288,8 +288,7 @@ std::optional<std::vector<PathPart>> DcpMetadataInterpreter::path_of(NodeId id) 
 }
 
 void DcpMetadataInterpreter::record_planner_only_entry(std::string_view fqn) {
-  if (only_in_planner_.size() == Provenance::kMostOnlyInPlanner || fqn.size() > text_budget_)
-    return;
+  if (only_in_planner_.size() == Provenance::kMaxOnlyInPlanner || fqn.size() > text_budget_) return;
   text_budget_ -= fqn.size();
   only_in_planner_.emplace_back(fqn);
 }

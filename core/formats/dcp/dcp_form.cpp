@@ -78,7 +78,7 @@ Result<PickledForm> read_pickled_form(const Directory& directory) {
   Bytes read;
   BytesView bytes = source->mapped();
   if (bytes.empty()) {
-    SHW_TRY(read, read_whole(*source, kMostIndexFile));
+    SHW_TRY(read, read_whole(*source, kMaxIndexFile));
     bytes = read;
   }
   SHW_TRY(PickleTree tree, decode(*source, bytes));

@@ -33,14 +33,14 @@ class ArchiveTemplates {
       return fail(ErrorKind::kUsage, "one of its chunks is invalid",
                   Place{.file = {}, .tensor = tensor.fqn});
     SHW_TRY(ItemTemplate made, ItemTemplate::of(tensor.dtype, tile.box.sizes, *length));
-    if (forms_.size() < kMostForms) return &forms_.emplace_back(std::move(made));
-    ItemTemplate& oldest = forms_[next_++ % kMostForms];
+    if (forms_.size() < kMaxForms) return &forms_.emplace_back(std::move(made));
+    ItemTemplate& oldest = forms_[next_++ % kMaxForms];
     oldest = std::move(made);
     return &oldest;
   }
 
  private:
-  static constexpr std::size_t kMostForms = 32;
+  static constexpr std::size_t kMaxForms = 32;
   std::vector<ItemTemplate> forms_;
   std::size_t next_ = 0;
 };
@@ -201,7 +201,7 @@ Result<LaidOut> lay_out_dcp(const Outputs& outputs) {
 
 Status seal_dcp_tiles(const Outputs& outputs, const LaidOut& laid_out,
                       std::span<const std::uint32_t> tiles,
-                      std::span<const std::uint32_t> checksums, const PutBytes& put) {
+                      std::span<const std::uint32_t> checksums, const WriteBytesAt& put) {
   if (checksums.size() != tiles.size())
     return fail(ErrorKind::kUsage, "every chunk needs its checksum");
   ArchiveTemplates forms;

@@ -11,21 +11,21 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kMostNotes = 100;
+constexpr std::uint64_t kMaxNotes = 100;
 
 }  // namespace
 
 RecordFindings::~RecordFindings() {
-  if (count_ <= kMostNotes) return;
+  if (count_ <= kMaxNotes) return;
   Finding rest{.rule = "bad-record", .severity = Severity::kError, .subjects = {file_}};
-  rest.cause = human_count(count_ - kMostNotes) + " more records could not be used.";
-  rest.evidence.emplace_back("more", static_cast<std::int64_t>(count_ - kMostNotes));
+  rest.cause = human_count(count_ - kMaxNotes) + " more records could not be used.";
+  rest.evidence.emplace_back("more", static_cast<std::int64_t>(count_ - kMaxNotes));
   builder_.add_finding(std::move(rest));
 }
 
 void RecordFindings::add(Severity severity, std::string_view subject, std::uint64_t at,
                          std::string cause) {
-  if (++count_ > kMostNotes) return;
+  if (++count_ > kMaxNotes) return;
   Finding finding{.rule = "bad-record",
                   .severity = severity,
                   .subjects = {subject.empty() ? file_ : std::string(subject)}};

@@ -18,12 +18,12 @@ bool is_encoding(const PickleGlobal* global) {
 bool is_memory_format(const PickleTree& tree, NodeId node) {
   constexpr std::string_view kNames[] = {"TORCH_CONTIGUOUS_FORMAT", "TORCH_CHANNELS_LAST",
                                          "TORCH_PRESERVE_FORMAT"};
-  constexpr std::int64_t kMostCode = std::size(kNames) - 1;
+  constexpr std::int64_t kMaxCode = std::size(kNames) - 1;
   const PickleGlobal* called = tree.global(tree.callable(node));
   const auto arguments = tree.items(tree.arguments(node));
   if (is_encoding(called) && !arguments.empty()) {
     const auto code = tree.integer(arguments[0]);
-    return code && *code >= 0 && *code <= kMostCode;
+    return code && *code >= 0 && *code <= kMaxCode;
   }
   if (called == nullptr || !is_getattr(*called) || arguments.size() != 2 ||
       !is_encoding(tree.global(arguments[0])))

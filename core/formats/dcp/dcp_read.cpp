@@ -96,7 +96,7 @@ Result<std::shared_ptr<const Checkpoint>> read_dcp_metadata(
   Bytes read;
   BytesView bytes = source.mapped();
   if (bytes.empty()) {
-    SHW_TRY(read, read_whole(source, kMostIndexFile));
+    SHW_TRY(read, read_whole(source, kMaxIndexFile));
     bytes = read;
   }
   CheckpointBuilder builder;

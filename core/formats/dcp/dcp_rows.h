@@ -48,7 +48,7 @@ struct DcpRows {
   static constexpr std::uint32_t kKey = 0xA0000000u;
   static constexpr std::uint32_t kPlace = 0xC0000000u;
   static constexpr std::uint32_t kKindMask = 0xE0000000u;
-  static constexpr std::uint32_t kMostRows = 0x1FFFFFFFu;
+  static constexpr std::uint32_t kMaxRows = 0x1FFFFFFFu;
 
   std::vector<DcpChunkRow> chunks;
   std::vector<DcpKeyRow> keys;
@@ -58,7 +58,7 @@ struct DcpRows {
   static const Row* find(const std::vector<Row>& rows, std::uint32_t kind, NodeId id) {
     auto bits = static_cast<std::uint32_t>(id);
     if (id == NodeId::kAbsent || (bits & kKindMask) != kind) return nullptr;
-    return &rows[bits & kMostRows];
+    return &rows[bits & kMaxRows];
   }
   const DcpChunkRow* chunk(NodeId id) const { return find(chunks, kChunk, id); }
   const DcpKeyRow* key(NodeId id) const { return find(keys, kKey, id); }

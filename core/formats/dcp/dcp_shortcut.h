@@ -361,15 +361,15 @@ bool DcpShortcut::consume_entry(Machine& machine, NodeId class_node) {
   NodeId made = NodeId::kAbsent;
   if (entry == EntryClass::kChunk) {
     DcpChunkRow row;
-    if (rows_.chunks.size() < DcpRows::kMostRows && chunk<false>(machine, c, row))
+    if (rows_.chunks.size() < DcpRows::kMaxRows && chunk<false>(machine, c, row))
       made = add(rows_.chunks, DcpRows::kChunk, row);
   } else if (entry == EntryClass::kKey) {
     DcpKeyRow row;
-    if (rows_.keys.size() < DcpRows::kMostRows && key<false>(machine, c, row))
+    if (rows_.keys.size() < DcpRows::kMaxRows && key<false>(machine, c, row))
       made = add(rows_.keys, DcpRows::kKey, row);
   } else {
     ItemPlace row;
-    if (rows_.places.size() < DcpRows::kMostRows && place<false>(machine, c, row))
+    if (rows_.places.size() < DcpRows::kMaxRows && place<false>(machine, c, row))
       made = add(rows_.places, DcpRows::kPlace, row);
   }
   if (made == NodeId::kAbsent) return false;

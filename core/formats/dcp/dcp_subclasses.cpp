@@ -23,11 +23,11 @@ namespace {
 
 // Bytes around the elements of a plain tensor's item: 1,132 to 1,626 (torch 2.1 to 2.15). Other
 // items are inspected for subclasses.
-constexpr std::int64_t kLeastAround = 1000, kMostAround = 1900;
+constexpr std::int64_t kMinAround = 1000, kMaxAround = 1900;
 // Number of inspected items without a subclass after which the search ends.
-constexpr std::size_t kMostInVain = 32;
+constexpr std::size_t kMaxInVain = 32;
 // Limit of a table that is equal on all ranks: the 256 values of an 8-bit code take 1 KiB.
-constexpr std::uint64_t kMostTable = 64 << 10;
+constexpr std::uint64_t kMaxTable = 64 << 10;
 
 struct WrappedBox {
   ChunkId chunk;  // of the tensor that .metadata records
@@ -54,7 +54,7 @@ bool is_candidate(const Checkpoint& checkpoint, TensorId tensor, bool any) {
                          ? checked_mul(*elements, std::int64_t{size_of(checkpoint.dtype(tensor))})
                          : std::nullopt;
   const std::int64_t around = item->length - bytes.value_or(0);
-  return any || !bytes || around < kLeastAround || around > kMostAround;
+  return any || !bytes || around < kMinAround || around > kMaxAround;
 }
 
 // The dimension that the chunks split; nullopt if they split several, or have gaps or overlaps.
@@ -103,7 +103,7 @@ class SubclassUnwrapper {
     std::size_t in_vain = 0;
     for (TensorId tensor : from_.tensors()) {
       if (is_cancelled(progress_)) return cancelled_error();
-      if (in_vain == kMostInVain) return whole_;
+      if (in_vain == kMaxInVain) return whole_;
       if (!is_candidate(from_, tensor, false)) continue;
       if (items_.read(*from_.chunks(tensor).begin())) return unwrap_all();
       ++in_vain;
@@ -190,7 +190,7 @@ class SubclassUnwrapper {
                                   bool may_be_constant) {
     std::optional<Bytes> first;
     for (const auto& [chunk, item] : items) {
-      auto bytes = items_.elements(chunk, item.parts[part], kMostTable);
+      auto bytes = items_.elements(chunk, item.parts[part], kMaxTable);
       if (!bytes || (first && *bytes != *first)) return false;
       first = std::move(bytes);
     }

@@ -29,7 +29,7 @@ constexpr std::string_view kExtraState = "._extra_state/shard_";
 constexpr std::string_view kMarkerText =
     R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1, "common_backend": "torch", "common_backend_version": 1})";
 // A module per tensor; a model of Kimi-K2's size has some 50,000.
-constexpr std::size_t kMostExtraStates = 4'000'000;
+constexpr std::size_t kMaxExtraStates = 4'000'000;
 
 bool is_digit_at(std::string_view text, std::size_t at) {
   return at < text.size() && text[at] >= '0' && text[at] <= '9';
@@ -85,7 +85,7 @@ class ExtraStates {
   Status add(const std::string& module, const Extents& dims) {
     if (!modules_.insert(module).second) return {};
     const auto count = volume(dims);
-    if (!count || static_cast<std::uint64_t>(*count) > kMostExtraStates - outputs_.objects.size())
+    if (!count || static_cast<std::uint64_t>(*count) > kMaxExtraStates - outputs_.objects.size())
       return fail(ErrorKind::kUnsupported, "has more layers and experts than can be written",
                   Place{.file = {}, .tensor = module});
     for (std::int64_t cell = 0; cell < *count; ++cell) {

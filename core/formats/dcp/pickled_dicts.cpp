@@ -23,7 +23,7 @@ namespace shw {
 namespace {
 
 // Number of inspected entries without tensors, longest first, after which the search ends.
-constexpr std::size_t kMostEntriesInVain = 32;
+constexpr std::size_t kMaxEntriesInVain = 32;
 
 // Presents one item of a data file as the only file of a directory.
 class ItemDirectory final : public Directory {
@@ -97,7 +97,7 @@ class PickledDicts {
     std::size_t in_vain = 0;
     for (std::size_t index : longest_entries_first(from_)) {
       if (is_cancelled(progress_)) return cancelled_error();
-      if (in_vain == kMostEntriesInVain) break;
+      if (in_vain == kMaxEntriesInVain) break;
       const auto inside = open_entry(index);
       if (inside == nullptr || inside->tensor_count() == 0) {
         ++in_vain;

@@ -13,9 +13,9 @@ namespace shw {
 namespace {
 
 // Size limit: the pickle of a subclass of two tensors takes 600 bytes.
-constexpr std::uint64_t kMostSubclassPickle = 1 << 20;
+constexpr std::uint64_t kMaxSubclassPickle = 1 << 20;
 // Size limit: the records version, byteorder and similar have at most 40 bytes.
-constexpr std::uint64_t kMostSmallRecord = 4096;
+constexpr std::uint64_t kMaxSmallRecord = 4096;
 constexpr std::uint32_t kZipDescriptor = 0x08074b50;
 
 std::optional<WrappedPart> read_part(const ZipReader& zip, const PickleTree& tree,
@@ -51,7 +51,7 @@ std::optional<Error> damage_in_other_records(const ZipReader& zip) {
   if (zip.lacks_crcs()) return std::nullopt;
   for (const ZipEntry& entry : zip.entries()) {
     const std::string_view name = std::string_view(entry.name).substr(entry.name.find('/') + 1);
-    if (name.starts_with("data/") || entry.length > kMostSmallRecord) {
+    if (name.starts_with("data/") || entry.length > kMaxSmallRecord) {
       if (!have_equal_checksums(zip, entry)) return changed_record(zip, entry);
       continue;
     }
@@ -88,7 +88,7 @@ std::optional<WrappedItem> WrappedItems::read(ChunkId chunk) {
   if (begin > source->size() || length > source->size() - begin) return std::nullopt;
   auto zip = ZipReader::open(source, begin, length);
   if (!zip) return std::nullopt;
-  auto pickle = read_pickle_record(*zip, kMostSubclassPickle);
+  auto pickle = read_pickle_record(*zip, kMaxSubclassPickle);
   auto tree = pickle ? decode_pickle(*pickle, source->name()) : Result<PickleTree>(PickleTree());
   const auto big_endian = is_big_endian(*zip);
   if (!pickle || !tree || !big_endian) return std::nullopt;

@@ -13,7 +13,7 @@ namespace shw {
 namespace {
 
 constexpr std::string_view kUniversalFolder = "zero/";
-constexpr std::string_view kUniversalBooks = "zero/optimizer_state.pt";
+constexpr std::string_view kUniversalOptimizerFile = "zero/optimizer_state.pt";
 
 // The parts "layers.0.weight" and "exp_avg" of zero/layers.0.weight/exp_avg.pt.
 struct UniversalName {
@@ -99,10 +99,10 @@ class UniversalReading {
 
   void read_universal_info(std::span<const Entry> entries) {
     const bool is_there = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
-      return entry.path == kUniversalBooks;
+      return entry.path == kUniversalOptimizerFile;
     });
     if (!is_there) return;
-    const std::string path(kUniversalBooks);
+    const std::string path(kUniversalOptimizerFile);
     auto file = ZeroFile::open(builder_, directory_, path, notes_);
     if (!file) return note_unread(path, file.error());
     if (NodeId groups = file->find(file->root(), "param_groups"); groups != NodeId::kAbsent)

@@ -14,8 +14,8 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostParameters = 1 << 20;
-constexpr std::size_t kMostExpertRanks = 1 << 14;
+constexpr std::size_t kMaxParameters = 1 << 20;
+constexpr std::size_t kMaxExpertRanks = 1 << 14;
 constexpr std::string_view kOptimizer = "optimizer.";
 
 struct NamedShape {
@@ -41,7 +41,7 @@ std::size_t expert_ranks_of(std::string_view group) {
   constexpr std::string_view kBegin = "ep_size_";
   if (!group.starts_with(kBegin)) return 0;
   group.remove_prefix(kBegin.size());
-  return std::min<std::size_t>(consume_number(group).value_or(0), kMostExpertRanks);
+  return std::min<std::size_t>(consume_number(group).value_or(0), kMaxExpertRanks);
 }
 
 ExpertStates read_expert_states(const ZeroFile& file, std::uint32_t rank,
@@ -60,7 +60,7 @@ ExpertStates read_expert_states(const ZeroFile& file, std::uint32_t rank,
     std::vector<std::int64_t> numbers;
     for (NodeId item : file.list(file.find(group, "params"))) {
       numbers.push_back(file.integer(item).value_or(-1));
-      if (++count > kMostParameters) {
+      if (++count > kMaxParameters) {
         out.is_known = false;
         return out;
       }
@@ -240,7 +240,7 @@ void add_missing_expert_ranks(CheckpointBuilder& builder,
                               const std::map<std::uint32_t, std::string>& files,
                               std::size_t count) {
   count = std::max(count,
-                   std::min<std::size_t>(std::size_t{files.rbegin()->first} + 1, kMostExpertRanks));
+                   std::min<std::size_t>(std::size_t{files.rbegin()->first} + 1, kMaxExpertRanks));
   const std::string& path = files.begin()->second;
   const std::string end = path.substr(path.find("_mp_rank_"));
   for (std::uint32_t rank = 0; rank < count; ++rank)

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kExpertsOfRank = ".deepspeed_experts.";
 // Limit, above any real number of experts: a larger one is damage.
-constexpr std::int64_t kMostExperts = 1 << 20;
+constexpr std::int64_t kMaxExperts = 1 << 20;
 
 // "moe.0.deepspeed_moe.experts.deepspeed_experts.1.up.weight" in three parts.
 struct ExpertName {
@@ -26,7 +26,7 @@ std::optional<ExpertName> expert_name(const std::string& name) {
   const char* first = name.data() + out.before.size();
   const char* last = name.data() + name.size();
   const auto read = std::from_chars(first, last, out.number);
-  if (read.ec != std::errc() || out.number < 0 || out.number >= kMostExperts || read.ptr == last ||
+  if (read.ec != std::errc() || out.number < 0 || out.number >= kMaxExperts || read.ptr == last ||
       *read.ptr != '.')
     return std::nullopt;
   out.behind.assign(read.ptr, last);

@@ -20,7 +20,7 @@ constexpr std::uint64_t kMaxZeroPickle = std::uint64_t{1} << 30;
 constexpr PickleLimits kZeroLimits{1u << 27, 200, 1u << 14};
 // Depth limit, deeper than the state of any optimizer.
 constexpr int kDeepestZero = 32;
-constexpr std::size_t kMostZeroFindings = 64;
+constexpr std::size_t kMaxZeroFindings = 64;
 
 }  // namespace
 
@@ -170,7 +170,7 @@ void ZeroFile::take(CollectedValues& taking, const std::string& fqn, NodeId node
     auto read = tensor(node);
     if (read) {
       taking.tensors.push_back({fqn, std::move(*read)});
-    } else if (taking.notes.findings.size() < kMostZeroFindings) {
+    } else if (taking.notes.findings.size() < kMaxZeroFindings) {
       Finding finding = bad_record_finding(
           fqn, fmt::format("{} in {} cannot be read: {}.", fqn, path_, read.error().message),
           read.error().place.offset);

@@ -20,15 +20,15 @@ namespace shw {
 namespace {
 
 // Limit, above any real number of tensor-parallel ranks.
-constexpr std::uint32_t kMostTensorRanks = 256;
+constexpr std::uint32_t kMaxTensorRanks = 256;
 
 std::string layer_file_name(const std::string& prefix, std::uint32_t rank) {
   return fmt::format("{}-model_{:02}-model_states.pt", prefix.substr(0, prefix.size() - 1), rank);
 }
 
-constexpr std::uint32_t kMostLostLayers = 256;
+constexpr std::uint32_t kMaxLostLayers = 256;
 // A layer with fewer tensors, such as an embedding or a norm, is not a block.
-constexpr std::size_t kFewestTensors = 4;
+constexpr std::size_t kMinTensors = 4;
 
 // The number in "layer_03.".
 std::optional<std::uint32_t> layer_number(std::string_view prefix) {
@@ -54,12 +54,12 @@ class ZeroLayers {
   void run(std::span<const ZeroLayer> layers, const RecordedLayers& recorded) {
     std::map<std::string, std::set<std::uint32_t>> there;
     for (const ZeroLayer& layer : layers) {
-      if (layer.rank >= kMostTensorRanks) {
+      if (layer.rank >= kMaxTensorRanks) {
         notes_.findings.push_back(bad_record_finding(
             layer.path,
             fmt::format(
                 "{} was not read: it belongs to rank {}, but at most {} ranks are supported.",
-                layer.path, layer.rank, kMostTensorRanks)));
+                layer.path, layer.rank, kMaxTensorRanks)));
         continue;
       }
       ranks_ = std::max(ranks_, layer.rank + 1);
@@ -121,7 +121,7 @@ class ZeroLayers {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> gaps;
     for (auto at = known.begin(); at != known.end(); ++at) {
       const auto next = std::next(at);
-      if (next == known.end() || at->second != next->second || at->second.size() < kFewestTensors)
+      if (next == known.end() || at->second != next->second || at->second.size() < kMinTensors)
         continue;
       if (next->first == at->first + 1)
         ++adjacent;
@@ -132,7 +132,7 @@ class ZeroLayers {
     for (const auto& [before, after] : gaps) {
       for (const ZeroLayer& layer : layers) {
         if (layer_number(layer.prefix) != before) continue;
-        for (std::uint32_t lost = before + 1; lost < after && lost - before <= kMostLostLayers;
+        for (std::uint32_t lost = before + 1; lost < after && lost - before <= kMaxLostLayers;
              ++lost)
           builder_.file(
               fmt::format("layer_{:02}{}", lost, layer.path.substr(layer.prefix.size() - 1)));
@@ -150,7 +150,7 @@ class ZeroLayers {
     });
     if (common < 2 || 2 * static_cast<std::size_t>(common) < known.size()) return;
     for (const std::uint32_t number : recorded) {
-      if (known.contains(number) || number > known.rbegin()->first + kMostLostLayers) continue;
+      if (known.contains(number) || number > known.rbegin()->first + kMaxLostLayers) continue;
       for (const ZeroLayer& layer : layers) {
         if (layer_number(layer.prefix) == known.begin()->first)
           builder_.file(
@@ -166,7 +166,7 @@ class ZeroLayers {
     for (const auto& [number, form] : forms()) {
       std::string names;
       for (const auto& [name, sizes] : form) names += name + "\n";
-      if (form.size() >= kFewestTensors) there = std::max(there, ++count_by_names[names]);
+      if (form.size() >= kMinTensors) there = std::max(there, ++count_by_names[names]);
     }
     if (there == 0 || there >= recorded) return;
     Finding finding = bad_record_finding(
@@ -188,7 +188,7 @@ class ZeroLayers {
       const Extents& sizes = pieces_.at(fqn).front().tensor.sizes;
       if (!fqn.ends_with(".attention.dense.weight") || sizes.size() != 2 || sizes[1] <= 0) continue;
       const std::int64_t ranks = sizes[0] / sizes[1];
-      if (sizes[0] % sizes[1] == 0 && ranks > 1 && ranks <= kMostTensorRanks)
+      if (sizes[0] % sizes[1] == 0 && ranks > 1 && ranks <= kMaxTensorRanks)
         return static_cast<std::uint32_t>(ranks);
     }
     return 1;

@@ -7,13 +7,13 @@ namespace {
 
 constexpr std::string_view kZeroRank = "zero_pp_rank_";
 
-bool zero_consume(std::string_view& text, std::string_view word) {
+bool consume_zero_prefix(std::string_view& text, std::string_view word) {
   if (!text.starts_with(word)) return false;
   text.remove_prefix(word.size());
   return true;
 }
 
-bool zero_consume_number(std::string_view& text, std::uint32_t& out) {
+bool consume_zero_number(std::string_view& text, std::uint32_t& out) {
   auto number = consume_number(text);
   if (!number) return false;
   out = *number;
@@ -26,9 +26,9 @@ std::string_view zero_file_name(std::string_view path) {
 
 std::optional<ZeroName> parse_zero_rank(std::string_view name) {
   ZeroName out;
-  if (!zero_consume(name, "bf16_")) (void)zero_consume(name, "fp16_");
-  if (!zero_consume(name, kZeroRank) || !zero_consume_number(name, out.rank) ||
-      !zero_consume(name, "_mp_rank_") || !zero_consume_number(name, out.mp_rank))
+  if (!consume_zero_prefix(name, "bf16_")) (void)consume_zero_prefix(name, "fp16_");
+  if (!consume_zero_prefix(name, kZeroRank) || !consume_zero_number(name, out.rank) ||
+      !consume_zero_prefix(name, "_mp_rank_") || !consume_zero_number(name, out.mp_rank))
     return std::nullopt;
   if (name == "_optim_states.pt" || name == "optim_states.pt") {
     out.kind = ZeroFileKind::kOptimizer;
@@ -46,16 +46,18 @@ std::optional<ZeroName> parse_zero_layer(std::string_view name) {
   ZeroName out{.kind = ZeroFileKind::kPart};
   std::uint32_t number = 0;
   const std::string_view all = name;
-  if (!zero_consume(name, "layer_") || !zero_consume_number(name, number)) return std::nullopt;
-  if (zero_consume(name, "_expert_")) {
-    const bool is = zero_consume_number(name, number) && zero_consume(name, "_mp_rank_") &&
-                    zero_consume_number(name, out.mp_rank) && name == "_model_states.pt";
+  if (!consume_zero_prefix(name, "layer_") || !consume_zero_number(name, number))
+    return std::nullopt;
+  if (consume_zero_prefix(name, "_expert_")) {
+    const bool is = consume_zero_number(name, number) && consume_zero_prefix(name, "_mp_rank_") &&
+                    consume_zero_number(name, out.mp_rank) && name == "_model_states.pt";
     return is ? std::optional(out) : std::nullopt;
   }
   out.prefix = std::string(all.substr(0, all.size() - name.size())) + ".";
   out.is_layer = true;
   constexpr std::string_view kEnd = "-model_states.pt";
-  if (name != kEnd && (!zero_consume(name, "-model_") || !zero_consume_number(name, out.mp_rank)))
+  if (name != kEnd &&
+      (!consume_zero_prefix(name, "-model_") || !consume_zero_number(name, out.mp_rank)))
     return std::nullopt;
   return name == kEnd ? std::optional(out) : std::nullopt;
 }
@@ -67,14 +69,14 @@ std::optional<ZeroName> parse_zero_name(std::string_view name) {
   if (auto layer = parse_zero_layer(name)) return layer;
   ZeroName out;
   std::string_view rest = name;
-  if (zero_consume(rest, "expp_rank_") && zero_consume_number(rest, out.rank) &&
-      zero_consume(rest, "_mp_rank_") && zero_consume_number(rest, out.mp_rank) &&
+  if (consume_zero_prefix(rest, "expp_rank_") && consume_zero_number(rest, out.rank) &&
+      consume_zero_prefix(rest, "_mp_rank_") && consume_zero_number(rest, out.mp_rank) &&
       rest == "_optim_states.pt")
     return out;
   rest = name;
   out = {.kind = ZeroFileKind::kModel};
-  const bool is_model = zero_consume(rest, "mp_rank_") && zero_consume_number(rest, out.mp_rank) &&
-                        rest == "_model_states.pt";
+  const bool is_model = consume_zero_prefix(rest, "mp_rank_") &&
+                        consume_zero_number(rest, out.mp_rank) && rest == "_model_states.pt";
   return is_model ? std::optional(out) : std::nullopt;
 }
 

@@ -49,7 +49,7 @@ std::vector<ZeroExpertFile> add_zero_parts(
 }
 
 // Finding for a model states file that is opened without the optimizer files.
-Finding opened_alone_finding(const ZeroSave& world) {
+Finding model_states_only_finding(const ZeroSave& world) {
   const ZeroModel& model = *world.model;
   const auto ranks = static_cast<std::uint64_t>(model.ranks.value_or(0));
   const std::string from = ranks == 0 ? "the ranks" : plural(ranks, "rank");
@@ -114,7 +114,7 @@ void report_zero_save(const ZeroSave& world, const ZeroFiles& files, bool alone,
     return;
   }
   if (alone) {
-    if (world.stage != 0) notes.findings.push_back(opened_alone_finding(world));
+    if (world.stage != 0) notes.findings.push_back(model_states_only_finding(world));
   } else if (files.optimizers.empty() && world.stage == 3) {
     notes.findings.push_back(missing_weights_finding(world));
   } else if (files.optimizers.empty() && world.stage > 0) {
@@ -123,7 +123,7 @@ void report_zero_save(const ZeroSave& world, const ZeroFiles& files, bool alone,
 }
 
 // Limit, above any real number of ranks: a larger number is damage.
-constexpr std::int64_t kMostModelRanks = 4096;
+constexpr std::int64_t kMaxModelRanks = 4096;
 
 // Adds missing files of model-parallel ranks, according to the existing files.
 std::size_t add_missing_ranks(CheckpointBuilder& builder, const ZeroStep& step,
@@ -136,8 +136,8 @@ std::size_t add_missing_ranks(CheckpointBuilder& builder, const ZeroStep& step,
 }
 
 // Limits, above any real model: larger numbers are damage.
-constexpr std::int64_t kMostExpertsOfLayer = 1 << 14;
-constexpr std::int64_t kMostExpertFiles = 1 << 17;
+constexpr std::int64_t kMaxExpertsOfLayer = 1 << 14;
+constexpr std::int64_t kMaxExpertFiles = 1 << 17;
 
 // Adds missing files of experts. Each expert has a file of at least one model-parallel rank: of
 // all, if the experts are split too.
@@ -151,9 +151,9 @@ void add_missing_experts(CheckpointBuilder& builder, const ZeroStep& step,
   const std::uint32_t rank = step.by_mp_rank.begin()->first;
   std::int64_t all = 0;
   for (std::size_t layer = 0; layer < counts.size(); ++layer) {
-    const std::int64_t count = std::clamp<std::int64_t>(counts[layer], 0, kMostExpertsOfLayer);
+    const std::int64_t count = std::clamp<std::int64_t>(counts[layer], 0, kMaxExpertsOfLayer);
     all += count;
-    if (all > kMostExpertFiles) return;
+    if (all > kMaxExpertFiles) return;
     for (std::int64_t expert = 0; expert < count; ++expert) {
       const std::string name = fmt::format("layer_{}_expert_{}", layer, expert);
       if (!there.contains(name))
@@ -222,7 +222,7 @@ OpenedCheckpoint open_zero(std::shared_ptr<const Directory> directory, Progress*
     SHW_TRY(ZeroSave world, read_zero_save(builder, *directory, files, notes, progress));
     if (world.model && !alone)
       mp_ranks = add_missing_ranks(
-          builder, step, std::clamp<std::int64_t>(world.model->mp_ranks, 1, kMostModelRanks));
+          builder, step, std::clamp<std::int64_t>(world.model->mp_ranks, 1, kMaxModelRanks));
     if (world.model) record_layers(*world.model, layers);
     // At stage 3 experts have no files of their own. A stage of a pipeline counts its own experts.
     if (world.model && files.model && world.stage != 3 && !alone && !are_experts_counted &&

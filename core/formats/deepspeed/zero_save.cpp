@@ -16,8 +16,8 @@ namespace shw {
 namespace {
 
 // Limit, above any real number of ranks: a larger number is damage.
-constexpr std::int64_t kMostZeroRanks = 1 << 16;
-constexpr std::size_t kMostUnreadFindings = 16;
+constexpr std::int64_t kMaxZeroRanks = 1 << 16;
+constexpr std::size_t kMaxUnreadFindings = 16;
 
 class ZeroSaveReader {
  public:
@@ -34,20 +34,21 @@ class ZeroSaveReader {
     SHW_CHECK(read_optimizers());
     resolve_stage();
     resolve_ranks();
-    if (world_.ranks > kMostZeroRanks)
+    if (zero_save_.ranks > kMaxZeroRanks)
       return fail(ErrorKind::kDamaged,
-                  fmt::format("says that {} ranks saved, which is impossible", world_.ranks),
+                  fmt::format("says that {} ranks saved, which is impossible", zero_save_.ranks),
                   {first_known_file()});
     ignore_other_saves();
     add_missing_rank_files();
     report_mixed_steps();
-    return std::move(world_);
+    return std::move(zero_save_);
   }
 
  private:
   std::string first_known_file() const {
-    if (world_.model) return world_.model->path;
-    return world_.optimizers.empty() ? std::string() : world_.optimizers.begin()->second.path;
+    if (zero_save_.model) return zero_save_.model->path;
+    return zero_save_.optimizers.empty() ? std::string()
+                                         : zero_save_.optimizers.begin()->second.path;
   }
 
   Status step() {
@@ -58,8 +59,8 @@ class ZeroSaveReader {
 
   void note_unread(const std::string& path, Error error) {
     builder_.file(path);
-    world_.unread.insert(path);
-    if (world_.unread.size() <= kMostUnreadFindings) {
+    zero_save_.unread.insert(path);
+    if (zero_save_.unread.size() <= kMaxUnreadFindings) {
       Finding finding = bad_record_finding(
           path, "The file " + path + " cannot be read: " + error.message + ".", error.place.offset);
       if (error.kind == ErrorKind::kUnsupported) {
@@ -68,7 +69,7 @@ class ZeroSaveReader {
       }
       notes_.findings.push_back(std::move(finding));
     }
-    if (!world_.error) world_.error = std::move(error);
+    if (!zero_save_.error) zero_save_.error = std::move(error);
   }
 
   Result<ZeroModel> model_of(const std::string& path, bool whole) {
@@ -82,23 +83,23 @@ class ZeroSaveReader {
     if (files_.model && paths.empty()) paths.emplace(0, *files_.model);
     for (const auto& [rank, path] : paths) {
       SHW_CHECK(step());
-      auto model = model_of(path, !world_.model);
+      auto model = model_of(path, !zero_save_.model);
       if (model) model_steps_[rank] = {path, model->step};
       if (!model) {
         note_unread(path, std::move(model).error());
-      } else if (!world_.model) {
-        world_.model = std::move(*model);
+      } else if (!zero_save_.model) {
+        zero_save_.model = std::move(*model);
         model_rank_ = rank;
       } else if (!model->fragments.empty()) {
         model->groups.clear();
-        world_.rank_models.emplace(rank, std::move(*model));
+        zero_save_.rank_models.emplace(rank, std::move(*model));
       }
     }
-    if (world_.model && !world_.model->fragments.empty() && !files_.rank_models.empty()) {
+    if (zero_save_.model && !zero_save_.model->fragments.empty() && !files_.rank_models.empty()) {
       ZeroModel own;
-      own.path = world_.model->path;
-      own.fragments = world_.model->fragments;
-      world_.rank_models.emplace(model_rank_, std::move(own));
+      own.path = zero_save_.model->path;
+      own.fragments = zero_save_.model->fragments;
+      zero_save_.rank_models.emplace(model_rank_, std::move(own));
     }
     return {};
   }
@@ -111,7 +112,7 @@ class ZeroSaveReader {
         return read_zero_optimizer(file, at, notes_);
       }();
       if (read)
-        world_.optimizers.emplace(rank, std::move(*read));
+        zero_save_.optimizers.emplace(rank, std::move(*read));
       else
         note_unread(path, std::move(read).error());
     }
@@ -120,51 +121,52 @@ class ZeroSaveReader {
 
   void resolve_stage() {
     std::optional<std::int64_t> stage;
-    for (const auto& [rank, optimizer] : world_.optimizers) {
+    for (const auto& [rank, optimizer] : zero_save_.optimizers) {
       if (!stage) stage = optimizer.stage;
     }
-    if (!stage && world_.model) stage = world_.model->stage;
-    world_.stage_is_known = stage.has_value();
-    world_.stage = stage.value_or(files_.optimizers.empty() ? 0 : 1);
-    if (!files_.rank_models.empty()) world_.stage = 3;
+    if (!stage && zero_save_.model) stage = zero_save_.model->stage;
+    zero_save_.stage_is_known = stage.has_value();
+    zero_save_.stage = stage.value_or(files_.optimizers.empty() ? 0 : 1);
+    if (!files_.rank_models.empty()) zero_save_.stage = 3;
   }
 
   void resolve_ranks() {
-    for (const auto& [rank, optimizer] : world_.optimizers)
-      world_.ranks = world_.ranks == 0 ? optimizer.ranks() : world_.ranks;
-    if (world_.ranks == 0 && world_.model) world_.ranks = world_.model->ranks.value_or(0);
-    if (world_.ranks <= 0 && !files_.optimizers.empty())
-      world_.ranks = std::int64_t{files_.optimizers.rbegin()->first} + 1;
-    world_.ranks = std::max<std::int64_t>(world_.ranks, 1);
+    for (const auto& [rank, optimizer] : zero_save_.optimizers)
+      zero_save_.ranks = zero_save_.ranks == 0 ? optimizer.ranks() : zero_save_.ranks;
+    if (zero_save_.ranks == 0 && zero_save_.model)
+      zero_save_.ranks = zero_save_.model->ranks.value_or(0);
+    if (zero_save_.ranks <= 0 && !files_.optimizers.empty())
+      zero_save_.ranks = std::int64_t{files_.optimizers.rbegin()->first} + 1;
+    zero_save_.ranks = std::max<std::int64_t>(zero_save_.ranks, 1);
   }
 
   // Ignores and reports files of ranks that this save does not have, and files of a save by another
   // number of ranks.
   void ignore_other_saves() {
     std::vector<std::string> beyond, other;
-    std::erase_if(world_.optimizers, [&](const auto& at) {
-      const bool is_beyond = std::int64_t{at.first} >= world_.ranks;
+    std::erase_if(zero_save_.optimizers, [&](const auto& at) {
+      const bool is_beyond = std::int64_t{at.first} >= zero_save_.ranks;
       const std::int64_t own = at.second.ranks();
-      const bool is_other = !is_beyond && own != 0 && own != world_.ranks;
+      const bool is_other = !is_beyond && own != 0 && own != zero_save_.ranks;
       if (is_beyond) beyond.push_back(at.second.path);
       if (is_other) other.push_back(at.second.path);
       return is_beyond || is_other;
     });
     for (const auto& [rank, path] : files_.rank_models) {
-      if (std::int64_t{rank} >= world_.ranks) beyond.push_back(path);
+      if (std::int64_t{rank} >= zero_save_.ranks) beyond.push_back(path);
     }
-    std::erase_if(world_.rank_models,
-                  [&](const auto& at) { return std::int64_t{at.first} >= world_.ranks; });
+    std::erase_if(zero_save_.rank_models,
+                  [&](const auto& at) { return std::int64_t{at.first} >= zero_save_.ranks; });
     if (!beyond.empty())
-      report_ignored_files(
-          beyond,
-          fmt::format("of ranks that this save does not have: "
-                      "{} saved, so the highest is rank {}",
-                      plural(static_cast<std::uint64_t>(world_.ranks), "rank"), world_.ranks - 1));
+      report_ignored_files(beyond,
+                           fmt::format("of ranks that this save does not have: "
+                                       "{} saved, so the highest is rank {}",
+                                       plural(static_cast<std::uint64_t>(zero_save_.ranks), "rank"),
+                                       zero_save_.ranks - 1));
     if (!other.empty())
       report_ignored_files(other,
                            fmt::format("from a save with a number of ranks other than the {} of {}",
-                                       world_.ranks, first_known_file()));
+                                       zero_save_.ranks, first_known_file()));
   }
 
   void report_ignored_files(const std::vector<std::string>& paths, const std::string& what) {
@@ -175,7 +177,7 @@ class ZeroSaveReader {
                                    paths.size() == 1 ? "It was" : "They were"));
     finding.severity = Severity::kWarning;
     finding.subjects = paths;
-    finding.evidence = {{"ranks", world_.ranks},
+    finding.evidence = {{"ranks", zero_save_.ranks},
                         {"files", static_cast<std::int64_t>(paths.size())}};
     notes_.findings.push_back(std::move(finding));
   }
@@ -184,9 +186,9 @@ class ZeroSaveReader {
   void report_mixed_steps() {
     MixedStepsCheck models, optimizers;
     for (const auto& [rank, saved] : model_steps_) {
-      if (std::int64_t{rank} < world_.ranks) models.add(saved.first, saved.second);
+      if (std::int64_t{rank} < zero_save_.ranks) models.add(saved.first, saved.second);
     }
-    for (const auto& [rank, optimizer] : world_.optimizers)
+    for (const auto& [rank, optimizer] : zero_save_.optimizers)
       optimizers.add(optimizer.path, optimizer.step);
     if (auto mixed = models.finding("global step")) notes_.findings.push_back(std::move(*mixed));
     if (auto mixed = optimizers.finding("optimizer step"))
@@ -195,20 +197,21 @@ class ZeroSaveReader {
 
   void add_missing_rank_files() {
     // A single file, or stage 0, has no data per rank.
-    if (is_single_file_directory(directory_) || (files_.optimizers.empty() && world_.stage != 3))
+    if (is_single_file_directory(directory_) ||
+        (files_.optimizers.empty() && zero_save_.stage != 3))
       return;
     std::string like;
     if (!files_.optimizers.empty()) like = files_.optimizers.begin()->second;
-    for (std::uint32_t rank = 0; std::int64_t{rank} < world_.ranks; ++rank) {
+    for (std::uint32_t rank = 0; std::int64_t{rank} < zero_save_.ranks; ++rank) {
       if (files_.optimizers.contains(rank)) continue;
       const std::string path = like.empty() ? "" : zero_name_of_rank(like, rank);
       if (path.empty()) continue;
       builder_.file(path);
-      world_.lost.emplace(rank, path);
+      zero_save_.lost.emplace(rank, path);
     }
     if (files_.rank_models.empty()) return;
     const std::string& model = files_.rank_models.begin()->second;
-    for (std::uint32_t rank = 0; std::int64_t{rank} < world_.ranks; ++rank) {
+    for (std::uint32_t rank = 0; std::int64_t{rank} < zero_save_.ranks; ++rank) {
       if (!files_.rank_models.contains(rank)) builder_.file(zero_name_of_rank(model, rank));
     }
   }
@@ -218,7 +221,7 @@ class ZeroSaveReader {
   const ZeroFiles& files_;
   ZeroPickleFindings& notes_;
   Progress* progress_;
-  ZeroSave world_ = {};
+  ZeroSave zero_save_ = {};
   std::uint32_t model_rank_ = 0;
   std::map<std::uint32_t, std::pair<std::string, std::optional<std::int64_t>>>
       model_steps_;  // by rank: the file, and its recorded step

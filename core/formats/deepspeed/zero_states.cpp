@@ -10,7 +10,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostZeroGroups = 1 << 16;
+constexpr std::size_t kMaxZeroGroups = 1 << 16;
 
 tl::unexpected<Error> damaged_zero_error(const ZeroFile& file, NodeId at, const std::string& what) {
   return fail(ErrorKind::kDamaged, what, {file.path(), file.tree().at(at)});
@@ -57,7 +57,7 @@ void read_remaining_entries(const ZeroFile& file, ZeroModel& model, ZeroPickleFi
 
 Status read_zero_shapes(const ZeroFile& file, ZeroModel& model) {
   const auto groups = file.list(file.find(file.root(), "param_shapes"));
-  if (groups.size() > kMostZeroGroups)
+  if (groups.size() > kMaxZeroGroups)
     return damaged_zero_error(file, file.root(), "has too many parameter groups");
   for (NodeId group : groups) {
     SHW_TRY(auto shapes, zero_shapes(file, group));
@@ -111,7 +111,7 @@ void read_values(const ZeroFile& file, NodeId books, NodeId base, ZeroOptimizer&
 
 Status read_groups(const ZeroFile& file, NodeId books, std::span<const NodeId> flat,
                    ZeroOptimizer& out) {
-  if (flat.size() > kMostZeroGroups)
+  if (flat.size() > kMaxZeroGroups)
     return damaged_zero_error(file, books, "has too many groups of parameters");
   const auto paddings = zero_numbers(file, file.find(books, "group_paddings"));
   const auto alignment = file.list(file.find(books, "param_alignment_paddings"));

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kMasterKind = "fp32";
 // Limit: 4,096 ranks with 1,000 parameters have 4 million parts.
-constexpr std::uint64_t kMostZeroParts = std::uint64_t{1} << 26;
+constexpr std::uint64_t kMaxZeroParts = std::uint64_t{1} << 26;
 
 // The flat tensor of a kind; null if the rank has none.
 const ZeroTensor* flat_tensor_of(const ZeroOptimizer& optimizer, std::size_t group,
@@ -34,14 +34,14 @@ class ZeroTensors {
  public:
   ZeroTensors(CheckpointBuilder& builder, ZeroStorages& storages, const ZeroSave& world,
               const std::string& prefix, ZeroPickleFindings& notes)
-      : builder_(builder), storages_(storages), world_(world), prefix_(prefix), notes_(notes) {}
+      : builder_(builder), storages_(storages), zero_save_(world), prefix_(prefix), notes_(notes) {}
 
   void run() {
-    if (world_.model) add_module_tensors(*world_.model);
-    if (world_.model) add_frozen(*world_.model);
-    if (!world_.optimizers.empty()) add_partitions();
-    if (world_.model) add_tied_names(*world_.model);
-    if (world_.model) add_rest(*world_.model);
+    if (zero_save_.model) add_module_tensors(*zero_save_.model);
+    if (zero_save_.model) add_frozen(*zero_save_.model);
+    if (!zero_save_.optimizers.empty()) add_partitions();
+    if (zero_save_.model) add_tied_names(*zero_save_.model);
+    if (zero_save_.model) add_rest(*zero_save_.model);
     report_short_partitions();
     report_moved_fragments();
   }
@@ -52,7 +52,7 @@ class ZeroTensors {
   // Adds the module's tensors. In stage 3 its parameters are empty and only buffers have data.
   void add_module_tensors(const ZeroModel& model) {
     std::set<std::string> elsewhere;
-    if (world_.stage == 3) {
+    if (zero_save_.stage == 3) {
       for (const auto& group : model.groups)
         for (const ZeroShape& shape : group) elsewhere.insert(shape.name);
       for (const ZeroShape& shape : model.frozen) elsewhere.insert(shape.name);
@@ -66,7 +66,7 @@ class ZeroTensors {
 
   void add_frozen(const ZeroModel& model) {
     for (const ZeroShape& frozen : model.frozen) {
-      if (world_.stage != 3) {
+      if (zero_save_.stage != 3) {
         auto whole = model.fragments.find(frozen.name);
         // The module also contains the tensor, unless DeepSpeed was configured to exclude frozen
         // ones.
@@ -80,18 +80,18 @@ class ZeroTensors {
 
   void add_frozen_partitions(const ZeroShape& frozen) {
     const ZeroTensor* first = nullptr;
-    for (const auto& [rank, model] : world_.rank_models) {
+    for (const auto& [rank, model] : zero_save_.rank_models) {
       auto cut = model.fragments.find(frozen.name);
       if (cut != model.fragments.end() && first == nullptr) first = &cut->second;
     }
     if (first == nullptr || !storages_.claim_name(prefix_ + frozen.name)) return;
     builder_.add_tensor(prefix_ + frozen.name, first->dtype, frozen.shape);
     const std::int64_t lengths[] = {first->count()};
-    const ZeroLayout layout = lay_out_stage3({&frozen, 1}, lengths, 0, world_.ranks);
+    const ZeroLayout layout = lay_out_stage3({&frozen, 1}, lengths, 0, zero_save_.ranks);
     for (const ZeroPart& part :
          layout.parameters.empty() ? std::vector<ZeroPart>{} : layout.parameters.front().parts) {
-      auto model = world_.rank_models.find(part.rank);
-      if (model == world_.rank_models.end()) continue;
+      auto model = zero_save_.rank_models.find(part.rank);
+      if (model == zero_save_.rank_models.end()) continue;
       auto cut = model->second.fragments.find(frozen.name);
       if (cut != model->second.fragments.end())
         add_part(frozen.name, frozen.shape, part, cut->second, model->second.path);
@@ -102,7 +102,7 @@ class ZeroTensors {
   void add_tied_names(const ZeroModel& model) {
     for (const auto& [name, whose] : model.shared) {
       auto parameter = weights_.find(whose);
-      if (world_.stage != 3 || parameter == weights_.end()) continue;
+      if (zero_save_.stage != 3 || parameter == weights_.end()) continue;
       ZeroParameter tied = parameter->second;
       tied.name = name;
       add_parts(tied, prefix_ + name, kMasterKind);
@@ -114,29 +114,29 @@ class ZeroTensors {
       storages_.add_whole(prefix_ + one.fqn, one.tensor);
     for (const NamedZeroValue& value : model.values)
       storages_.add_value({prefix_ + value.fqn, value.value});
-    if (world_.optimizers.empty()) return;
-    for (const NamedZeroValue& value : world_.optimizers.begin()->second.values)
+    if (zero_save_.optimizers.empty()) return;
+    for (const NamedZeroValue& value : zero_save_.optimizers.begin()->second.values)
       storages_.add_value({prefix_ + value.fqn, value.value});
   }
 
   // --- partitions -----------------------------------------------------------------------------
 
-  const ZeroOptimizer& lead() const { return world_.optimizers.begin()->second; }
+  const ZeroOptimizer& lead() const { return zero_save_.optimizers.begin()->second; }
 
   void add_partitions() {
     const std::size_t groups = lead().groups.size();
     for (std::size_t g = 0; g < groups; ++g) lengths_.push_back(longest_partition(g));
     const std::vector<std::int64_t>& lengths = lengths_;
-    const auto* shapes = world_.model ? &world_.model->groups : nullptr;
+    const auto* shapes = zero_save_.model ? &zero_save_.model->groups : nullptr;
     if (shapes == nullptr || shapes->empty()) {
       for (std::size_t g = 0; g < groups; ++g) add_flat_group(g);
       report_unnamed_groups(groups);
       return;
     }
-    if (world_.stage == 3 && shapes->size() != groups) {
+    if (zero_save_.stage == 3 && shapes->size() != groups) {
       std::vector<ZeroShape> all;
       for (const auto& group : *shapes) all.insert(all.end(), group.begin(), group.end());
-      add_parameters_of_layout(lay_out_stage3(all, lengths, 0, world_.ranks), lengths);
+      add_parameters_of_layout(lay_out_stage3(all, lengths, 0, zero_save_.ranks), lengths);
       return;
     }
     std::size_t nameless = 0;
@@ -154,17 +154,17 @@ class ZeroTensors {
     const auto group = static_cast<std::uint32_t>(g);
     const std::int64_t length = lengths_[g], count = lead().groups[g].ranks;
     const std::span lengths(&length, 1);
-    if (count == 0 || count == world_.ranks) {
-      add_parameters_of_layout(world_.stage == 3
-                                   ? lay_out_stage3(shapes, lengths, group, world_.ranks)
+    if (count == 0 || count == zero_save_.ranks) {
+      add_parameters_of_layout(zero_save_.stage == 3
+                                   ? lay_out_stage3(shapes, lengths, group, zero_save_.ranks)
                                    : lay_out_partitions(shapes, lead().groups[g].alignment, group,
-                                                        {world_.ranks}, length),
+                                                        {zero_save_.ranks}, length),
                                lengths);
       return true;
     }
-    if (world_.stage == 3) return false;
+    if (zero_save_.stage == 3) return false;
     const auto all =
-        split_experts(shapes, world_.ranks, count, world_.model->is_data_before_expert);
+        split_experts(shapes, zero_save_.ranks, count, zero_save_.model->is_data_before_expert);
     for (const ZeroExperts& experts : all)
       add_parameters_of_layout(lay_out_partitions(experts.shapes, lead().groups[g].alignment, group,
                                                   experts.ranks, length),
@@ -178,10 +178,10 @@ class ZeroTensors {
   }
   std::int64_t longest_partition(std::size_t group) const {
     std::int64_t most = 0;
-    for (const auto& [rank, optimizer] : world_.optimizers) {
+    for (const auto& [rank, optimizer] : zero_save_.optimizers) {
       const ZeroTensor* master = flat_tensor_of(optimizer, group, kMasterKind);
       if (master == nullptr) continue;
-      const std::int64_t padding = world_.stage == 3 ? 0 : optimizer.groups[group].padding;
+      const std::int64_t padding = zero_save_.stage == 3 ? 0 : optimizer.groups[group].padding;
       most = std::max(most, master->count() + std::min(padding, std::int64_t{1} << 40));
     }
     return most;
@@ -191,12 +191,12 @@ class ZeroTensors {
     report_partition_size(layout, lengths);
     std::uint64_t parts = 0;
     for (const ZeroParameter& parameter : layout.parameters) parts += parameter.parts.size();
-    if (parts > kMostZeroParts) return report_too_many_pieces(parts);
+    if (parts > kMaxZeroParts) return report_too_many_pieces(parts);
     check_slices(layout);
     for (const ZeroParameter& parameter : layout.parameters) {
       const std::string state = prefix_ + "optimizer.state." + parameter.name + ".";
-      if (world_.stage == 3) weights_.emplace(parameter.name, parameter);
-      add_parts(parameter, world_.stage == 3 ? prefix_ + parameter.name : state + "fp32",
+      if (zero_save_.stage == 3) weights_.emplace(parameter.name, parameter);
+      add_parts(parameter, zero_save_.stage == 3 ? prefix_ + parameter.name : state + "fp32",
                 kMasterKind);
       if (parameter.group >= lead().groups.size()) continue;
       const ZeroGroup& group = lead().groups[parameter.group];
@@ -218,7 +218,7 @@ class ZeroTensors {
 
   // The other ranks' steps of a group are copies of the lead's, so that --data compares them.
   void add_steps_of_ranks(ChunkId chunk, std::size_t group) {
-    for (const auto& [rank, optimizer] : world_.optimizers) {
+    for (const auto& [rank, optimizer] : zero_save_.optimizers) {
       const ZeroTensor* step =
           rank == lead().rank ? nullptr : flat_tensor_of(optimizer, group, "step");
       if (step != nullptr && step->count() == 1)
@@ -234,7 +234,7 @@ class ZeroTensors {
 
   // Adds a state that is not partitioned like the parameters, as one flat tensor per rank.
   void add_unpartitioned_state(std::size_t group, const std::string& kind) {
-    for (const auto& [rank, optimizer] : world_.optimizers) {
+    for (const auto& [rank, optimizer] : zero_save_.optimizers) {
       if (const ZeroTensor* tensor = flat_tensor_of(optimizer, group, kind))
         storages_.add_whole(flat_group_entry_name(group, kind, rank), *tensor, rank);
     }
@@ -256,14 +256,14 @@ class ZeroTensors {
 
   void add_parts(const ZeroParameter& parameter, const std::string& fqn, std::string_view kind) {
     const ZeroTensor* like = nullptr;
-    for (const auto& [rank, optimizer] : world_.optimizers) {
+    for (const auto& [rank, optimizer] : zero_save_.optimizers) {
       if (like == nullptr) like = flat_tensor_of(optimizer, parameter.group, kind);
     }
     if (like == nullptr || !storages_.claim_name(fqn)) return;
     builder_.add_tensor(fqn, like->dtype, parameter.shape);
     for (const ZeroPart& part : parameter.parts) {
-      auto optimizer = world_.optimizers.find(part.rank);
-      if (optimizer == world_.optimizers.end()) {
+      auto optimizer = zero_save_.optimizers.find(part.rank);
+      if (optimizer == zero_save_.optimizers.end()) {
         add_lost(parameter.shape, part, kind, *like);
         continue;
       }
@@ -297,8 +297,8 @@ class ZeroTensors {
   // in the file are invented and never read.
   void add_lost(const Extents& shape, const ZeroPart& part, std::string_view kind,
                 const ZeroTensor& like) {
-    auto path = world_.lost.find(part.rank);
-    if (path == world_.lost.end()) return;
+    auto path = zero_save_.lost.find(part.rank);
+    if (path == zero_save_.lost.end()) return;
     auto [known, is_new] =
         lost_.try_emplace({part.rank, part.group, std::string(kind)}, StorageId{});
     if (is_new) {
@@ -322,7 +322,7 @@ class ZeroTensors {
     std::int64_t there = 0;
     for (std::int64_t length : lengths) there += length;
     std::int64_t needed = layout.needed, slack = 0;
-    if (world_.stage != 3) {
+    if (zero_save_.stage != 3) {
       there *= layout.ranks.count;
       slack = 2 * layout.ranks.count - 1;
       // Padding after the last parameter.
@@ -332,18 +332,18 @@ class ZeroTensors {
         slack += std::clamp<std::int64_t>(groups[group].alignment.back(), 0, there);
     }
     if (needed <= there && there - needed <= slack) return;
-    const std::string& path = world_.model->path;
+    const std::string& path = zero_save_.model->path;
     note(path, fmt::format("Partitions and parameters do not match: the partitions of {} hold {} "
                            "elements, but by the shapes in {} the parameters need {}. Files of two "
                            "saves are mixed, or a file was changed.",
-                           world_.stage == 3 ? "a rank" : "all ranks",
+                           zero_save_.stage == 3 ? "a rank" : "all ranks",
                            human_count(static_cast<std::uint64_t>(there)), path,
                            human_count(static_cast<std::uint64_t>(needed))));
   }
 
   void report_too_many_pieces(std::uint64_t parts) {
     Finding finding = bad_record_finding(
-        world_.model->path,
+        zero_save_.model->path,
         fmt::format("The partitions split the parameters into {} parts, more than is supported.",
                     human_count(parts)));
     finding.rule = "not-looked-at";
@@ -370,7 +370,7 @@ class ZeroTensors {
         lead().path, fmt::format("{} of the optimizer could not be assigned to parameters: {}. It "
                                  "is not checked whether they are complete.",
                                  plural(groups, "flat group"),
-                                 world_.model && !world_.model->groups.empty()
+                                 zero_save_.model && !zero_save_.model->groups.empty()
                                      ? "its parameters are experts, which differ on every rank"
                                      : "no file says which parameters are in them"));
     finding.rule = "not-looked-at";
@@ -385,13 +385,13 @@ class ZeroTensors {
 
   // Compares with each rank's own record of the parameters in its partition.
   void check_slices(const ZeroLayout& layout) {
-    if (world_.stage == 3) return;
+    if (zero_save_.stage == 3) return;
     std::map<std::pair<std::uint32_t, std::string_view>, const ZeroPart*> parts;
     for (const ZeroParameter& parameter : layout.parameters) {
       for (const ZeroPart& part : parameter.parts)
         parts[{part.rank, parameter.name_in_files}] = &part;
     }
-    for (const auto& [rank, optimizer] : world_.optimizers) {
+    for (const auto& [rank, optimizer] : zero_save_.optimizers) {
       if (layout.parameters.empty()) continue;
       const std::size_t group = layout.parameters.front().group;
       if (group >= optimizer.groups.size() || !shares(layout.ranks, rank)) continue;
@@ -416,7 +416,7 @@ class ZeroTensors {
 
   CheckpointBuilder& builder_;
   ZeroStorages& storages_;
-  const ZeroSave& world_;
+  const ZeroSave& zero_save_;
   const std::string& prefix_;
   ZeroPickleFindings& notes_;
   std::vector<std::int64_t> lengths_;              // of partitions, by group

@@ -15,7 +15,7 @@ constexpr int kDeepestTree = 64;
 constexpr std::uint64_t kLongestKey = 4096, kLongestValue = 1 << 16;
 // Limit of all names, which join the keys on their paths: a file of some kilobytes could form
 // gigabytes of names.
-constexpr std::uint64_t kMostNameBytes = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxNameBytes = std::uint64_t{256} << 20;
 constexpr std::string_view kChunkedKey = "__msgpack_chunked_array__";
 constexpr std::int8_t kArrayType = 1, kComplexType = 2, kScalarType = 3;
 
@@ -75,7 +75,7 @@ class FlaxWalk {
   Result<std::string> joined_name(const std::string& prefix, const std::string& key) {
     std::string name = prefix.empty() ? key : prefix + "." + key;
     name_bytes_ += name.size();
-    if (name_bytes_ > kMostNameBytes || name.size() > kLongestKey * 4)
+    if (name_bytes_ > kMaxNameBytes || name.size() > kLongestKey * 4)
       return in_.damaged(in_.at(), "has names that are too long");
     return name;
   }

@@ -15,8 +15,8 @@ namespace {
 // Generous limits: llama.cpp allows names of 63 bytes and four dimensions, other programs more.
 constexpr std::uint64_t kMostName = 4096;
 constexpr std::uint32_t kMostDims = 8;
-constexpr int kMostNested = 4;
-constexpr std::uint64_t kKeptText = 4096;
+constexpr int kMaxNested = 4;
+constexpr std::uint64_t kMaxKeptTextBytes = 4096;
 
 enum ValueType : std::uint32_t {
   kUint8,
@@ -42,7 +42,7 @@ std::uint64_t skip_array(FileCursor& cursor, const Progress* progress, int depth
   const auto type = cursor.take<std::uint32_t>();
   const auto count = cursor.take<std::uint64_t>();
   if (!cursor.ok()) return 0;
-  if (type >= kValueTypes || depth > kMostNested) {
+  if (type >= kValueTypes || depth > kMaxNested) {
     cursor.stop(ErrorKind::kDamaged, fmt::format("an array has the unknown type {}", type));
     return 0;
   }
@@ -96,7 +96,7 @@ void consume_pair(FileCursor& cursor, GgufHeader& header, const Progress* progre
     header.lengths[key] = skip_array(cursor, progress, 0);
   } else if (type == kText) {
     const auto length = cursor.take<std::uint64_t>();
-    if (length > kKeptText) {
+    if (length > kMaxKeptTextBytes) {
       cursor.skip(length);
     } else {
       std::string text(static_cast<std::size_t>(length), '\0');

@@ -17,7 +17,7 @@
 namespace shw {
 namespace {
 
-constexpr std::uint32_t kMostBlockElements = 256;  // of a block
+constexpr std::uint32_t kMaxBlockElements = 256;  // of a block
 
 // Decodes blocks while reading; every block can be decoded alone.
 class DecodedBlocks final : public ByteSource {
@@ -49,7 +49,7 @@ class DecodedBlocks final : public ByteSource {
   static constexpr std::uint64_t kBlocksAtOnce = 1024;
 
   void decode(const Bytes& blocks, std::uint64_t skipped, std::span<std::byte> out) const {
-    std::array<float, kMostBlockElements> elements{};
+    std::array<float, kMaxBlockElements> elements{};
     const std::size_t made = type_.elements * sizeof(float);
     auto from = static_cast<std::size_t>(skipped);
     for (std::size_t at = 0; at < blocks.size() && !out.empty(); at += type_.bytes) {

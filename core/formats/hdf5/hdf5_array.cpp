@@ -215,7 +215,7 @@ std::optional<Hdf5NamedExtents> attribute_of(BytesView body) {
 // numbers. False for filters other than deflate, and shuffle before it.
 bool read_filters(BytesView body, Hdf5Array& array) {
   constexpr std::uint16_t kDeflate = 1, kShuffle = 2;
-  constexpr std::uint32_t kHardest = 9;
+  constexpr std::uint32_t kMaxDeflateLevel = 9;
   Hdf5Cursor cursor(body);
   const auto version = cursor.take<std::uint8_t>(), count = cursor.take<std::uint8_t>();
   if (version == 1) cursor.skip(6);
@@ -234,7 +234,7 @@ bool read_filters(BytesView body, Hdf5Array& array) {
     if (id == kShuffle && !array.is_shuffled && !array.is_deflated) {
       array.is_shuffled = true;
       array.shuffled_by = number;
-    } else if (id == kDeflate && !array.is_deflated && number <= kHardest)
+    } else if (id == kDeflate && !array.is_deflated && number <= kMaxDeflateLevel)
       array.is_deflated = true;
     else
       return false;

@@ -92,7 +92,7 @@ void add_hdf5_tiles(CheckpointBuilder& builder, const Hdf5Piece& piece, Hdf5Boxe
     mine.chunk = builder.add_chunk(box.first, box.second);
     builder.set_view(mine.chunk, builder.add_storage(place, &codec), 0, strides);
     if (array.is_deflated && array.is_shuffled && overhangs &&
-        (rows.contains(array.tile_shape[0]) || rows.size() < kMostTileRows)) {
+        (rows.contains(array.tile_shape[0]) || rows.size() < kMaxTileRows)) {
       rows.insert(array.tile_shape[0]);
       builder.set_transforms(mine.chunk,
                              {std::string(kTileRows) + std::to_string(array.tile_shape[0])});

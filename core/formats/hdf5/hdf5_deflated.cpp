@@ -24,10 +24,10 @@ constexpr std::uint64_t kDeflateGrowth = 1032;
 // times as fast as the zlib stream that larger ones need. h5py chooses at most 1 MiB per tile.
 constexpr std::uint64_t kInflatedWhole = std::uint64_t{8} << 20;
 // Including elements beyond the dataset's end.
-constexpr std::uint64_t kMostInflated = 4 * kInflatedWhole;
+constexpr std::uint64_t kMaxInflated = 4 * kInflatedWhole;
 
 // Inflates a tile. Tiles at a dataset's end contain more elements than their view; only the stream
-// tells how many. Empty if more than kMostInflated.
+// tells how many. Empty if more than kMaxInflated.
 Result<std::optional<Bytes>> inflate(const ItemRange& range, std::uint64_t at_least) {
   SHW_TRY(Bytes stored, read_bytes(*range.source, range.offset, range.length));
   std::unique_ptr<libdeflate_decompressor, void (*)(libdeflate_decompressor*)> inflater(
@@ -35,7 +35,7 @@ Result<std::optional<Bytes>> inflate(const ItemRange& range, std::uint64_t at_le
   const std::uint64_t most = checked_mul(range.length, kDeflateGrowth).value_or(~std::uint64_t{0});
   for (std::uint64_t room = std::max<std::uint64_t>(at_least, 64); room / 2 <= most; room *= 2) {
     if (at_least > most) break;
-    if (room > kMostInflated) return std::nullopt;
+    if (room > kMaxInflated) return std::nullopt;
     Bytes out(static_cast<std::size_t>(room));
     std::size_t made = 0;
     auto result = libdeflate_zlib_decompress(inflater.get(), stored.data(), stored.size(),

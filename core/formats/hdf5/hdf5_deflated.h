@@ -12,7 +12,7 @@ namespace shw {
 // "hdf5.rows/64", as long as there are few different ones: a checkpoint has at most 255 kinds of
 // storages.
 inline constexpr std::string_view kTileRows = "hdf5.rows/";
-inline constexpr std::size_t kMostTileRows = 128;
+inline constexpr std::size_t kMaxTileRows = 128;
 const Codec& deflated_codec(bool is_shuffled, bool overhangs);
 
 }  // namespace shw

@@ -11,8 +11,8 @@
 namespace shw {
 namespace {
 
-constexpr int kMostTreeLevels = 32;
-constexpr std::uint64_t kMostHeap = std::uint64_t{256} << 20;
+constexpr int kMaxTreeLevels = 32;
+constexpr std::uint64_t kMaxHeap = std::uint64_t{256} << 20;
 
 }  // namespace
 
@@ -92,7 +92,7 @@ Status Hdf5Objects::add_symbols(std::uint64_t tree, Hdf5Heap& names, int depth,
   if (!has_hdf5_signature(head, "TREE") || head[4] != std::byte{0})
     return damaged("a group's B-tree is missing", tree);
   const int level = std::to_integer<int>(head[5]);
-  if (!nodes_.insert(tree).second || (depth >= 0 && level >= depth) || level > kMostTreeLevels)
+  if (!nodes_.insert(tree).second || (depth >= 0 && level >= depth) || level > kMaxTreeLevels)
     return damaged("a group's B-tree contains a cycle", tree);
   const auto count = load_little<std::uint16_t>(head, 6);
   if (count > children_)
@@ -152,11 +152,11 @@ Result<Hdf5Link> Hdf5Objects::link_of(const Hdf5Message& message) const {
 
 // Checks the list of free blocks in a heap: offset of the next block, and size. Offset 1 ends it.
 Status Hdf5Objects::check_free(std::uint64_t at, const Hdf5Heap& names, std::uint64_t heap) const {
-  constexpr std::uint64_t kNothingFree = 1, kLeastFree = 16;
+  constexpr std::uint64_t kNothingFree = 1, kMinFree = 16;
   const std::uint64_t size = names.bytes.size();
-  std::uint64_t left = size / kLeastFree;  // limits lists that form a cycle
+  std::uint64_t left = size / kMinFree;  // limits lists that form a cycle
   for (; at != kNothingFree; --left) {
-    if (at >= size || size - at < kLeastFree || left == 0 ||
+    if (at >= size || size - at < kMinFree || left == 0 ||
         load_little<std::uint64_t>(names.bytes, at + 8) > size - at ||
         load_little<std::uint64_t>(names.bytes, at + 8) == 0)
       return damaged("the free space in a group's name heap is outside the heap", heap);
@@ -176,7 +176,7 @@ Result<std::vector<Hdf5Link>> Hdf5Objects::links(const std::vector<Hdf5Message>&
       if (!has_hdf5_signature(head, "HEAP") || head[4] != std::byte{0})
         return damaged("a group's name heap is missing", heap);
       const auto size = load_little<std::uint64_t>(head, 8);
-      if (size > kMostHeap) return damaged("a group's name heap is too large", heap);
+      if (size > kMaxHeap) return damaged("a group's name heap is too large", heap);
       SHW_TRY(Bytes bytes, read_and_record(load_little<std::uint64_t>(head, 24), size));
       Hdf5Heap names{std::move(bytes), size, {}};
       SHW_CHECK(check_free(load_little<std::uint64_t>(head, 16), names, heap));

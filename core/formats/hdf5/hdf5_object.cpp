@@ -17,8 +17,8 @@ constexpr std::uint32_t kHdf5FlagsKnown = 7, kHdf5OpenForWriting = 1, kHdf5OpenF
 
 constexpr std::array<unsigned char, 8> kHdf5Magic{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
 // Datasets have about ten messages, groups with links in the header a few hundred.
-constexpr std::size_t kMostHdf5Messages = 1 << 16;
-constexpr std::uint64_t kMostHeader = std::uint64_t{16} << 20;
+constexpr std::size_t kMaxHdf5Messages = 1 << 16;
+constexpr std::uint64_t kMaxHeader = std::uint64_t{16} << 20;
 constexpr std::uint64_t kHdf5Checksum = 4;
 
 constexpr std::uint8_t kHdf5Shared = 2;
@@ -28,17 +28,18 @@ constexpr std::uint16_t kHdf5LastMessage = 0x17;
 // modification although that is forbidden; sharing of an unshareable type; unknown and
 // required.
 bool has_valid_flags(std::uint8_t flags, std::uint16_t type) {
-  constexpr std::uint8_t kNeverShared = 4, kStopsWriters = 8, kIsMarked = 16, kWasUnknown = 32,
-                         kMayBeShared = 64, kStopsAll = 128;
+  constexpr std::uint8_t kNeverShared = 4, kFailWritersIfUnknown = 8, kIsMarked = 16,
+                         kWasUnknown = 32, kMayBeShared = 64, kFailIfUnknown = 128;
   if ((flags & kHdf5Shared) != 0 && (flags & kNeverShared) != 0) return false;
-  if ((flags & kWasUnknown) != 0 && ((flags & kStopsWriters) != 0 || (flags & kIsMarked) == 0))
+  if ((flags & kWasUnknown) != 0 &&
+      ((flags & kFailWritersIfUnknown) != 0 || (flags & kIsMarked) == 0))
     return false;
   constexpr auto kShareable = std::to_array<std::uint16_t>(
       {kHdf5Dataspace, kHdf5Datatype, kHdf5OldFill, kHdf5Fill, kHdf5Filters, kHdf5Attribute});
   if ((flags & (kMayBeShared | kHdf5Shared)) != 0 && type <= kHdf5LastMessage &&
       std::find(kShareable.begin(), kShareable.end(), type) == kShareable.end())
     return false;
-  return type <= kHdf5LastMessage || (flags & kStopsAll) == 0;
+  return type <= kHdf5LastMessage || (flags & kFailIfUnknown) == 0;
 }
 
 bool has(const std::vector<Hdf5Message>& messages, std::uint16_t type) {
@@ -196,7 +197,7 @@ Status Hdf5Objects::add_messages(const Hdf5Block& block, const MessageHead& head
     message.body.assign(body.begin(), body.end());
     cursor.skip(size);
     messages.push_back(std::move(message));
-    if (messages.size() > kMostHdf5Messages)
+    if (messages.size() > kMaxHdf5Messages)
       return damaged("an object has too many messages", block.offset);
   }
   // Gaps too small for a message are allowed in version 2, if a null message would not fit
@@ -220,7 +221,7 @@ Result<Hdf5Objects::Hdf5Block> Hdf5Objects::continuation_block(const Hdf5Message
                                                                bool is_new) {
   Hdf5Cursor where(message.body);
   const auto at = where.take<std::uint64_t>(), size = where.take<std::uint64_t>();
-  if (!where.ok() || size == 0 || size > kMostHeader || (is_new && size < 4 + kHdf5Checksum))
+  if (!where.ok() || size == 0 || size > kMaxHeader || (is_new && size < 4 + kHdf5Checksum))
     return damaged("an object's continuation is missing", message.offset);
   if (!is_new) {
     SHW_TRY(Bytes bytes, read_and_record(at, size));
@@ -245,8 +246,8 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::all_messages(const Hdf5Block& firs
     if (!seen.insert(block.offset).second)
       return damaged("an object contains a cycle", messages[i].offset);
     taken += block.bytes.size();
-    if (taken > kMostHeader)
-      return damaged(fmt::format("an object has more than {} bytes of messages", kMostHeader),
+    if (taken > kMaxHeader)
+      return damaged(fmt::format("an object has more than {} bytes of messages", kMaxHeader),
                      messages[i].offset);
     SHW_CHECK(add_messages(block, head, messages));
   }
@@ -265,7 +266,7 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::new_messages(std::uint64_t address
   if (flags & 0x20) cursor.skip(16);
   if (flags & 0x10) cursor.skip(4);
   const std::uint64_t length = cursor.consume_number_of_size(std::size_t{1} << (flags & 3));
-  if (!cursor.ok() || length > kMostHeader) return damaged("an object header is invalid", address);
+  if (!cursor.ok() || length > kMaxHeader) return damaged("an object header is invalid", address);
   SHW_TRY(Bytes bytes, read_checked(address, cursor.at() + length));
   const bool has_order = (flags & 4) != 0;
   return all_messages({address, cursor.at(), std::move(bytes)}, {1, has_order ? 2u : 0u});
@@ -281,7 +282,7 @@ Result<std::vector<Hdf5Message>> Hdf5Objects::messages(std::uint64_t address) {
   const auto count = cursor.take<std::uint16_t>();
   cursor.skip(4);
   const auto length = cursor.take<std::uint32_t>();
-  if (length > kMostHeader) return damaged("an object header is invalid", address);
+  if (length > kMaxHeader) return damaged("an object header is invalid", address);
   SHW_TRY(Bytes bytes, read_and_record(address + 16, length));
   described_.push_back({address, address + 16});
   SHW_TRY(auto messages, all_messages({address + 16, 0, std::move(bytes)}, {2, 3}));

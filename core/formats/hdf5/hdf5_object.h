@@ -178,11 +178,11 @@ class Hdf5Objects {
   };
   // State of the traversal: visited nodes, and the expected right sibling for each
   // level.
-  struct Hdf5TileWay {
+  struct Hdf5TileTraversal {
     std::set<std::uint64_t> seen = {};
     std::map<int, std::uint64_t> next_of_level = {};
   };
-  Status add_tiles(const Hdf5TileNode& node, Hdf5TileWay& way, Hdf5Array& array);
+  Status add_tiles(const Hdf5TileNode& node, Hdf5TileTraversal& way, Hdf5Array& array);
   Status place_array(const Hdf5Message& message, Hdf5Array& array);
 
   std::shared_ptr<const ByteSource> source_;

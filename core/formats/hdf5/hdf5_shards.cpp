@@ -16,13 +16,13 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kMostKerasIndex = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxKerasIndex = std::uint64_t{64} << 20;
 constexpr std::string_view kWeightsOfArchive = "model.weights.h5";
 
 // {"weight_map": {"/layers/dense/vars": ["model_00000.weights.h5", ...], ...}}
 Result<KerasIndex> read_keras_index(const Directory& directory, const std::string& path) {
   SHW_TRY(auto source, directory.open(path));
-  if (source->size() > kMostKerasIndex)
+  if (source->size() > kMaxKerasIndex)
     return fail(ErrorKind::kDamaged, "is too large for an index", {path});
   SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
   if (begins_with_byte_order_mark(bytes))

@@ -12,7 +12,7 @@
 namespace shw {
 namespace {
 
-constexpr int kMostTileLevels = 32;
+constexpr int kMaxTileLevels = 32;
 
 // Layout: size, mask of skipped filters, offsets, and a byte offset within the element: 0 for
 // tiles, anything in the last key of a node, which is not a tile.
@@ -69,7 +69,7 @@ Status Hdf5Objects::place_tiles(const Hdf5Message& message, Hdf5Array& array) {
   }
   array.is_tiled = true;
   if (tree == kHdf5NoAddress) return {};
-  Hdf5TileWay way;
+  Hdf5TileTraversal way;
   SHW_CHECK(add_tiles({tree}, way, array));
   for (const auto& [level, next] : way.next_of_level) {
     if (next != kHdf5NoAddress) return damaged("a chunk B-tree links to a missing node", tree);
@@ -81,12 +81,12 @@ Status Hdf5Objects::place_tiles(const Hdf5Message& message, Hdf5Array& array) {
 // keys and children, and a final key. HDF5 searches each node
 // binarily; tiles outside a node's keys are not found and read as
 // unwritten.
-Status Hdf5Objects::add_tiles(const Hdf5TileNode& node, Hdf5TileWay& way, Hdf5Array& array) {
+Status Hdf5Objects::add_tiles(const Hdf5TileNode& node, Hdf5TileTraversal& way, Hdf5Array& array) {
   SHW_TRY(Bytes head, read_and_record(node.address, 24));
   const int level = std::to_integer<int>(head[5]);
   if (!has_hdf5_signature(head, "TREE") || head[4] != std::byte{1})
     return damaged("a chunk B-tree is missing", node.address);
-  if (!way.seen.insert(node.address).second || level > kMostTileLevels ||
+  if (!way.seen.insert(node.address).second || level > kMaxTileLevels ||
       (node.above >= 0 && level >= node.above))
     return damaged("a chunk B-tree contains a cycle", node.address);
   const auto count = load_little<std::uint16_t>(head, 6);

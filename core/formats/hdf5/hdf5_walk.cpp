@@ -13,16 +13,16 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostGroups = 64;
-constexpr int kMostSoftLinks = 16;  // in sequence, as in HDF5
+constexpr std::size_t kMaxGroups = 64;
+constexpr int kMaxSoftLinks = 16;  // in sequence, as in HDF5
 // Memory for names of a file. A link takes about 40 bytes of the file and a dataset 250, so this
 // allows several names for each. Two groups that contain each other would yield 2^n names.
-constexpr std::uint64_t kToldOfAny = std::uint64_t{1} << 20;
-constexpr std::uint64_t kToldOfAByte = 32;
-constexpr std::uint64_t kOfAName = 64;
+constexpr std::uint64_t kMaxNameBytesOfFile = std::uint64_t{1} << 20;
+constexpr std::uint64_t kNameBytesPerFileByte = 32;
+constexpr std::uint64_t kBytesPerName = 64;
 
 // The bytes of a dataset with that number, or metadata if there is no number.
-struct Hdf5Owned {
+struct Hdf5OwnedRange {
   Hdf5Run run;
   std::optional<std::uint32_t> dataset = {};
 };
@@ -41,7 +41,7 @@ struct Hdf5Walker {
   std::map<std::uint64_t, Members> members = {};
   std::set<std::uint64_t> way = {};     // enclosing groups; links back to them are skipped
   std::vector<std::string> names = {};  // first name of each dataset
-  std::vector<Hdf5Owned> owned = {};
+  std::vector<Hdf5OwnedRange> owned = {};
 
   bool reserve_name_bytes(const std::string& path, std::uint64_t more);
   void visit(const std::string& path, std::uint64_t address, std::size_t level);
@@ -67,7 +67,8 @@ std::uint64_t bytes_of(const Result<Hdf5Array>& array) {
 std::uint64_t bytes_of(const Result<std::vector<Hdf5Link>>& links) {
   std::uint64_t bytes = 0;
   if (!links) return 0;
-  for (const Hdf5Link& link : *links) bytes += kOfAName + link.name.size() + link.target.size();
+  for (const Hdf5Link& link : *links)
+    bytes += kBytesPerName + link.name.size() + link.target.size();
   return bytes;
 }
 
@@ -92,7 +93,7 @@ void shift_offsets(Hdf5Array& array, std::uint64_t begin) {
 
 // Reserves memory; false from the first failure on.
 bool Hdf5Walker::reserve_name_bytes(const std::string& path, std::uint64_t more) {
-  const std::uint64_t wanted = path.size() + kOfAName + more;
+  const std::uint64_t wanted = path.size() + kBytesPerName + more;
   if (wanted <= room) {
     room -= wanted;
     return true;
@@ -142,13 +143,13 @@ void Hdf5Walker::own(const std::string& path, const Hdf5Array& array) {
 // finding per dataset, because all chunks of a damaged dataset may overlap.
 void Hdf5Walker::find_overlaps() {
   for (const Hdf5Run& run : objects.described()) owned.push_back({run});
-  std::sort(owned.begin(), owned.end(), [](const Hdf5Owned& a, const Hdf5Owned& b) {
+  std::sort(owned.begin(), owned.end(), [](const Hdf5OwnedRange& a, const Hdf5OwnedRange& b) {
     return std::tie(a.run.begin, a.run.end, a.dataset) <
            std::tie(b.run.begin, b.run.end, b.dataset);
   });
   std::set<std::uint32_t> told;
-  const Hdf5Owned* reach = nullptr;  // the previous range with the greatest end
-  for (const Hdf5Owned& one : owned) {
+  const Hdf5OwnedRange* reach = nullptr;  // the previous range with the greatest end
+  for (const Hdf5OwnedRange& one : owned) {
     const bool meets = reach != nullptr && one.run.begin < reach->run.end;
     auto who = one.dataset ? one.dataset : reach != nullptr ? reach->dataset : std::nullopt;
     if (meets && who && told.size() < kMostOverlaps && told.insert(*who).second) {
@@ -172,7 +173,7 @@ void Hdf5Walker::visit_group(const std::string& path, std::uint64_t address, std
     found.lost_groups.emplace_back(path, links.error());
     return;
   }
-  if (level > kMostGroups || path.size() > kLongestHdf5Path) {
+  if (level > kMaxGroups || path.size() > kLongestHdf5Path) {
     found.lost_groups.emplace_back(path, Error{ErrorKind::kDamaged, "groups are nested too deep"});
     return;
   }
@@ -207,7 +208,7 @@ void Hdf5Walker::record_lost_link(const std::string& path, Error error) {
 // Adds another name for the target.
 void Hdf5Walker::visit_soft_link(const std::string& path, std::uint64_t group, const Hdf5Link& link,
                                  std::size_t level) {
-  int links_left = kMostSoftLinks - 1;
+  int links_left = kMaxSoftLinks - 1;
   auto address = follow(group, link.target, links_left);
   if (address) return visit(path, *address, level);
   Error error = std::move(address).error();
@@ -278,7 +279,8 @@ void Hdf5Walker::visit(const std::string& path, std::uint64_t address, std::size
 
 Result<Hdf5Walk> walk_hdf5(std::shared_ptr<const ByteSource> source, std::uint64_t begin) {
   SHW_TRY(Hdf5Objects objects, Hdf5Objects::open(std::move(source), begin));
-  const std::uint64_t root = objects.root(), room = kToldOfAny + kToldOfAByte * objects.size();
+  const std::uint64_t root = objects.root(),
+                      room = kMaxNameBytesOfFile + kNameBytesPerFileByte * objects.size();
   Hdf5Walker walker{std::move(objects), room, room};
   SHW_TRY(auto messages, walker.objects.known(root));
   if (!Hdf5Objects::is_group(messages))

@@ -20,7 +20,7 @@ namespace {
 
 // A system call takes as long as everything else for a small item's header. Longer runs gain
 // nothing; this fits in a core's cache.
-constexpr std::int64_t kMostAhead = 64 << 10;
+constexpr std::int64_t kMaxAhead = 64 << 10;
 constexpr std::int64_t kSmallItem = 16 << 10;
 
 // Files that a thread keeps open. Chunks of a tensor alternate between ranks' files; with
@@ -32,7 +32,7 @@ std::size_t max_open_files_per_thread() {
 
 bool is_small(const ItemPlace& place) {
   return place.offset >= 0 && place.length >= 0 && place.length <= kSmallItem &&
-         place.offset <= std::numeric_limits<std::int64_t>::max() - kMostAhead;
+         place.offset <= std::numeric_limits<std::int64_t>::max() - kMaxAhead;
 }
 
 // A file with a prefetched byte range.
@@ -202,7 +202,7 @@ void ItemFiles::read_with_following_items(const ItemPlace& place) {
   const bool is_here = held.source_with_prefetched_run != nullptr &&
                        place.offset >= held.run_begin && place.offset <= held.run_end &&
                        place.length <= held.run_end - place.offset;
-  if (!is_here) read_run(**file, place.offset, place.offset + kMostAhead);
+  if (!is_here) read_run(**file, place.offset, place.offset + kMaxAhead);
 }
 
 Result<ItemRange> find_item(ItemFiles& files, const ItemPlace& place) {

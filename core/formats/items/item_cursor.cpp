@@ -10,10 +10,10 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostItems = 4096;
+constexpr std::size_t kMaxItems = 4096;
 // Limit of sequential readers, about 8 MiB each: two sides of a comparison, or the chunks that a
 // row of blocks crosses.
-constexpr std::size_t kMostStreams = 4;
+constexpr std::size_t kMaxStreams = 4;
 
 }  // namespace
 
@@ -29,7 +29,7 @@ ItemCursor::ItemCursor(const Checkpoint& checkpoint, DecodedItems& decoded)
 Result<const ItemCursor::Item*> ItemCursor::item(ChunkId chunk) {
   if (auto found = items_.find(chunk); found != items_.end()) return &found->second;
   SHW_TRY(OpenItem opened, open_item(files_, checkpoint_, chunk, ItemPart::kHeader));
-  if (items_.size() >= kMostItems) items_.clear();
+  if (items_.size() >= kMaxItems) items_.clear();
   ChunkStorage storage = storage_of_item(opened.header, *checkpoint_.item(chunk));
   return &items_.emplace(chunk, Item{std::move(opened.header), std::move(storage)}).first->second;
 }
@@ -103,7 +103,7 @@ Result<const ItemCursor::Stream*> ItemCursor::stream(ChunkId chunk) {
   SHW_TRY(OpenItem item, open_item(files_, checkpoint_, chunk, ItemPart::kStreamedPayload));
   SHW_CHECK(check_repeats(item));
   SHW_TRY(StorageBytes storage, storage_bytes(item));
-  if (streams_.size() == kMostStreams) streams_.erase(streams_.begin());
+  if (streams_.size() == kMaxStreams) streams_.erase(streams_.begin());
   streams_.push_back({chunk, std::move(item), std::move(storage)});
   return &streams_.back();
 }

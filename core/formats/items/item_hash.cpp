@@ -53,7 +53,7 @@ Result<Hash128> hash_range(const ItemRange& range, const BytesSink& also, Progre
 }
 
 constexpr const char* kNoPlace = "no storage record says where its bytes are";
-constexpr std::uint64_t kMostDecoded = std::uint64_t{64} << 30;
+constexpr std::uint64_t kMaxDecoded = std::uint64_t{64} << 30;
 
 std::string record_mismatch_text(const ByteSource& file, const std::string& record,
                                  std::uint64_t at) {
@@ -83,7 +83,7 @@ class RunChecksums {
     }
   }
   // The first run with a mismatch.
-  const ChecksummedRun* first_bad_run() const { return first_mismatched_run_; }
+  const ChecksummedRun* first_mismatched_run() const { return first_mismatched_run_; }
 
  private:
   std::vector<ChecksummedRun> runs_;
@@ -105,7 +105,7 @@ Result<std::string> mismatch_reason(Error error) {
 Result<std::string> mismatch_in_decoded(const ItemReader& reader, const ItemRange& range,
                                         std::span<const std::string> transforms,
                                         Progress* progress) {
-  auto check = reader.check(range, transforms, kMostDecoded, progress, nullptr);
+  auto check = reader.check(range, transforms, kMaxDecoded, progress, nullptr);
   if (!check) return mismatch_reason(std::move(check).error());
   if (check->crc != DataCheck::Crc::kDiffers) return std::string();
   return record_mismatch_text(*range.source, check->record, check->record_offset);
@@ -147,7 +147,7 @@ Result<VerifiedItem> verify_item(ItemCursor& items, const ItemPlace& place,
   RunChecksums passing(is_decoded ? std::vector<ChecksummedRun>() : std::move(**runs));
   auto take = [&](std::uint64_t at, BytesView bytes) { passing.take(at, bytes); };
   SHW_TRY(verified.hash, hash_range(range, take, progress));
-  if (const ChecksummedRun* bent = passing.first_bad_run())
+  if (const ChecksummedRun* bent = passing.first_mismatched_run())
     verified.mismatch = record_mismatch_text(*range.source, bent->record, bent->offset);
   if (is_decoded) {
     SHW_TRY(verified.mismatch, mismatch_in_decoded(*reader, range, transforms, progress));

@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kMostElements = 16 << 20;  // per read
+constexpr std::int64_t kMaxElements = 16 << 20;  // per read
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Result<std::vector<Box>> read_tensor_box(ItemCursor& items, TensorId tensor, con
     if (!is_valid_box(own, strides.size())) continue;
     const auto common = intersect(own, box);
     if (!common || is_empty(*common)) continue;
-    for (Box slab : split_into_row_boxes(common->sizes, kMostElements)) {
+    for (Box slab : split_into_row_boxes(common->sizes, kMaxElements)) {
       if (is_cancelled(progress)) return cancelled_error();
       std::int64_t at = 0;
       for (std::size_t d = 0; d < strides.size(); ++d) {

@@ -9,12 +9,12 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kMostOfArgs = 1 << 20;
+constexpr std::int64_t kMaxOfArgs = 1 << 20;
 
 LegacyArgs legacy_args(const PickleTree& tree, NodeId args) {
   auto number = [&](std::string_view name) -> std::optional<std::uint32_t> {
     const auto value = tree.integer(tree.attribute(args, name));
-    if (!value || *value < 1 || *value > kMostOfArgs) return std::nullopt;
+    if (!value || *value < 1 || *value > kMaxOfArgs) return std::nullopt;
     return static_cast<std::uint32_t>(*value);
   };
   auto flag = [&](std::string_view name) -> std::optional<bool> {

@@ -8,14 +8,14 @@ namespace shw {
 
 std::optional<LayerNumber> layer_number(std::string_view name) {
   constexpr std::string_view kLayers = "layers.";
-  constexpr std::int64_t kMostLayers = 1 << 16;
+  constexpr std::int64_t kMaxLayers = 1 << 16;
   for (std::size_t at = name.find(kLayers); at != std::string_view::npos;
        at = name.find(kLayers, at + 1)) {
     if (at != 0 && name[at - 1] != '.') continue;
     const std::size_t begin = at + kLayers.size();
     std::string_view rest = name.substr(begin);
     const auto number = consume_number(rest);
-    if (number && *number < kMostLayers && rest.starts_with('.'))
+    if (number && *number < kMaxLayers && rest.starts_with('.'))
       return LayerNumber{begin, name.size() - begin - rest.size(),
                          static_cast<std::uint32_t>(*number)};
   }

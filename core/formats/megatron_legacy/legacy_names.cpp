@@ -11,7 +11,7 @@ namespace shw {
 namespace {
 
 constexpr std::string_view kLegacyFolder = "mp_rank_";
-constexpr std::int64_t kMostLegacyRanks = 1 << 16;
+constexpr std::int64_t kMaxLegacyRanks = 1 << 16;
 constexpr auto kModelFiles =
     std::to_array<std::string_view>({"model_optim_rng.pt", "model_rng.pt"});
 constexpr auto kLegacyFiles = std::to_array<std::string_view>(
@@ -25,7 +25,7 @@ std::optional<LegacyFolder> parse_legacy_folder(std::string_view name) {
   std::vector<std::uint32_t> numbers;
   while (true) {
     const auto number = consume_number(name);
-    if (!number || *number >= kMostLegacyRanks || numbers.size() == 3) return std::nullopt;
+    if (!number || *number >= kMaxLegacyRanks || numbers.size() == 3) return std::nullopt;
     numbers.push_back(static_cast<std::uint32_t>(*number));
     if (name.empty()) break;
     if (name.front() != '_') return std::nullopt;

@@ -21,7 +21,7 @@ constexpr Format kMegatronLegacyFormat = {
     .title = "Megatron torch checkpoint",
     .codec = &kZipRecordCodec,
 };
-constexpr std::size_t kMostLegacyFindings = 32;
+constexpr std::size_t kMaxLegacyFindings = 32;
 
 class LegacyReading {
  public:
@@ -134,7 +134,7 @@ class LegacyReading {
   void note_unreadable() {
     std::size_t noted = 0;
     for (auto& [reason, paths] : unreadable_) {
-      if (++noted > kMostLegacyFindings) return;
+      if (++noted > kMaxLegacyFindings) return;
       Finding finding = bad_record_finding(
           paths.front(), fmt::format("{} in {} cannot be read: {}.", plural(paths.size(), "tensor"),
                                      short_list_text(paths), reason));

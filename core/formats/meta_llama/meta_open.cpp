@@ -38,9 +38,9 @@ constexpr Format kMetaLlamaFormat = {
     .codec = &kZipRecordCodec,
     .traits = {.writer_of_file = rank_of_meta_file},
 };
-constexpr std::uint32_t kMostMetaRanks = 1024;
+constexpr std::uint32_t kMaxMetaRanks = 1024;
 constexpr std::string_view kMetaParams = "params.json";
-constexpr std::uint64_t kMostMetaParams = 1 << 20;
+constexpr std::uint64_t kMaxMetaParams = 1 << 20;
 constexpr auto kMetaRows =
     std::to_array<std::string_view>({"wq", "wk", "wv", "wqkv", "w1", "w3", "output"});
 constexpr auto kMetaColumns = std::to_array<std::string_view>({"wo", "w2"});
@@ -143,7 +143,7 @@ class MetaReading {
   }
 
   static std::uint32_t times(std::int64_t all, std::int64_t part) {
-    if (part <= 0 || all % part != 0 || all / part > kMostMetaRanks) return 0;
+    if (part <= 0 || all % part != 0 || all / part > kMaxMetaRanks) return 0;
     return static_cast<std::uint32_t>(all / part);
   }
 
@@ -156,7 +156,7 @@ class MetaReading {
   std::optional<std::int64_t> head_elements_in_params() const {
     if (directory_.stat(std::string(kMetaParams)).kind != EntryKind::kFile) return std::nullopt;
     auto source = directory_.open(std::string(kMetaParams));
-    const auto text = source ? read_whole_text(**source, kMostMetaParams)
+    const auto text = source ? read_whole_text(**source, kMaxMetaParams)
                              : Result<std::string>(tl::unexpected<Error>(source.error()));
     if (!text) return std::nullopt;
     const auto read = parse_json<nlohmann::json>(*text);
@@ -254,7 +254,7 @@ std::optional<std::uint32_t> parse_meta_file(std::string_view name) {
   if (!name.starts_with(kBegin)) return std::nullopt;
   name.remove_prefix(kBegin.size());
   const auto rank = consume_number(name);
-  return rank && name == ".pth" && *rank < kMostMetaRanks ? rank : std::nullopt;
+  return rank && name == ".pth" && *rank < kMaxMetaRanks ? rank : std::nullopt;
 }
 
 TensorSplit meta_tensor_split(std::string_view name, const Extents& local,

@@ -25,7 +25,7 @@ constexpr std::string_view kNanotronMetadata = "checkpoint_metadata.json";
 constexpr std::string_view kModelFolder = "model/", kModelFile = "model_";
 constexpr std::string_view kOptimizerFile = "optimizer/optimizer_";
 constexpr std::string_view kSafetensorsEnd = ".safetensors";
-constexpr std::uint32_t kMostNanotronRanks = 1 << 16;
+constexpr std::uint32_t kMaxNanotronRanks = 1 << 16;
 
 // Parts of a name such as "model/decoder/0/model_weight_pp-rank-0-of-1_tp-rank-1-of-2.safetensors".
 struct NanotronName {
@@ -64,7 +64,7 @@ std::optional<NanotronName> nanotron_name(std::string_view path) {
   name.after = std::string(rest);
   if (!rank || !consume_word(rest, "-of-")) return std::nullopt;
   const auto count = consume_number(rest);
-  if (!count || rest != kSafetensorsEnd || *rank >= *count || *count > kMostNanotronRanks)
+  if (!count || rest != kSafetensorsEnd || *rank >= *count || *count > kMaxNanotronRanks)
     return std::nullopt;
   name.rank = static_cast<std::uint32_t>(*rank);
   name.ranks = static_cast<std::uint32_t>(*count);

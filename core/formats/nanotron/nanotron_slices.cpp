@@ -8,14 +8,14 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostPairs = 4096;
+constexpr std::size_t kMaxPairs = 4096;
 
 std::vector<std::string_view> parts_between(std::string_view text, char between) {
   std::vector<std::string_view> parts;
   while (true) {
     const std::size_t at = text.find(between);
     parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos || parts.size() > kMostPairs) return parts;
+    if (at == std::string_view::npos || parts.size() > kMaxPairs) return parts;
     text.remove_prefix(at + 1);
   }
 }
@@ -74,7 +74,7 @@ std::optional<Extents> nanotron_shape(std::string_view text) {
 Result<std::vector<Box>> nanotron_boxes(std::string_view pairs, const Extents& sizes,
                                         const Extents& whole) {
   const auto texts = parts_between(pairs, ';');
-  if (texts.size() > kMostPairs) return invalid_slices_error("there are too many slices");
+  if (texts.size() > kMaxPairs) return invalid_slices_error("there are too many slices");
   std::vector<std::pair<Box, Box>> boxes;  // in the part, in the whole tensor
   for (std::string_view text : texts) {
     const auto sides = parts_between(text, '#');

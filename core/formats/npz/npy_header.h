@@ -20,10 +20,10 @@ struct NpyHeader {
   std::uint64_t length = 0;  // header bytes before the data
 };
 
-inline constexpr std::uint64_t kMostNpyHeader = std::uint64_t{64} << 10;
+inline constexpr std::uint64_t kMaxNpyHeader = std::uint64_t{64} << 10;
 
 bool begins_as_npy(BytesView bytes);
-// `bytes`: the first kMostNpyHeader bytes of the array, or all of a shorter one.
+// `bytes`: the first kMaxNpyHeader bytes of the array, or all of a shorter one.
 Result<NpyHeader> parse_npy_header(BytesView bytes);
 
 }  // namespace shw

@@ -17,7 +17,7 @@ Result<std::unique_ptr<ByteStream>> elements_of_record(const ItemRange& range) {
     return inflating_stream(range.source, {"the deflated array", range.offset, range.length});
   };
   SHW_TRY(auto first, begin());
-  Bytes head(kMostNpyHeader);
+  Bytes head(kMaxNpyHeader);
   SHW_TRY(std::size_t made, first->read(head));
   auto header = parse_npy_header(BytesView(head).first(made));
   if (!header)

@@ -23,7 +23,7 @@ namespace shw {
 namespace {
 
 // Limit for a file of many small arrays.
-constexpr std::size_t kMostNpyArrays = std::size_t{1} << 20;
+constexpr std::size_t kMaxNpyArrays = std::size_t{1} << 20;
 
 // An array before it is added as a tensor.
 struct NpzArray {
@@ -50,7 +50,7 @@ NpzArray read_npy(std::string name, const ByteSource& bytes, std::uint64_t offse
                   std::uint64_t begin = 0) {
   const std::uint64_t left = bytes.size() - begin;
   NpzArray array{std::move(name), {}, offset + begin, 0, left};
-  auto head = read_bytes(bytes, begin, std::min(left, kMostNpyHeader));
+  auto head = read_bytes(bytes, begin, std::min(left, kMaxNpyHeader));
   auto header = head ? parse_npy_header(*head) : tl::unexpected<Error>(std::move(head).error());
   if (!header) {
     array.error = std::move(header).error();
@@ -82,7 +82,7 @@ std::optional<std::uint64_t> bytes_of_elements(const NpzArray& array) {
 std::vector<NpzArray> read_npy_series(const std::string& stem, const ByteSource& bytes,
                                       std::uint64_t begin = 0) {
   std::vector<NpzArray> arrays;
-  while (arrays.size() < kMostNpyArrays) {
+  while (arrays.size() < kMaxNpyArrays) {
     NpzArray& array = arrays.emplace_back(read_npy(stem, bytes, 0, begin));
     const auto length = array.error ? std::nullopt : bytes_of_elements(array);
     if (!length || *length >= array.length) break;
@@ -101,7 +101,7 @@ std::vector<NpzArray> read_npy_series(const std::string& stem, const ByteSource&
 
 // The byte after the line of JSON with which programs begin an .eqx file; 0 if there is none.
 Result<std::uint64_t> end_of_json_line(const ByteSource& bytes) {
-  SHW_TRY(const Bytes head, read_bytes(bytes, 0, std::min(bytes.size(), kMostNpyHeader)));
+  SHW_TRY(const Bytes head, read_bytes(bytes, 0, std::min(bytes.size(), kMaxNpyHeader)));
   if (head.empty() || head.front() != std::byte{'{'}) return std::uint64_t{0};
   const auto line = std::find(head.begin(), head.end(), std::byte{'\n'});
   return line == head.end() ? std::uint64_t{0}

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::uint32_t kManifestMagic = 0x0CDB3A2A, kNodeMagic = 0x0CDB20DE;
 // tensorstore itself limits a decoded node to 100 MB.
-constexpr std::uint64_t kMostNodeBytes = std::uint64_t{256} << 20;
-constexpr std::uint64_t kMostKey = 4096;
-constexpr unsigned kMostHeight = 32;
+constexpr std::uint64_t kMaxNodeBytes = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxKey = 4096;
+constexpr unsigned kMaxHeight = 32;
 constexpr std::size_t kHead = 14, kTail = 4;  // bytes before and after a body
 
 tl::unexpected<Error> damaged_ocdbt_error(const std::string& file, std::uint64_t offset,
@@ -54,14 +54,14 @@ Result<Bytes> read_ocdbt_body(const ByteSource& source, std::uint64_t offset, st
                             version, compression),
                 {file, offset});
   const std::uint64_t size = all.size() - kHead - kTail;
-  if (compression == 1) return read_zstd(source, offset + kHead, size, kMostNodeBytes);
+  if (compression == 1) return read_zstd(source, offset + kHead, size, kMaxNodeBytes);
   return Bytes(all.begin() + kHead, all.end() - kTail);
 }
 
 // Reads a text that shares a prefix with the previous one.
 bool consume_joined(OcdbtCursor& cursor, std::uint64_t shared, std::uint64_t rest,
                     std::string& text) {
-  if (shared > text.size() || rest > kMostKey || shared + rest > kMostKey) {
+  if (shared > text.size() || rest > kMaxKey || shared + rest > kMaxKey) {
     cursor.fail();
     return false;
   }
@@ -93,7 +93,7 @@ OcdbtFiles consume_files(OcdbtCursor& cursor, const std::string& around) {
       cursor.fail();
       break;
     }
-    if (around.size() > kMostKey) cursor.fail();
+    if (around.size() > kMaxKey) cursor.fail();
     files.bases.push_back(around + path.substr(0, static_cast<std::size_t>(bases[i])));
     files.paths.push_back(around + path);
   }
@@ -144,7 +144,7 @@ class OcdbtReader {
 
   Status add(const OcdbtPlace& place, const std::string& prefix) {
     if (is_cancelled(progress_)) return cancelled_error();
-    if (place.height > kMostHeight || prefix.size() > kMostKey ||
+    if (place.height > kMaxHeight || prefix.size() > kMaxKey ||
         !seen_.insert({place.file, place.offset}).second)
       return damaged_ocdbt_error(place.file, place.offset, "the tree contains a cycle");
     auto source = directory_.open(place.file);
@@ -185,7 +185,7 @@ class OcdbtReader {
     for (std::size_t i = 0; cursor.ok() && i < rest.size(); ++i) {
       if (!consume_joined(cursor, shared[i], rest[i], key)) break;
       key_bytes_ += key.size();
-      if (key_bytes_ > kMostKeyBytes) cursor.fail();
+      if (key_bytes_ > kMaxKeyBytes) cursor.fail();
       keys.keys.push_back(key);
     }
     return keys;
@@ -233,7 +233,7 @@ class OcdbtReader {
     return {};
   }
 
-  static constexpr std::uint64_t kMostKeyBytes = std::uint64_t{1} << 30;
+  static constexpr std::uint64_t kMaxKeyBytes = std::uint64_t{1} << 30;
 
   const Directory& directory_;
   const Progress* progress_;

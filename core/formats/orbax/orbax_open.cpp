@@ -16,7 +16,7 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kMostOrbaxJson = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxOrbaxJson = std::uint64_t{256} << 20;
 
 bool has_file(std::span<const Entry> entries, const std::string& path) {
   return std::any_of(entries.begin(), entries.end(),
@@ -36,7 +36,7 @@ bool is_zarr_json(std::string_view path) {
 
 Result<Bytes> read_small_orbax_file(const Directory& directory, const std::string& path) {
   SHW_TRY(auto source, directory.open(path));
-  if (source->size() > kMostOrbaxJson)
+  if (source->size() > kMaxOrbaxJson)
     return fail(ErrorKind::kUnsupported, "is larger than 256 MiB", {path});
   return read_bytes(*source, 0, source->size());
 }

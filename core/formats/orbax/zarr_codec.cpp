@@ -26,8 +26,8 @@ constexpr std::uint64_t kChecksum = 4;
 
 // Length of the gzip header (RFC 1952) before the deflated bytes.
 Result<std::uint64_t> gzip_head(const ItemRange& range) {
-  constexpr std::uint64_t kFixed = 10, kMostHead = 4096;
-  SHW_TRY(Bytes head, read_bytes(*range.source, range.offset, std::min(range.length, kMostHead)));
+  constexpr std::uint64_t kFixed = 10, kMaxHead = 4096;
+  SHW_TRY(Bytes head, read_bytes(*range.source, range.offset, std::min(range.length, kMaxHead)));
   auto damaged = [&] {
     return fail(ErrorKind::kDamaged, "is not a gzip stream", {range.source->name(), range.offset});
   };

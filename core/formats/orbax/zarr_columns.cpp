@@ -15,10 +15,10 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kMostZarrJson = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxZarrJson = std::uint64_t{1} << 20;
 // Limit of unwritten chunks per array that read as zeros, in addition to the number of written
 // ones.
-constexpr std::int64_t kMostAbsent = 1 << 16;
+constexpr std::int64_t kMaxAbsent = 1 << 16;
 
 // An array and the keys of its chunks.
 struct FoundArray {
@@ -145,7 +145,7 @@ class ArrayColumns {
       counts.push_back(array_.shape[d] / piece[d] + (array_.shape[d] % piece[d] != 0 ? 1 : 0));
     const auto all = checked_volume(counts);
     const auto there = static_cast<std::int64_t>(written_.size());
-    if (!are_zeros || !all || *all == there || *all - there > kMostAbsent + there) return;
+    if (!are_zeros || !all || *all == there || *all - there > kMaxAbsent + there) return;
     const ItemPlace place{builder_.file(found_.json->path),
                           static_cast<std::int64_t>(found_.json->offset), 1};
     const StorageId storage = builder_.add_storage(place, &kZarrZerosCodec);
@@ -184,7 +184,7 @@ class ArrayColumns {
 
 Result<std::optional<ZarrArray>> read_zarr_array(const ZarrStore& store, const FoundArray& found) {
   SHW_TRY(auto source, store.folder.open(found.json->path));
-  if (found.json->length > kMostZarrJson)
+  if (found.json->length > kMaxZarrJson)
     return fail(ErrorKind::kDamaged, "is too long for zarr array metadata");
   SHW_TRY(Bytes json, read_bytes(*source, found.json->offset, found.json->length));
   return parse_zarr_array(json, found.is_version_three);

@@ -43,7 +43,7 @@ class PickleMachine {
         std::min<std::uint64_t>(limits_.nodes, kNodesOfAny + bytes.size() / 2));
     // Reserves a node per byte: untouched pages cost nothing, and a growing vector would briefly
     // need three times the memory.
-    tree_.nodes_.reserve(std::min<std::size_t>(bytes.size(), kMostReserved));
+    tree_.nodes_.reserve(std::min<std::size_t>(bytes.size(), kMaxReserved));
   }
 
   Status run();
@@ -55,7 +55,7 @@ class PickleMachine {
  private:
   friend Shortcut;
   static constexpr std::uint64_t kNodesOfAny = std::uint64_t{1} << 21;
-  static constexpr std::size_t kMostReserved = std::size_t{1} << 24;  // 512 MiB of addresses
+  static constexpr std::size_t kMaxReserved = std::size_t{1} << 24;  // 512 MiB of addresses
   using Node = PickleTree::Node;
 
   // --- errors -----------------------------------------------------------------------------------
@@ -468,8 +468,8 @@ class PickleMachine {
   bool step_text(std::uint8_t opcode);
   bool step_call(std::uint8_t opcode);
   bool step_stack(std::uint8_t opcode);
-  bool step_rare(std::uint8_t opcode);
-  bool step_old(std::uint8_t opcode);
+  bool step_rare_opcode(std::uint8_t opcode);
+  bool step_old_opcode(std::uint8_t opcode);
 
   const std::uint8_t* begin_;
   const std::uint8_t* at_;

@@ -133,7 +133,7 @@ constexpr auto kMadeOfData = std::to_array<NamesOfModule>({
 });
 // Modules of which classes, but not functions, are data: layers, optimizers, placements, samplers,
 // typed numbers.
-constexpr auto kHomesOfData =
+constexpr auto kModulesOfDataClasses =
     std::to_array<std::string_view>({"torch.nn",
                                      "torch.optim",
                                      "torch.amp",
@@ -212,7 +212,7 @@ bool constructs_data_only(std::string_view module, std::string_view name) {
   }
   if (module == "torch._utils" && name.starts_with("_rebuild_")) return true;
   return is_path_of_classes(name) &&
-         std::any_of(kHomesOfData.begin(), kHomesOfData.end(),
+         std::any_of(kModulesOfDataClasses.begin(), kModulesOfDataClasses.end(),
                      [&](std::string_view home) { return is_inside(module, home); });
 }
 

@@ -250,13 +250,13 @@ bool PickleMachine<Shortcut>::step_stack(std::uint8_t opcode) {
       return number(length) && begin_frame(length);
     }
     default:
-      return step_rare(opcode);
+      return step_rare_opcode(opcode);
   }
 }
 
 // Unusual opcodes that create classes.
 template <class Shortcut>
-bool PickleMachine<Shortcut>::step_rare(std::uint8_t opcode) {
+bool PickleMachine<Shortcut>::step_rare_opcode(std::uint8_t opcode) {
   switch (opcode) {
     case 'o': {  // OBJ: mark, class, arguments
       std::size_t first = 0;
@@ -307,13 +307,13 @@ bool PickleMachine<Shortcut>::step_rare(std::uint8_t opcode) {
       return refuse(ErrorKind::kUnsupported, "byte " + human_count(offset(opcode_)) +
                                                  ": refers to a buffer outside the file");
     default:
-      return step_old(opcode);
+      return step_old_opcode(opcode);
   }
 }
 
 // Opcodes of protocol 0, which are lines of text.
 template <class Shortcut>
-bool PickleMachine<Shortcut>::step_old(std::uint8_t opcode) {
+bool PickleMachine<Shortcut>::step_old_opcode(std::uint8_t opcode) {
   std::string_view text;
   std::uint64_t index = 0;
   switch (opcode) {

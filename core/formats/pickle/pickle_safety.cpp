@@ -198,23 +198,23 @@ bool is_of_python(std::string_view full) {
 }
 
 // The owner of the names, for the text about names that need a program.
-enum class NamesOf : std::uint8_t { kTorch, kPython, kProgram };
+enum class NameOwner : std::uint8_t { kTorch, kPython, kProgram };
 
-NamesOf origin_of_pickled_name(const std::string& full) {
-  if (full.starts_with("torch.")) return NamesOf::kTorch;
-  return is_of_python(full) ? NamesOf::kPython : NamesOf::kProgram;
+NameOwner origin_of_pickled_name(const std::string& full) {
+  if (full.starts_with("torch.")) return NameOwner::kTorch;
+  return is_of_python(full) ? NameOwner::kPython : NameOwner::kProgram;
 }
 
 // Ends the sentence "Loading this file would import NAMES": says which loaders accept the names and
 // which refuse them. `one`: there is a single name.
-std::string harmless_text(NamesOf whose, bool one) {
-  if (whose == NamesOf::kTorch)
+std::string harmless_text(NameOwner whose, bool one) {
+  if (whose == NameOwner::kTorch)
     return fmt::format(
         ", {} of torch: with weights_only=True torch.load accepts {} only if allowed "
         "(torch.serialization.add_safe_globals; importing torch.distributed.tensor allows what "
         "DTensors need).",
         one ? "a name" : "names", one ? "it" : "them");
-  if (whose == NamesOf::kPython)
+  if (whose == NameOwner::kPython)
     return fmt::format(
         ", {} of Python's standard library: plain pickle loads {} and {} nothing, and torch.load "
         "refuses {} with weights_only=True, which is its default since torch 2.6.",
@@ -251,7 +251,7 @@ Finding finding_of(const PickleGlobal& global, NameKind kind, const std::string&
   return finding;
 }
 
-constexpr std::size_t kMostNames = 64;  // in the evidence
+constexpr std::size_t kMaxNames = 64;  // in the evidence
 
 // Infos about names of one owner, as one finding.
 class HarmlessNames {
@@ -268,7 +268,7 @@ class HarmlessNames {
         names.first.cause = "Loading this file with torch would import " +
                             short_list_text(names.all, 6) + harmless_text(whose, false);
         const auto count = static_cast<std::int64_t>(names.all.size());
-        names.all.resize(std::min(names.all.size(), kMostNames));
+        names.all.resize(std::min(names.all.size(), kMaxNames));
         names.first.evidence = {{"globals", std::move(names.all)}, {"count", count}};
       }
       findings.push_back(std::move(names.first));
@@ -280,7 +280,7 @@ class HarmlessNames {
     Finding first;
     std::vector<std::string> all;
   };
-  std::map<NamesOf, Names> of_;
+  std::map<NameOwner, Names> of_;
 };
 
 }  // namespace

@@ -166,7 +166,7 @@ std::optional<std::string> plain_pickle(const PickleTree& tree, NodeId value, st
 
 std::string non_plain_value_reason(const PickleTree& tree, NodeId value) {
   // Breadth-first with a limit, because graphs may be cyclic.
-  constexpr std::size_t kMostLookedAt = 10'000;
+  constexpr std::size_t kMaxLookedAt = 10'000;
   std::vector<NodeId> queue{value};
   for (std::size_t i = 0; i < queue.size(); ++i) {
     NodeId node = queue[i];
@@ -186,7 +186,7 @@ std::string non_plain_value_reason(const PickleTree& tree, NodeId value) {
         break;
     }
     for (NodeId item : tree.items(node)) {
-      if (queue.size() < kMostLookedAt) queue.push_back(item);
+      if (queue.size() < kMaxLookedAt) queue.push_back(item);
     }
   }
   return "data that cannot be written again";

@@ -26,7 +26,7 @@ constexpr Format kRankFilesFormat = {
     .codec = &kZipRecordCodec,
     .traits = {.writer_of_file = rank_of_file},
 };
-constexpr std::size_t kMostRankFindings = 32;
+constexpr std::size_t kMaxRankFindings = 32;
 
 class RankFilesReading {
  public:
@@ -109,7 +109,7 @@ class RankFilesReading {
   }
 
   void note_unreadable(const std::string& reason, std::vector<std::string>& names) {
-    if (++noted_ > kMostRankFindings) return;
+    if (++noted_ > kMaxRankFindings) return;
     Finding finding =
         bad_record_finding(names.front(), fmt::format("{}: {}.", short_list_text(names), reason));
     finding.rule = "not-looked-at";

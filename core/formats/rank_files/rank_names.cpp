@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kWorldMark = "_world_size_";
 // Numbers from this limit on are not ranks.
-constexpr std::uint32_t kMostFileRanks = 1 << 16;
+constexpr std::uint32_t kMaxFileRanks = 1 << 16;
 
 struct NumberedName {
   std::string around;  // the name without the number
@@ -31,7 +31,7 @@ std::optional<NumberedName> parse_numbered(std::string_view name) {
   const std::string before(name.substr(0, name.size() - rest.size()));
   const auto rank = consume_number(rest);
   const bool is_file = rest == ".pt" || rest == ".pth" || rest == ".bin";
-  if (!rank || !is_file || *rank >= kMostFileRanks) return std::nullopt;
+  if (!rank || !is_file || *rank >= kMaxFileRanks) return std::nullopt;
   return NumberedName{before + std::string(rest), static_cast<std::uint32_t>(*rank)};
 }
 
@@ -46,7 +46,7 @@ std::optional<RankFileName> parse_rank_file(std::string_view name) {
   if (!ranks || !rest.starts_with(kRank)) return std::nullopt;
   rest.remove_prefix(kRank.size());
   auto rank = consume_number(rest);
-  if (!rank || rest != ".pt" || *ranks == 0 || *ranks > kMostFileRanks || *rank >= *ranks)
+  if (!rank || rest != ".pt" || *ranks == 0 || *ranks > kMaxFileRanks || *rank >= *ranks)
     return std::nullopt;
   return RankFileName{std::string(name.substr(0, mark)), *ranks, *rank};
 }

@@ -10,12 +10,12 @@ namespace shw {
 namespace {
 
 constexpr std::uint64_t kLengthBytes = 8;
-constexpr std::uint64_t kMostExpected = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxExpected = std::uint64_t{1} << 20;
 
 // An entry of a header takes up to 1.7 times the bytes of one in the index: DeepSeek-V3's take 128
 // and 104, Llama's 110 and 66.
 std::uint64_t expected_header(std::uint64_t index_bytes, std::size_t files) {
-  return std::min(kMostExpected, kLengthBytes + index_bytes / files * 7 / 4);
+  return std::min(kMaxExpected, kLengthBytes + index_bytes / files * 7 / 4);
 }
 
 // The whole header, if the file begins with a plausible length.

@@ -284,7 +284,7 @@ void check_files(CheckpointBuilder& builder, const SafetensorsFiles& found,
   const MatchedIndex matched(
       {*found.index_path, *found.index, indexed_files(files), found.total,
        missing_numbered_files(*found.index, found.paths), true, found.not_there,
-       is_passed_over(directory, kSafetensorsIndexNames, *found.index_path)});
+       is_ignored_by_transformers(directory, kSafetensorsIndexNames, *found.index_path)});
   check_index(builder, matched);
   report_tensors_not_in_index(builder, matched);
   if (found.not_there.empty())

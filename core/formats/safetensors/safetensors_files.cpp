@@ -108,9 +108,9 @@ bool have_same_names(const SafetensorsFile& a, const SafetensorsFile& b) {
 
 // True for "lora-000001.safetensors". Shorter numbers count models, and say their precision.
 bool has_step_number(const std::string& path) {
-  constexpr std::ptrdiff_t kFewestDigits = 3;
+  constexpr std::ptrdiff_t kMinDigits = 3;
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  return std::search_n(path.begin(), path.end(), kFewestDigits, true,
+  return std::search_n(path.begin(), path.end(), kMinDigits, true,
                        [&](char c, bool wanted) { return is_digit(c) == wanted; }) != path.end();
 }
 

@@ -35,7 +35,7 @@ std::optional<ShardName> shard_name(std::string_view path) {
 // one.
 FormatTraits::Unlisted unlisted_shards(const std::vector<std::string_view>& paths) {
   // If all pieces of a part are missing, each file is listed, up to this number.
-  constexpr std::uint64_t kMostMissingFiles = 2000;
+  constexpr std::uint64_t kMaxMissingFiles = 2000;
   std::set<std::pair<std::uint32_t, std::uint32_t>> there;
   std::set<std::uint32_t> parts;
   std::uint32_t shards = 0, files = 0;
@@ -51,7 +51,7 @@ FormatTraits::Unlisted unlisted_shards(const std::vector<std::string_view>& path
   auto all = std::uint64_t{shards} * files;
   if (there.size() < 2 || all == there.size()) return out;
   const bool is_grid = all <= 2 * there.size();
-  if (!is_grid && all > kMostMissingFiles) return out;
+  if (!is_grid && all > kMaxMissingFiles) return out;
   for (std::uint32_t shard = 1; shard <= shards; ++shard) {
     for (std::uint32_t file = 1; file <= files; ++file) {
       if (there.contains({shard, file}) || (!is_grid && parts.contains(file))) continue;

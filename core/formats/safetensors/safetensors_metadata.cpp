@@ -14,7 +14,7 @@ namespace shw {
 namespace {
 
 constexpr const char* kPartNames = "_tensor_data_names";  // key of torchao
-constexpr std::uint64_t kMostPackedText = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxPackedText = std::uint64_t{1} << 20;
 
 // True if the text contains a tensor's name in double quotes, as JSON does.
 bool contains_quoted_tensor_name(const Checkpoint& checkpoint, std::string_view text) {
@@ -50,7 +50,7 @@ std::vector<std::string> listed_parts(const std::string& key, const nlohmann::js
 
 // {"_type": "Int4Tensor", "_data": {"shape": [8, 16], ...}, "_tensor_data_names": [...]}
 std::optional<TensorClass> class_in_entry(const std::string& key, const std::string& text) {
-  if (text.size() > kMostPackedText || text.find(kPartNames) == std::string::npos)
+  if (text.size() > kMaxPackedText || text.find(kPartNames) == std::string::npos)
     return std::nullopt;
   const auto json = parse_json<nlohmann::json>(text).tree;
   if (!json.is_object() || !json.contains("_type") || !json["_type"].is_string())
@@ -88,7 +88,7 @@ bool is_metadata_of_format(std::string_view key) {
 
 std::vector<std::string> packed_tensor_parts(const Checkpoint& checkpoint, const std::string& key,
                                              const std::string& text) {
-  if (text.size() > kMostPackedText || text.find(kPartNames) == std::string::npos) return {};
+  if (text.size() > kMaxPackedText || text.find(kPartNames) == std::string::npos) return {};
   auto parts = listed_parts(key, parse_json<nlohmann::json>(text).tree);
   std::erase_if(parts, [&](const std::string& name) { return !checkpoint.find(name); });
   return parts;

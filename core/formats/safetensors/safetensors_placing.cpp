@@ -53,7 +53,7 @@ struct TensorFilePlacer {
 
   std::string file_next_to_source(const OutputTensor& tensor, const OutputTile& tile,
                                   const std::set<std::string>& taken) {
-    static const OutputTileMore kNothing;
+    static const RareOutputTileFields kNothing;
     for (FileId file : (tile.more ? *tile.more : kNothing).made_of) {
       const std::string& path = source->file(file).path;
       if (!taken.contains(path)) return path;

@@ -9,7 +9,7 @@ namespace shw {
 namespace {
 
 constexpr std::uint64_t kTarBlock = 512;
-constexpr std::size_t kMostTarFiles = 1 << 20;
+constexpr std::size_t kMaxTarFiles = 1 << 20;
 constexpr std::uint64_t kLongestTarName = 1 << 16;
 
 struct TarFile {
@@ -122,7 +122,7 @@ class TarWalk {
     if (type != '0' && type != '\0') return {};
     while (path.starts_with("./")) path.erase(0, 2);
     if (!is_safe_relative_path(path)) return {};
-    if (files_.size() == kMostTarFiles) return damaged(at_, "has too many files in its archive");
+    if (files_.size() == kMaxTarFiles) return damaged(at_, "has too many files in its archive");
     files_[std::move(path)] = {data, length};
     return {};
   }

@@ -16,10 +16,10 @@ namespace shw {
 namespace {
 
 constexpr std::string_view kParallelConfig = "config.json";
-constexpr std::uint64_t kMostParallelConfig = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMaxParallelConfig = std::uint64_t{16} << 20;
 // Sizes of models are far below this, and products of two stay below 2^63.
-constexpr std::int64_t kMostModelSize = std::int64_t{1} << 30;
-constexpr std::uint32_t kMostMappedRanks = 4096;
+constexpr std::int64_t kMaxModelSize = std::int64_t{1} << 30;
+constexpr std::uint32_t kMaxMappedRanks = 4096;
 
 std::int64_t positive_config_integer(const nlohmann::json& config,
                                      std::initializer_list<const char*> keys) {
@@ -27,7 +27,7 @@ std::int64_t positive_config_integer(const nlohmann::json& config,
     const auto found = config.find(key);
     if (found == config.end() || !found->is_number_integer()) continue;
     const auto value = found->get<std::int64_t>();
-    if (value > 0 && value <= kMostModelSize) return value;
+    if (value > 0 && value <= kMaxModelSize) return value;
   }
   return 0;
 }
@@ -68,8 +68,8 @@ void read_mapping(const nlohmann::json& config, std::uint32_t ranks, ParallelMod
   const auto pipeline = std::max<std::uint64_t>(
       1, static_cast<std::uint64_t>(positive_config_integer(*mapping, {"pp_size"})));
   const auto world = static_cast<std::uint64_t>(positive_config_integer(*mapping, {"world_size"}));
-  const bool is_whole = tensor != 0 && tensor <= kMostMappedRanks && pipeline <= kMostMappedRanks &&
-                        tensor * pipeline <= kMostMappedRanks && tensor * pipeline == world &&
+  const bool is_whole = tensor != 0 && tensor <= kMaxMappedRanks && pipeline <= kMaxMappedRanks &&
+                        tensor * pipeline <= kMaxMappedRanks && tensor * pipeline == world &&
                         ranks <= world;
   if (!is_whole) return;
   model.tensor_ranks = static_cast<std::uint32_t>(tensor);
@@ -199,8 +199,8 @@ class ParallelCut {
 
   // Engines pad the words to a multiple of 64, and of the ranks.
   bool covers_vocabulary(std::int64_t count) const {
-    constexpr std::int64_t kMostPadding = 1024;
-    return count >= model_.words && count - model_.words <= kMostPadding;
+    constexpr std::int64_t kMaxPadding = 1024;
+    return count >= model_.words && count - model_.words <= kMaxPadding;
   }
 
   std::optional<ParallelPart> part_of_vocabulary() const {
@@ -275,7 +275,7 @@ bool is_weight_dtype(Dtype dtype) {
 // Sizes beyond any model's are not multiplied.
 bool is_bounded(const Extents& local) {
   return !local.empty() && std::all_of(local.begin(), local.end(), [](std::int64_t extent) {
-    return extent > 0 && extent <= kMostModelSize;
+    return extent > 0 && extent <= kMaxModelSize;
   });
 }
 
@@ -290,7 +290,7 @@ ParallelModel parallel_model(const Directory& directory, ParallelEngine engine,
   if (directory.stat(path).kind != EntryKind::kFile) return model;
   const auto source = directory.open(path);
   if (!source) return model;
-  const auto text = read_whole_text(**source, kMostParallelConfig);
+  const auto text = read_whole_text(**source, kMaxParallelConfig);
   if (!text) return model;
   const auto read = parse_json<nlohmann::json>(*text);
   if (!read.problem.empty() || !read.tree.is_object()) return model;
@@ -331,7 +331,7 @@ std::uint32_t infer_ranks_from_part(const ParallelModel& model, std::string_view
   const std::int64_t all = model.query_rows();
   const bool is_output = parts.layer == "o_proj" && parts.parameter == "weight" &&
                          local.size() == 2 && local[0] == model.width && all != 0;
-  if (!is_output || all % local[1] != 0 || all / local[1] > kMostMappedRanks) return 0;
+  if (!is_output || all % local[1] != 0 || all / local[1] > kMaxMappedRanks) return 0;
   return static_cast<std::uint32_t>(all / local[1]);
 }
 

@@ -11,7 +11,7 @@ namespace shw {
 namespace {
 
 constexpr std::string_view kParallelSuffix = ".safetensors";
-constexpr std::uint32_t kMostParallelRanks = 4096;
+constexpr std::uint32_t kMaxParallelRanks = 4096;
 
 // Consumes `word` and the number after it.
 bool consume_word_and_number(std::string_view& text, std::string_view word, std::uint32_t& number) {
@@ -43,8 +43,8 @@ std::optional<EngineFileName> parse_engine_file(std::string_view file) {
              consume_word_and_number(rest, "-mp", name.ranks) && rest.empty() &&
              name.rank < name.ranks;
   }
-  const bool is_bounded = name.rank < kMostParallelRanks && name.part < kMostParallelRanks &&
-                          name.ranks <= kMostParallelRanks;
+  const bool is_bounded = name.rank < kMaxParallelRanks && name.part < kMaxParallelRanks &&
+                          name.ranks <= kMaxParallelRanks;
   // "rank007" is not how an engine spells rank 7.
   return is_one && is_bounded && engine_file_name(name) == std::string(file).append(kParallelSuffix)
              ? std::optional(name)

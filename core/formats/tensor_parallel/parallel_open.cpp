@@ -33,7 +33,7 @@ constexpr Format kTensorParallelFormat = {
     .traits = {.writer_of_file = rank_of_parallel_file},
 };
 
-std::string_view engine_words(ParallelEngine engine) {
+std::string_view engine_display_name(ParallelEngine engine) {
   switch (engine) {
     case ParallelEngine::kVllm:
       return "vLLM";
@@ -234,7 +234,7 @@ class ParallelOpening {
           fmt::format(
               "{} of {} ranks were joined along the sharding axis of {}, chosen by tensor names{}: "
               "the files do not record it.{}",
-              plural(joined_, "tensor"), files_.ranks, engine_words(files_.engine),
+              plural(joined_, "tensor"), files_.ranks, engine_display_name(files_.engine),
               is_by_names ? "" : " and the sizes in config.json",
               knows_ranks_ ? "" : " It is not known whether a file of a higher rank is missing.")));
     if (!unjoined_tensors_.empty())

@@ -12,13 +12,13 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kMostMetadata = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxMetadata = std::uint64_t{1} << 30;
 constexpr PickleLimits kItemsLimits{1u << 27, 64, 64};
-constexpr std::int64_t kMostItemRanks = 1 << 20;
-constexpr std::size_t kMostProblems = 32;
+constexpr std::int64_t kMaxItemRanks = 1 << 20;
+constexpr std::size_t kMaxProblems = 32;
 
 // Converts '["state",0,"exp_avg"]' to "state.0.exp_avg"; nullopt for other text.
-std::optional<std::string> dotted_of_json(std::string_view text) {
+std::optional<std::string> dotted_name_from_json_path(std::string_view text) {
   const auto keys = nlohmann::json::parse(text, nullptr, false);
   if (!keys.is_array()) return std::nullopt;
   std::string dotted;
@@ -38,7 +38,7 @@ class ItemsReader {
     SHW_CHECK(check_plain());
     const NodeId root = tree_.root(), all = tree_.find(root, "metadata");
     const auto ranks = tree_.integer(tree_.find(root, "world_size"));
-    if (tree_.kind(all) != NodeKind::kDict || !ranks || *ranks < 1 || *ranks > kMostItemRanks)
+    if (tree_.kind(all) != NodeKind::kDict || !ranks || *ranks < 1 || *ranks > kMaxItemRanks)
       return damaged(root, "holds no dict with 'metadata' and 'world_size'");
     out_.ranks = static_cast<std::uint32_t>(*ranks);
     const auto version = tree_.text(tree_.find(root, "version")).value_or("1.0");
@@ -61,7 +61,7 @@ class ItemsReader {
     return fail(ErrorKind::kDamaged, std::move(what), {file_, tree_.at(node)});
   }
   void problem(std::string text) {
-    if (out_.problems.size() < kMostProblems) out_.problems.push_back(std::move(text));
+    if (out_.problems.size() < kMaxProblems) out_.problems.push_back(std::move(text));
   }
 
   // The library's own file contains no class. Every rank that reshards reads it with pickle.loads.
@@ -114,7 +114,7 @@ class ItemsReader {
     const auto items = tree_.items(paths);
     for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
       const auto text = tree_.text(items[i]);
-      auto dotted = text ? dotted_of_json(*text) : std::nullopt;
+      auto dotted = text ? dotted_name_from_json_path(*text) : std::nullopt;
       if (!dotted) return damaged(items[i], "has a path that is not a JSON list of keys");
       SavedItem* item = own;
       if (item == nullptr) {
@@ -216,7 +216,7 @@ bool is_items_metadata(BytesView first) {
 
 Result<ItemsMetadata> read_items_metadata(const Directory& directory) {
   SHW_TRY(auto source, directory.open(kItemsMetadata));
-  if (source->size() > kMostMetadata)
+  if (source->size() > kMaxMetadata)
     return fail(ErrorKind::kUnsupported, "is larger than the limit for metadata.pkl",
                 {kItemsMetadata});
   SHW_TRY(Bytes bytes, read_bytes(*source, 0, source->size()));
@@ -238,7 +238,7 @@ std::optional<ItemFileName> parse_item_file(std::string_view name) {
   if (name.substr(dot) != ".pt" && name.substr(dot) != ".safetensors") return std::nullopt;
   std::string_view number = name.substr(mark + 1, dot - mark - 1);
   const auto rank = consume_number(number);
-  if (!rank || !number.empty() || *rank >= kMostItemRanks) return std::nullopt;
+  if (!rank || !number.empty() || *rank >= kMaxItemRanks) return std::nullopt;
   return ItemFileName{std::string(name.substr(0, mark)), *rank};
 }
 

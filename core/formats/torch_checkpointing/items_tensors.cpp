@@ -12,7 +12,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostItemFindings = 32;
+constexpr std::size_t kMaxItemFindings = 32;
 
 // Ignores the ranks of the mesh, because a saved submesh contains those of its root.
 bool is_same_sharding(const DTensorSharding& a, const DTensorSharding& b) {
@@ -169,7 +169,7 @@ void ItemsTensors::note(const std::string& reason, const std::string& fqn,
 void ItemsTensors::report_wrong_items() {
   std::size_t noted = 0;
   auto add = [&](std::string subject, std::string cause, Severity severity) {
-    if (++noted > kMostItemFindings) return;
+    if (++noted > kMaxItemFindings) return;
     Finding finding = bad_record_finding(std::move(subject), std::move(cause));
     finding.severity = severity;
     builder_.add_finding(std::move(finding));
@@ -201,7 +201,7 @@ void ItemsTensors::report_wrong_items() {
                     short_list_text(unrecorded_)),
         Severity::kWarning);
   for (const auto& [reason, where] : unread_) {
-    if (++noted > kMostItemFindings) return;
+    if (++noted > kMaxItemFindings) return;
     Finding finding = bad_record_finding(
         where.front().first,
         fmt::format("{} in {}: {}.", where.front().first, where.front().second, reason));

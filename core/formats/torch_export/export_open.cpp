@@ -30,7 +30,7 @@ namespace shw {
 namespace {
 
 // Size limit: the config of 100,000 tensors takes some 40 MB.
-constexpr std::uint64_t kMostExportConfigBytes = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxExportConfigBytes = std::uint64_t{256} << 20;
 constexpr std::string_view kWeights = "data/weights/", kConstants = "data/constants/";
 
 // The name without the archive's top folder, if it is in `folder`; otherwise empty.
@@ -69,7 +69,7 @@ class ExportReader {
 
   // `prefix`: put before the names of one of several models.
   Status read(const ExportConfig& config, const std::string& prefix) {
-    SHW_TRY(Bytes bytes, archive_.read(*config.entry, kMostExportConfigBytes));
+    SHW_TRY(Bytes bytes, archive_.read(*config.entry, kMaxExportConfigBytes));
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     SHW_TRY(auto tensors, parse_export_config(text, path_ + ": " + config.entry->name));
     for (ExportedTensor& tensor : tensors) {

@@ -34,7 +34,7 @@ constexpr Format kBarePickleFormat = {
     .codec = &kRawCodec,
     .traits = {.has_one_piece_per_tensor = true},
 };
-constexpr std::uint64_t kMostBarePickle = std::uint64_t{4} << 30;
+constexpr std::uint64_t kMaxBarePickle = std::uint64_t{4} << 30;
 constexpr PickleLimits kBareLimits{1u << 26, 200, 1u << 14};
 
 bool begins_as_pickle(BytesView first) {
@@ -54,7 +54,7 @@ Result<BarePickle> read_bare_pickle(const Directory& directory, const std::strin
   SHW_TRY(auto source, directory.open(path));
   BarePickle pickle;
   pickle.bytes = source->mapped();
-  if (pickle.bytes.empty() && source->size() > kMostBarePickle)
+  if (pickle.bytes.empty() && source->size() > kMaxBarePickle)
     return fail(ErrorKind::kUnsupported, "is a pickle of more than 4 GiB, which is not supported",
                 {path});
   if (pickle.bytes.empty()) {

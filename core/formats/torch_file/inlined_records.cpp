@@ -14,7 +14,7 @@ namespace shw {
 namespace {
 
 // Limit for the opcodes of one value.
-constexpr std::size_t kMostInlinedBytes = std::size_t{64} << 20;
+constexpr std::size_t kMaxInlinedBytes = std::size_t{64} << 20;
 
 // The storages that a value refers to at any depth. Visits every node once, because a pickle may
 // refer to one a thousand times.
@@ -121,7 +121,7 @@ Status carry_inlined_records(const Checkpoint& checkpoint,
       auto found = wanted.find(entry.fqn);
       if (found == wanted.end()) continue;
       if (is_cancelled(progress)) return cancelled_error();
-      values.emplace(found->second, carry_value(from, entry.value, kMostInlinedBytes, progress));
+      values.emplace(found->second, carry_value(from, entry.value, kMaxInlinedBytes, progress));
     }
   }
   return {};

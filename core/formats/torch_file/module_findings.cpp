@@ -14,10 +14,10 @@ namespace shw {
 std::vector<Finding> module_findings(const PickleTree& tree,
                                      const std::map<NodeId, std::size_t>& modules,
                                      const std::string& path) {
-  constexpr std::size_t kMostModules = 8;
+  constexpr std::size_t kMaxModules = 8;
   std::vector<Finding> findings;
   for (const auto& [module, count] : modules) {
-    if (findings.size() == kMostModules) break;
+    if (findings.size() == kMaxModules) break;
     const std::string type = class_of_pickled(tree, module);
     Finding finding = how_read_finding(
         path,

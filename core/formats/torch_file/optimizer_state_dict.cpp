@@ -10,21 +10,21 @@ namespace shw {
 namespace {
 
 constexpr std::string_view kStateEntries = "state", kGroupEntries = "param_groups";
-constexpr std::size_t kMostDigits = 9;
+constexpr std::size_t kMaxDigits = 9;
 
-struct NameBelow {
+struct IndexAndRest {
   std::string_view index, rest;
 };
 
 // The parts of "TOP.INDEX.REST".
-std::optional<NameBelow> name_below(std::string_view top, std::string_view fqn) {
+std::optional<IndexAndRest> name_below(std::string_view top, std::string_view fqn) {
   if (!fqn.starts_with(top) || fqn.size() <= top.size() || fqn[top.size()] != '.')
     return std::nullopt;
   fqn.remove_prefix(top.size() + 1);
   const std::size_t dot = fqn.find('.');
   if (dot == std::string_view::npos || dot + 1 == fqn.size()) return std::nullopt;
-  const NameBelow name{fqn.substr(0, dot), fqn.substr(dot + 1)};
-  const bool is_index = is_all_digits(name.index) && name.index.size() <= kMostDigits &&
+  const IndexAndRest name{fqn.substr(0, dot), fqn.substr(dot + 1)};
+  const bool is_index = is_all_digits(name.index) && name.index.size() <= kMaxDigits &&
                         (name.index == "0" || name.index.front() != '0');
   return is_index ? std::optional(name) : std::nullopt;
 }

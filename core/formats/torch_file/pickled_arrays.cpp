@@ -15,7 +15,7 @@
 namespace shw {
 namespace {
 
-constexpr int kMostArrayWrappers = 8;
+constexpr int kMaxArrayWrappers = 8;
 
 bool is_of_numpy(const PickleTree& tree, NodeId node, std::string_view name) {
   const PickleGlobal* global = tree.global(node);
@@ -205,7 +205,7 @@ class ArrayReading {
   Result<PickledArray> read_tensor(NodeId node, int depth) {
     const PickleGlobal* made_of = tree_.global(tree_.callable(node));
     const auto arguments = tree_.items(tree_.arguments(node));
-    if (made_of == nullptr || depth > kMostArrayWrappers || arguments.empty())
+    if (made_of == nullptr || depth > kMaxArrayWrappers || arguments.empty())
       return unsupported("is a tensor in an unsupported form");
     if (made_of->name.starts_with("_rebuild_parameter")) {
       SHW_TRY(PickledArray inner, read_tensor(arguments[0], depth + 1));

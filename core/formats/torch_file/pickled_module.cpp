@@ -22,7 +22,7 @@ bool is_pickled_object(const PickleTree& tree, NodeId node) {
 
 // The dict, list or tuple with the values of an object of TorchScript, of a typed list or dict, or
 // of a plain one; kAbsent for other nodes.
-NodeId script_values(const PickleTree& tree, NodeId node) {
+NodeId torchscript_container(const PickleTree& tree, NodeId node) {
   NodeId held = node;
   if (is_script_object(tree, node)) {
     held = tree.state(node);
@@ -75,14 +75,14 @@ class ModuleWalk {
   // The values in the state of an object, or in a list, tuple or dict.
   Status visit_script(NodeId node, const std::string& prefix, int depth) {
     if (depth > kDeepestModule) return entangled(node);
-    const NodeId held = script_values(tree_, node);
+    const NodeId held = torchscript_container(tree_, node);
     const auto items = tree_.items(held);
     const bool is_dict = tree_.kind(held) == NodeKind::kDict;
     for (std::size_t i = 0; i + (is_dict ? 1 : 0) < items.size(); i += is_dict ? 2 : 1) {
       if (visits_left_-- == 0) return entangled(node);
       const NodeId value = items[is_dict ? i + 1 : i];
       const bool is_tensor = is_tensor_call(tree_, value);
-      if (!is_tensor && script_values(tree_, value) == NodeId::kAbsent) continue;
+      if (!is_tensor && torchscript_container(tree_, value) == NodeId::kAbsent) continue;
       const auto number = is_dict ? tree_.integer(items[i]) : static_cast<std::int64_t>(i);
       SHW_TRY(std::string name, number ? joined_name(prefix, std::to_string(*number), node)
                                        : name_of(prefix, items[i]));

@@ -21,7 +21,7 @@ namespace {
 constexpr int kDeepestState = 64;
 // Limit of non-tensor entries. An optimizer has some per parameter; 1.8 million in a file of 18 MB
 // took 2.6 GB of memory.
-constexpr std::size_t kMostOthers = std::size_t{1} << 18;
+constexpr std::size_t kMaxOthers = std::size_t{1} << 18;
 
 // The dict of a mapping's items, kAbsent if it is empty; nullopt if the node is not a mapping.
 std::optional<NodeId> mapping_of(const PickleTree& tree, NodeId node) {
@@ -380,9 +380,9 @@ class StateDictFlattener {
   }
 
   Status add(NodeId value) {
-    if (!is_tensor_(tree_, value) && ++others_ > kMostOthers)
+    if (!is_tensor_(tree_, value) && ++others_ > kMaxOthers)
       return fail(ErrorKind::kUnsupported,
-                  fmt::format("has more than {} entries that are not tensors", kMostOthers),
+                  fmt::format("has more than {} entries that are not tensors", kMaxOthers),
                   {file_, tree_.at(value)});
     std::string fqn = name_of_path();
     if (fqn.size() > text_left_) return entangled(value);

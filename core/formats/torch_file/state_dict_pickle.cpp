@@ -14,7 +14,7 @@ namespace {
 // Limit against hostile input; reading a file stops at a lower depth.
 constexpr std::size_t kDeepestPath = 100;
 // Missing list indices are written as None; more than this many are not plausible.
-constexpr std::int64_t kMostMissing = 1 << 20;
+constexpr std::int64_t kMaxMissing = 1 << 20;
 
 struct StateNode {
   enum class Kind : std::uint8_t { kTensor, kObject, kDict, kList };
@@ -92,7 +92,7 @@ class StateTree {
       std::sort(node.items.begin(), node.items.end(),
                 [&](const auto& a, const auto& b) { return index_of(a) < index_of(b); });
       auto count = static_cast<std::int64_t>(node.items.size());
-      if (index_of(node.items.back()) - count >= kMostMissing)
+      if (index_of(node.items.back()) - count >= kMaxMissing)
         return fail(ErrorKind::kUnsupported, "a list of the state dict has too many gaps");
     }
     return {};

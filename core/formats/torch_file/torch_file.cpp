@@ -35,7 +35,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostFindings = 32;
+constexpr std::size_t kMaxFindings = 32;
 
 struct StateTensor {
   StateEntry entry;
@@ -262,7 +262,7 @@ class TorchFileReader {
         finding.evidence.emplace_back("offset", static_cast<std::int64_t>(*error.place.offset));
       finding.subjects = std::move(names);
       builder_.add_finding(std::move(finding));
-      if (++added == kMostFindings) return;
+      if (++added == kMaxFindings) return;
     }
   }
 
@@ -423,7 +423,8 @@ void add_index(CheckpointBuilder& builder, const Directory& directory, TorchInde
   }
   IndexedFiles indexed{index.path, index.map, std::move(files), index.total};
   indexed.not_there = std::move(index.not_there);
-  indexed.is_passed_over = is_passed_over(directory, kTorchIndexNames, index.path);
+  indexed.is_ignored_by_transformers =
+      is_ignored_by_transformers(directory, kTorchIndexNames, index.path);
   const MatchedIndex matched(std::move(indexed));
   check_index(builder, matched);
   report_tensors_not_in_index(builder, matched);
@@ -476,7 +477,8 @@ OpenedCheckpoint open_torch_file(std::shared_ptr<const Directory> directory, Pro
         parts_without_index_finding(parts.paths, kTorchIndexNames, Severity::kWarning));
   if (parts.several) {
     builder.add_finding(torch_file_group_finding(*parts.several));
-    if (auto gone = gone_from_row_finding(*parts.several)) builder.add_finding(std::move(*gone));
+    if (auto gone = missing_numbered_files_finding(*parts.several))
+      builder.add_finding(std::move(*gone));
   }
   if (parts.index) add_index(builder, *directory, std::move(*parts.index), std::move(read.files));
   return builder.finish();

@@ -20,7 +20,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostSeveral = 4096;
+constexpr std::size_t kMaxSeveral = 4096;
 
 struct Names {
   std::set<std::string> all, tensors;
@@ -70,7 +70,7 @@ Result<std::vector<std::string>> torch_weights_in(const DirectoryContents& look)
       continue;
     SHW_TRY(bool is_archive, is_torch_archive(look, entry.path));
     if (is_archive) weights.push_back(entry.path);
-    if (weights.size() > kMostSeveral) return std::vector<std::string>{};
+    if (weights.size() > kMaxSeveral) return std::vector<std::string>{};
   }
   // SpeechBrain keeps a file per module. Steps of Lightning under names that do not count hold the
   // same entries.
@@ -174,7 +174,7 @@ std::optional<std::size_t> numbered_place(const std::vector<NameAroundNumbers>& 
 }
 
 // The names of files that are missing between the first and the last of a numbered row.
-std::vector<std::string> gone_from_row(const std::vector<std::string>& paths) {
+std::vector<std::string> missing_from_numbered_files(const std::vector<std::string>& paths) {
   std::vector<NameAroundNumbers> names;
   for (const std::string& path : paths) names.push_back(cut_at_numbers(path));
   const auto place = numbered_place(names);
@@ -239,9 +239,9 @@ Result<std::optional<TorchFileGroup>> find_torch_file_group(const DirectoryConte
   return several;
 }
 
-std::optional<Finding> gone_from_row_finding(const TorchFileGroup& several) {
+std::optional<Finding> missing_numbered_files_finding(const TorchFileGroup& several) {
   if (several.is_prefixed || !several.aside.empty()) return std::nullopt;
-  const std::vector<std::string> gone = gone_from_row(several.paths);
+  const std::vector<std::string> gone = missing_from_numbered_files(several.paths);
   if (gone.empty()) return std::nullopt;
   Finding finding{.rule = "missing-file", .severity = Severity::kWarning, .subjects = gone};
   finding.cause = fmt::format(

@@ -32,6 +32,6 @@ std::string torch_stem(const std::string& path);
 Finding torch_file_group_finding(const TorchFileGroup& several);
 // Files that are missing between numbered ones whose numbers are padded with zeros
 // ("hf_model_0001_0.pt", "hf_model_0003_0.pt"); nullopt if none is.
-std::optional<Finding> gone_from_row_finding(const TorchFileGroup& several);
+std::optional<Finding> missing_numbered_files_finding(const TorchFileGroup& several);
 
 }  // namespace shw

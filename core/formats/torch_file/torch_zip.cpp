@@ -23,7 +23,7 @@ namespace {
 
 constexpr Format kTorchZipFormat = {
     .name = "torch-zip", .title = "zip archive of torch.save files", .codec = &kRawCodec};
-constexpr std::size_t kMostTorchFiles = 256;
+constexpr std::size_t kMaxTorchFiles = 256;
 
 // What stable-baselines3 writes where it has no other variables: torch.save(None).
 bool contains_only_none(const Directory& inside, const std::string& path) {
@@ -42,7 +42,7 @@ std::vector<std::string> torch_files_in(const Directory& inside) {
     auto is_archive = is_torch_archive(look, entry.path);
     if (is_archive && *is_archive && !contains_only_none(inside, entry.path))
       files.push_back(entry.path);
-    if (files.size() > kMostTorchFiles) return {};
+    if (files.size() > kMaxTorchFiles) return {};
   }
   return files;
 }

@@ -12,15 +12,15 @@ namespace shw {
 namespace {
 
 constexpr std::uint32_t kOldestVersion = 4, kNewestVersion = 6;
-constexpr std::uint64_t kMostVariableName = 4096;
-constexpr std::uint32_t kMostArrays = 1 << 22;
+constexpr std::uint64_t kMaxVariableName = 4096;
+constexpr std::uint32_t kMaxArrays = 1 << 22;
 // By the number of CTranslate2's DataType.
 constexpr auto kDtypes = std::to_array<Dtype>({Dtype::kFloat32, Dtype::kInt8, Dtype::kInt16,
                                                Dtype::kInt32, Dtype::kFloat16, Dtype::kBfloat16});
 
 // A text with its length before and a zero at its end.
 std::string claim_name(FileCursor& cursor) {
-  std::string name = cursor.text_of(cursor.take<std::uint16_t>(), kMostVariableName);
+  std::string name = cursor.text_of(cursor.take<std::uint16_t>(), kMaxVariableName);
   if (!cursor.ok()) return name;
   if (name.empty() || name.back() != '\0')
     cursor.stop(ErrorKind::kDamaged, "a name has no terminating zero byte");
@@ -70,7 +70,7 @@ Result<WeightList> read_ctranslate2(const ByteSource& source) {
   (void)claim_name(cursor);            // the class of the model
   (void)cursor.take<std::uint32_t>();  // its revision
   const auto count = cursor.take<std::uint32_t>();
-  if (count > kMostArrays) cursor.stop(ErrorKind::kDamaged, "too many arrays are listed");
+  if (count > kMaxArrays) cursor.stop(ErrorKind::kDamaged, "too many arrays are listed");
   WeightList list;
   for (std::uint32_t i = 0; i < count && cursor.ok(); ++i)
     list.arrays.push_back(consume_weight_array(cursor));

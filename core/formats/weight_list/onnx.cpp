@@ -25,13 +25,13 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kMostOnnxText = 4096;
-constexpr std::size_t kMostInitializers = 1 << 22;
-constexpr unsigned kMostGraphDepth = 32;
+constexpr std::uint64_t kMaxOnnxText = 4096;
+constexpr std::size_t kMaxInitializers = 1 << 22;
+constexpr unsigned kMaxGraphDepth = 32;
 // Names of nested graphs repeat those of the nodes around them.
-constexpr std::uint64_t kMostOnnxNameBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxOnnxNameBytes = std::uint64_t{64} << 20;
 // A constant of a node that is smaller is a shape, an axis or a factor.
-constexpr std::uint64_t kLeastConstantBytes = 1024;
+constexpr std::uint64_t kMinConstantBytes = 1024;
 
 // By the number of TensorProto.DataType.
 constexpr auto kOnnxDtypes = std::to_array<Dtype>({
@@ -109,7 +109,7 @@ class OnnxReader {
   // Initializers of a graph in a node have its name and the attribute's before their own:
   // "If_3/then_branch/weight".
   void read_graph(std::uint64_t end, const std::string& prefix, unsigned depth) {
-    if (depth > kMostGraphDepth)
+    if (depth > kMaxGraphDepth)
       return cursor_.stop(ErrorKind::kDamaged, "graphs are nested too deep");
     read_message(end, [&](const ProtobufField& field) {
       if (field.wire != kProtobufBytes) return false;
@@ -132,7 +132,7 @@ class OnnxReader {
     read_message(end, [&](const ProtobufField& field) {
       if (field.wire != kProtobufBytes) return false;
       if (field.number == 3) {
-        name = cursor_.text_of(field.length, kMostOnnxText);
+        name = cursor_.text_of(field.length, kMaxOnnxText);
         return true;
       }
       if (field.number != 5) return false;
@@ -146,10 +146,10 @@ class OnnxReader {
     read_message(end, [&](const ProtobufField& field) {
       if (field.wire != kProtobufBytes) return false;
       if (field.number == 1) {
-        name = cursor_.text_of(field.length, kMostOnnxText);
+        name = cursor_.text_of(field.length, kMaxOnnxText);
         return true;
       }
-      if ((field.number == 5 || field.number == 10) && field.length >= kLeastConstantBytes) {
+      if ((field.number == 5 || field.number == 10) && field.length >= kMinConstantBytes) {
         ++large_constants_;
         constant_bytes_ += field.length;
       }
@@ -160,13 +160,13 @@ class OnnxReader {
   }
 
   void add_initializer(std::uint64_t end, const std::string& prefix) {
-    if (list_.arrays.size() == kMostInitializers)
+    if (list_.arrays.size() == kMaxInitializers)
       return cursor_.stop(ErrorKind::kDamaged, "too many initializers are listed");
     OnnxTensor tensor = read_tensor(end);
     ListedWeight& weight = tensor.weight;
     weight.name = prefix + weight.name;
     name_bytes_ += weight.name.size();
-    if (name_bytes_ > kMostOnnxNameBytes)
+    if (name_bytes_ > kMaxOnnxNameBytes)
       return cursor_.stop(ErrorKind::kDamaged, "the names of initializers are too long");
     if (!weight.file.empty()) {
       const auto elements = volume(weight.sizes);
@@ -191,7 +191,7 @@ class OnnxReader {
         const std::uint64_t type = consume_varint(cursor_);
         if (type < kOnnxDtypes.size()) weight.dtype = kOnnxDtypes[static_cast<std::size_t>(type)];
       } else if (field.number == 8 && field.wire == kProtobufBytes) {
-        weight.name = cursor_.text_of(field.length, kMostOnnxText);
+        weight.name = cursor_.text_of(field.length, kMaxOnnxText);
       } else if (field.number == 13 && field.wire == kProtobufBytes) {
         read_external(cursor_.at() + field.length, tensor);
       } else {
@@ -215,7 +215,7 @@ class OnnxReader {
     std::string key, value;
     read_message(end, [&](const ProtobufField& field) {
       if (field.wire != kProtobufBytes || field.number > 2) return false;
-      (field.number == 1 ? key : value) = cursor_.text_of(field.length, kMostOnnxText);
+      (field.number == 1 ? key : value) = cursor_.text_of(field.length, kMaxOnnxText);
       return true;
     });
     if (key == "location") tensor.weight.file = value;

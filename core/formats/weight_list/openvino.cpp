@@ -20,8 +20,8 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kMostXml = std::uint64_t{256} << 20;
-constexpr std::size_t kMostConstants = 1 << 22;
+constexpr std::uint64_t kMaxXml = std::uint64_t{256} << 20;
+constexpr std::size_t kMaxConstants = 1 << 22;
 constexpr std::size_t kLongestName = 4096;
 
 constexpr auto kElementTypes =
@@ -122,7 +122,7 @@ class OpenvinoReader {
     auto sizes = parse_sizes(text("shape"));
     constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
     if (!offset || !length || !sizes || *offset > kMost || *length > kMost ||
-        name.size() > kLongestName || list_.arrays.size() == kMostConstants)
+        name.size() > kLongestName || list_.arrays.size() == kMaxConstants)
       return fail(ErrorKind::kDamaged, "has a constant without a readable name, shape or offset",
                   Place{.file = file_, .tensor = name.substr(0, kLongestName)});
     list_.arrays.push_back({.name = unused_name(std::move(name)),
@@ -157,10 +157,10 @@ bool begins_as_openvino(BytesView first) {
 }
 
 Result<WeightList> read_openvino(const ByteSource& source) {
-  if (source.size() > kMostXml)
+  if (source.size() > kMaxXml)
     return fail(ErrorKind::kUnsupported, "is larger than 256 MiB, too large for a layer list",
                 {source.name()});
-  SHW_TRY(const std::string text, read_whole_text(source, kMostXml));
+  SHW_TRY(const std::string text, read_whole_text(source, kMaxXml));
   return OpenvinoReader(text, source.name()).run();
 }
 

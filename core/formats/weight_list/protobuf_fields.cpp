@@ -5,11 +5,11 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostDimensions = 64;
+constexpr std::size_t kMaxDimensions = 64;
 
 void consume_dimension(FileCursor& cursor, Extents& sizes) {
   const std::uint64_t size = consume_varint(cursor);
-  if (size > (std::uint64_t{1} << 62) || sizes.size() == kMostDimensions)
+  if (size > (std::uint64_t{1} << 62) || sizes.size() == kMaxDimensions)
     return cursor.stop(ErrorKind::kDamaged, "an array has impossible sizes");
   sizes.push_back(static_cast<std::int64_t>(size));
 }

@@ -7,7 +7,7 @@ namespace {
 
 // OpenVINO's bodies of loops are nested in their layers: 6 levels each.
 constexpr std::size_t kDeepestXml = 256;
-constexpr std::size_t kMostAttributes = 256;
+constexpr std::size_t kMaxAttributes = 256;
 
 bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -70,7 +70,7 @@ Status XmlTags::read_attributes(XmlTag& tag) {
     skip_spaces();
     SHW_TRY(std::string value, consume_quoted());
     if (tag.attribute(name) != nullptr) return damaged("an attribute occurs twice");
-    if (tag.attributes.size() == kMostAttributes) return damaged("a tag has too many attributes");
+    if (tag.attributes.size() == kMaxAttributes) return damaged("a tag has too many attributes");
     tag.attributes.emplace_back(name, std::move(value));
   }
 }

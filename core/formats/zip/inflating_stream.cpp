@@ -27,7 +27,7 @@ class InflatingStream final : public ByteStream {
 
   Result<std::size_t> read(std::span<std::byte> out) override {
     const auto wanted =
-        static_cast<std::size_t>(std::min<std::uint64_t>({out.size(), left(), kMostAtOnce}));
+        static_cast<std::size_t>(std::min<std::uint64_t>({out.size(), left(), kMaxAtOnce}));
     zlib_.next_out = reinterpret_cast<Bytef*>(out.data());
     zlib_.avail_out = static_cast<uInt>(wanted);
     while (zlib_.avail_out != 0 && !has_ended_) SHW_CHECK(go_on());
@@ -40,7 +40,7 @@ class InflatingStream final : public ByteStream {
   }
 
  private:
-  static constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // avail_out has 32 bits
+  static constexpr std::size_t kMaxAtOnce = std::size_t{1} << 30;  // avail_out has 32 bits
 
   std::uint64_t left() const { return deflated_.length.value_or(UINT64_MAX) - made_; }
   tl::unexpected<Error> damaged(const std::string& words) const {

@@ -45,9 +45,9 @@ constexpr const char* kOtherDisks = "the archive is marked as split over several
 // by 3 bytes, until one of them covers 64 KiB and a record. torch fails if the next window would
 // begin before the archive.
 std::uint64_t zip_end_search_length(std::uint64_t length) {
-  constexpr std::uint64_t kWindow = 4096, kApart = kWindow - 3, kMostSteps = 16;
+  constexpr std::uint64_t kWindow = 4096, kApart = kWindow - 3, kMaxSteps = 16;
   if (length < kWindow) return length;
-  return kWindow + kApart * std::min(kMostSteps, (length - kWindow) / kApart);
+  return kWindow + kApart * std::min(kMaxSteps, (length - kWindow) / kApart);
 }
 
 std::string_view text_of(BytesView bytes) {

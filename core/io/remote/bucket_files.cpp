@@ -7,7 +7,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostBucketPages = 4'000;
+constexpr std::size_t kMaxBucketPages = 4'000;
 
 class BucketFiles final : public RemoteFiles {
  public:
@@ -26,7 +26,7 @@ class BucketFiles final : public RemoteFiles {
   Result<std::vector<RemoteFile>> list(std::size_t limit) override {
     std::vector<RemoteFile> files;
     std::string token;
-    for (std::size_t page = 0; page < kMostBucketPages; ++page) {
+    for (std::size_t page = 0; page < kMaxBucketPages; ++page) {
       SHW_TRY(const BucketPage listed, list_page(access_, place_, {above_, token, is_deep_}));
       for (const BucketObject& object : listed.objects) {
         // A key that ends in a slash is a placeholder for a folder and holds no data.

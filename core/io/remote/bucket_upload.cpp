@@ -16,15 +16,15 @@ namespace shw {
 namespace {
 
 // S3 requires parts of at least 5 MiB, and at most 10,000 of them.
-constexpr std::uint64_t kPartBytes = std::uint64_t{16} << 20, kMostParts = 10'000;
+constexpr std::uint64_t kPartBytes = std::uint64_t{16} << 20, kMaxParts = 10'000;
 // In memory: of a file of 5 TB a part has 500 MB.
 constexpr std::size_t kPartsAtOnce = 4;
-constexpr std::uint64_t kMostPartBytes = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxPartBytes = std::uint64_t{256} << 20;
 // The server joins thousands of parts before its answer is complete.
 constexpr long kJoiningPatience = 15;
-constexpr std::size_t kMostFiles = 1'000'000;
-constexpr std::uint64_t kMostAnswer = std::uint64_t{1} << 20;
-constexpr std::size_t kMostUploadPages = 4'000;
+constexpr std::size_t kMaxFiles = 1'000'000;
+constexpr std::uint64_t kMaxAnswer = std::uint64_t{1} << 20;
+constexpr std::size_t kMaxUploadPages = 4'000;
 // Object that exists below the prefix during an upload: a hash of the names, sizes and times of the
 // sent files. It allows an interrupted upload to be resumed.
 constexpr std::string_view kUploadNote = ".shardwright-upload";
@@ -87,7 +87,7 @@ class BucketUpload {
         progress_(progress) {}
 
   Result<Uploaded> send() {
-    SHW_TRY(std::vector<Entry> listed, folder_.list(kMostFiles));
+    SHW_TRY(std::vector<Entry> listed, folder_.list(kMaxFiles));
     for (const Entry& entry : listed) {
       if (entry.kind == EntryKind::kDanglingLink)
         return fail(ErrorKind::kDamaged, "is a broken link", {entry.path},
@@ -164,7 +164,7 @@ class BucketUpload {
   void abort_other_uploads(const std::string& path, const std::string& kept = {}) {
     HttpRequest list = access_.request("GET", "", {{"prefix", above_ + path}, {"uploads", ""}});
     list.shown = path;
-    list.most = kMostAnswer;
+    list.most = kMaxAnswer;
     const auto answer = ask(std::move(list));
     if (!answer) return;
     std::string_view rest = body_text(*answer);
@@ -187,7 +187,7 @@ class BucketUpload {
                           QueryPairs query) const {
     HttpRequest request = access_.request(method, above_ + path, std::move(query));
     request.shown = path;
-    request.most = kMostAnswer;
+    request.most = kMaxAnswer;
     return request;
   }
 
@@ -223,8 +223,8 @@ class BucketUpload {
 
   Status send_parts(const ByteSource& source, const std::string& path, const std::string& id) {
     const std::uint64_t size = source.size();
-    const std::uint64_t part = std::max(kPartBytes, (size + kMostParts - 1) / kMostParts);
-    const auto at_once = std::clamp<std::uint64_t>(kMostPartBytes / part, 1, kPartsAtOnce);
+    const std::uint64_t part = std::max(kPartBytes, (size + kMaxParts - 1) / kMaxParts);
+    const auto at_once = std::clamp<std::uint64_t>(kMaxPartBytes / part, 1, kPartsAtOnce);
     std::string complete = "<CompleteMultipartUpload>";
     for (std::uint64_t at = 0, number = 1; at < size;) {
       std::vector<Bytes> held;
@@ -283,7 +283,7 @@ class BucketUpload {
   Result<Objects> list_uploaded_objects() {
     Objects there;
     PageRequest asked{above_};
-    for (std::size_t pages = 0; pages < kMostUploadPages; ++pages) {
+    for (std::size_t pages = 0; pages < kMaxUploadPages; ++pages) {
       SHW_TRY(const BucketPage page, list_page(access_, place_, asked));
       for (const BucketObject& object : page.objects) there[object.key] = object.size;
       if (!page.is_truncated || page.next.empty() || page.next == asked.token) break;

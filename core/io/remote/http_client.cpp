@@ -25,7 +25,7 @@ namespace {
 
 // Concurrent requests per call: 16 requests of 4 MiB saturate 10 Gbit/s at 50 ms latency.
 constexpr std::size_t kTransfersAtOnce = 16;
-constexpr int kMostTries = 5;
+constexpr int kMaxTries = 5;
 
 // A curl multi handle, reused because it keeps its connections open.
 struct CurlSession {
@@ -192,7 +192,7 @@ class HttpBatch {
     const bool cut = code == 0 && transfer.is_short();
     if (code == 0 && !cut && !is_retryable_status(answer.status)) return {};
     const bool again = cut || is_retryable_status(answer.status) || is_transient_error(code);
-    if (again && ++transfer.tries < kMostTries) {
+    if (again && ++transfer.tries < kMaxTries) {
       waiting_.push_back({&transfer, Clock::now() + pause_before(transfer.tries, answer)});
       return {};
     }
@@ -221,7 +221,7 @@ std::string s3_error_code(BytesView body) {
   return plain ? code : std::string();
 }
 
-std::string status_words(long status) {
+std::string http_status_text(long status) {
   switch (status) {
     case 400:
       return "400, a bad request";
@@ -266,10 +266,10 @@ Result<HttpAnswer> http_fetch(HttpRequest request) {
 Error http_error(const HttpRequest& request, const HttpAnswer& answer, const std::string& advice) {
   const std::string code = s3_error_code(answer.body);
   const std::string tried = is_retryable_status(answer.status)
-                                ? fmt::format(", {} times in a row", kMostTries)
+                                ? fmt::format(", {} times in a row", kMaxTries)
                                 : std::string();
   return {ErrorKind::kIo,
-          fmt::format("the server answers {}{}{}", status_words(answer.status),
+          fmt::format("the server answers {}{}{}", http_status_text(answer.status),
                       code.empty() ? "" : " (" + code + ")", tried),
           {request.shown, request.offset},
           advice};

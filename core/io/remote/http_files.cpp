@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 16> kUsualNames = {
     "consolidated.00.pth"};
 constexpr std::string_view kIndexEnding = ".index.json";
 // Size limit of an index: one of 4 million tensors takes 400 MB.
-constexpr std::uint64_t kMostHttpIndex = std::uint64_t{512} << 20;
+constexpr std::uint64_t kMaxHttpIndex = std::uint64_t{512} << 20;
 
 constexpr const char* kHttpAdvice =
     "Check that the URL is right and readable without a login; put a password into ~/.netrc.";
@@ -165,7 +165,7 @@ class HttpFiles final : public RemoteFiles {
   // here.
   Result<std::vector<std::string>> names_in_index(const RemoteFile& file) {
     std::vector<std::string> names;
-    if (file.size > kMostHttpIndex) return names;
+    if (file.size > kMaxHttpIndex) return names;
     Bytes bytes(file.size);
     const RemoteRange range{&file, 0, bytes};
     if (file.size != 0) SHW_CHECK(read({&range, 1}));

@@ -14,8 +14,8 @@ namespace shw {
 class HttpRanges {
  public:
   // Makes the request for a file, without a range.
-  using RequestOf = std::function<HttpRequest(const RemoteFile&)>;
-  HttpRanges(RequestOf request_of, std::string advice)
+  using MakeRequest = std::function<HttpRequest(const RemoteFile&)>;
+  HttpRanges(MakeRequest request_of, std::string advice)
       : request_of_(std::move(request_of)), advice_(std::move(advice)) {}
 
   // Fails with kDamaged if the file has changed since it was listed: bytes of two versions are
@@ -32,7 +32,7 @@ class HttpRanges {
   bool forget_expired(const RemoteFile& file, const HttpRequest& request, const HttpAnswer& answer);
   Status judge(const HttpRequest& request, const RemoteFile& file, const HttpAnswer& answer);
 
-  RequestOf request_of_;
+  MakeRequest request_of_;
   std::string advice_;  // added to the error if the server refuses
   std::mutex guard_;
   std::map<std::string, Version> versions_;  // by path

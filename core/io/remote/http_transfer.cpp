@@ -17,8 +17,8 @@ namespace {
 
 namespace option = curl_option;
 
-constexpr std::uint64_t kMostErrorBody = std::uint64_t{64} << 10;
-constexpr long kMostRedirects = 5;
+constexpr std::uint64_t kMaxErrorBody = std::uint64_t{64} << 10;
+constexpr long kMaxRedirects = 5;
 
 constexpr int kHttpStallSeconds = 20;
 
@@ -58,7 +58,7 @@ void HttpTransfer::begin(const CurlLibrary& curl) {
   curl.easy_setopt(easy, option::kNetrc, kCurlNetrcOptional);
   curl.easy_setopt(easy, option::kProtocols, protocols);
   curl.easy_setopt(easy, option::kRedirProtocols, secure ? kCurlProtocolHttps : protocols);
-  curl.easy_setopt(easy, option::kMaxRedirs, kMostRedirects);
+  curl.easy_setopt(easy, option::kMaxRedirs, kMaxRedirects);
   const long stall = stall_seconds(kHttpStallSeconds);
   curl.easy_setopt(easy, option::kConnectTimeout, std::min(10L, stall));
   curl.easy_setopt(easy, option::kLowSpeedLimit, 1L);
@@ -149,7 +149,7 @@ bool HttpTransfer::keep(BytesView bytes) {
     ignored_range_ = true;
     return false;
   }
-  const std::uint64_t room = (good ? request->most : kMostErrorBody) - answer->body.size();
+  const std::uint64_t room = (good ? request->most : kMaxErrorBody) - answer->body.size();
   too_long_ = good && bytes.size() > room;
   if (too_long_) return false;
   if (bytes.size() > room) bytes = bytes.first(room);

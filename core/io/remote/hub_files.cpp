@@ -16,8 +16,8 @@ namespace {
 using Json = nlohmann::json;
 
 // Limit of one page of the listing, which holds 1,000 files of about 300 bytes.
-constexpr std::uint64_t kMostHubPage = std::uint64_t{64} << 20;
-constexpr std::size_t kMostHubPages = 10'000;
+constexpr std::uint64_t kMaxHubPage = std::uint64_t{64} << 20;
+constexpr std::size_t kMaxHubPages = 10'000;
 
 constexpr const char* kHubAdvice =
     "Check the spelling. For a private or gated repository set HF_TOKEN, or run `hf auth login`.";
@@ -79,7 +79,7 @@ class HubFiles final : public RemoteFiles {
                       (place_.path.empty() ? "" : "/" + percent_encoded(place_.path)) +
                       (is_deep_ ? "?recursive=true" : "");
     for (std::size_t page = 0; !url.empty(); ++page) {
-      if (page == kMostHubPages)
+      if (page == kMaxHubPages)
         return fail(ErrorKind::kUnsupported, "the listing does not end", {place_.shown});
       SHW_TRY(const HttpAnswer answer, ask(url));
       SHW_CHECK(read_page(answer, limit, files));
@@ -110,7 +110,7 @@ class HubFiles final : public RemoteFiles {
     HttpRequest request;
     request.url = url;
     request.shown = place_.shown;
-    request.most = kMostHubPage;
+    request.most = kMaxHubPage;
     sign(request);
     SHW_TRY(HttpAnswer answer, http_fetch(request));
     if (answer.status != 200) return tl::unexpected<Error>(http_error(request, answer, kHubAdvice));

@@ -22,15 +22,15 @@ namespace {
 
 // Maximum depth of subfolders, as for local folders.
 constexpr std::ptrdiff_t kMaxRemoteDepth = 5;
-constexpr std::size_t kMostRemoteFiles = 2'000'000;
+constexpr std::size_t kMaxRemoteFiles = 2'000'000;
 // Number of shard headers fetched concurrently: 32 of 64 KiB take 2 MiB.
 constexpr std::size_t kHeadsAtOnce = 32;
 // Limits of a prefetch: half of what the cache holds, and no more open files than servers allow.
-constexpr std::uint64_t kMostPrefetched = std::uint64_t{128} << 20;
+constexpr std::uint64_t kMaxPrefetched = std::uint64_t{128} << 20;
 constexpr std::size_t kRunsAtOnce = 256;
 // Longer reads bypass the cache, because their bytes are rarely read twice.
-constexpr std::uint64_t kMostThroughCache = std::uint64_t{32} << 20;
-constexpr std::uint64_t kMostAhead = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMaxThroughCache = std::uint64_t{32} << 20;
+constexpr std::uint64_t kMaxAhead = std::uint64_t{16} << 20;
 
 BlockCache& remote_blocks() {
   static BlockCache cache;
@@ -105,7 +105,7 @@ class ReadAhead {
     std::lock_guard lock(guard_);
     for (Stream& stream : streams_) {
       if (stream.next != begin || begin == 0) continue;
-      stream.ahead = std::min(kMostAhead, std::max(2 * stream.ahead, end - begin));
+      stream.ahead = std::min(kMaxAhead, std::max(2 * stream.ahead, end - begin));
       stream.next = end + stream.ahead;
       return stream.ahead;
     }
@@ -143,7 +143,7 @@ class RemoteSource final : public ByteSource {
                               out.size(), offset),
                   {name_, offset});
     if (out.empty()) return {};
-    if (out.size() > kMostThroughCache) return read_by_requests(*state_, known_.file, offset, out);
+    if (out.size() > kMaxThroughCache) return read_by_requests(*state_, known_.file, offset, out);
     std::uint64_t first = offset / kRemoteBlock;
     std::uint64_t end = (offset + out.size() - 1) / kRemoteBlock + 1;
     if (first == 0) fetch_heads();
@@ -201,11 +201,11 @@ class RemoteSource final : public ByteSource {
     const std::string kind = prefetch_group(name_);
     if (state_->heads_of.insert(kind).second) return;
     std::vector<BlockRun> runs;
-    for (const KnownFile* known : files_of_group_from_here(kind)) runs.push_back({known, 0, 1});
+    for (const KnownFile* known : following_files_of_group(kind)) runs.push_back({known, 0, 1});
     fetch_runs(*state_, runs);
   }
 
-  std::vector<const KnownFile*> files_of_group_from_here(const std::string& kind) const {
+  std::vector<const KnownFile*> following_files_of_group(const std::string& kind) const {
     std::vector<const KnownFile*> files;
     std::lock_guard lock(state_->guard);
     for (auto at = state_->known.find(name_);
@@ -231,7 +231,7 @@ class ListedDirectory final : public RemoteDirectory {
   const std::string& name() const override { return state_->shown; }
 
   Status look() {
-    SHW_TRY(std::vector<RemoteFile> files, state_->files->list(kMostRemoteFiles));
+    SHW_TRY(std::vector<RemoteFile> files, state_->files->list(kMaxRemoteFiles));
     std::lock_guard lock(state_->guard);
     for (RemoteFile& file : files) {
       if (!is_safe_relative_path(file.path) || file.path.find(kPartialMark) != file.path.npos)
@@ -284,7 +284,7 @@ class ListedDirectory final : public RemoteDirectory {
     std::uint64_t together = 0;
     for (const PrefetchRange& range : ranges) {
       const auto run = unread_run(range);
-      if (!run || together + run->length() > kMostPrefetched) continue;
+      if (!run || together + run->length() > kMaxPrefetched) continue;
       together += run->length();
       runs.push_back(*run);
     }

@@ -10,12 +10,12 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kMostSettings = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxSettings = std::uint64_t{1} << 20;
 
 std::string settings_text(const std::string& path) {
   auto file = open_file(path, path);
   if (!file) return {};
-  return read_whole_text(**file, kMostSettings).value_or(std::string());
+  return read_whole_text(**file, kMaxSettings).value_or(std::string());
 }
 
 std::string_view consume_line(std::string_view& text) {

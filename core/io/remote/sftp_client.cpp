@@ -18,7 +18,7 @@ namespace shw {
 namespace {
 
 // OpenSSH's limit for a packet.
-constexpr std::uint32_t kMostSftpPacket = 256 * 1024;
+constexpr std::uint32_t kMaxSftpPacket = 256 * 1024;
 // 256 small requests, such as those for the headers of all shards, take one round trip. 256 reads
 // of 128 KiB are more than ssh's window of 2 MiB lets through at once.
 constexpr std::size_t kSftpInFlight = 256;
@@ -30,7 +30,7 @@ constexpr std::uint32_t kSftpVersion = 3;
 
 }  // namespace
 
-std::string sftp_status_words(std::uint32_t status) {
+std::string sftp_status_text(std::uint32_t status) {
   if (status == kSftpEndOfFile) return "ends too early";
   if (status == kSftpNoSuchFile) return "there is no such file or folder";
   if (status == kSftpDenied) return "permission denied";
@@ -101,7 +101,7 @@ Result<Bytes> SftpClient::receive_packet(int seconds) {
   SHW_CHECK(receive(kHead, seconds));
   const std::uint32_t length = SftpReader(BytesView(incoming_).first(kHead)).number32();
   // The usual cause is a shell that prints text at login before the protocol starts.
-  if (length < 5 || length > kMostSftpPacket)
+  if (length < 5 || length > kMaxSftpPacket)
     return broken("the host sends something that is not SFTP");
   SHW_CHECK(receive(kHead + length, seconds));
   Bytes packet(incoming_.begin() + kHead, incoming_.end());

@@ -60,6 +60,6 @@ class SftpClient {
 };
 
 // Text for a status: "no such file", "permission denied", ...
-std::string sftp_status_words(std::uint32_t status);
+std::string sftp_status_text(std::uint32_t status);
 
 }  // namespace shw

@@ -16,7 +16,7 @@ namespace {
 constexpr int kSftpDepth = 4;
 // OpenSSH's server sends at most this much; after a shorter answer the rest is requested again.
 constexpr std::uint64_t kSftpPiece = 128 * 1024;
-constexpr std::size_t kMostHandles = 32;
+constexpr std::size_t kMaxHandles = 32;
 // OpenSSH answers 100 names at a time: 8 requests in flight list 800 files in one round trip.
 constexpr std::size_t kListingsAtOnce = 8;
 
@@ -132,7 +132,7 @@ class SftpFiles final : public RemoteFiles {
   static tl::unexpected<Error> refused(const std::string& path, const SftpAnswer& answer) {
     if (answer.type != SftpType::kStatus)
       return fail(ErrorKind::kIo, "the host answers what was not asked", {path});
-    return fail(ErrorKind::kIo, "cannot read it: " + sftp_status_words(answer.status), {path});
+    return fail(ErrorKind::kIo, "cannot read it: " + sftp_status_text(answer.status), {path});
   }
 
   static Result<SftpAttributes> attributes_in(const SftpAnswer& answer, const std::string& path) {
@@ -255,7 +255,7 @@ class SftpFiles final : public RemoteFiles {
 Status SftpFiles::open_handles(std::span<const RemoteRange> ranges) {
   std::vector<SftpRequest> requests;
   std::vector<std::string> paths;
-  if (handles_.size() > kMostHandles) {
+  if (handles_.size() > kMaxHandles) {
     for (const auto& [path, handle] : handles_)
       requests.push_back({SftpType::kClose, sftp_text(handle)});
     handles_.clear();
@@ -374,7 +374,7 @@ Result<std::optional<SftpAttributes>> sftp_attributes(const RemotePlace& place,
   SftpReader reader(answer.body);
   const SftpAttributes attributes = read_attributes(reader);
   if (answer.type == SftpType::kAttributes && reader.is_good()) return attributes;
-  return fail(ErrorKind::kIo, "cannot read it: " + sftp_status_words(answer.status), {place.shown});
+  return fail(ErrorKind::kIo, "cannot read it: " + sftp_status_text(answer.status), {place.shown});
 }
 
 }  // namespace shw

@@ -35,16 +35,16 @@ namespace {
 // ssh's own exit code for a failed connection.
 constexpr int kSshFailed = 255;
 // The findings of 100,000 tensors are 60 MB of JSON.
-constexpr std::size_t kMostOutput = std::size_t{256} << 20;
-constexpr std::size_t kMostLine = 4096;
-constexpr std::size_t kMostVersionText = std::size_t{64} << 10;
+constexpr std::size_t kMaxOutput = std::size_t{256} << 20;
+constexpr std::size_t kMaxLine = 4096;
+constexpr std::size_t kMaxVersionText = std::size_t{64} << 10;
 // A shell's exit codes for a command that it cannot run.
 constexpr int kNotExecutable = 126, kNoSuchCommand = 127;
 constexpr int kPollMilliseconds = 100;
 constexpr int kLoginSeconds = 180;
 
 // The login shell may be csh, which knows no "2>", or fish.
-std::string run_by_sh(const std::string& script) {
+std::string sh_command_line(const std::string& script) {
   return "exec sh -c " + quoted_for_shell(script);
 }
 
@@ -62,7 +62,7 @@ class ErrorLines {
     for (char c : text) {
       if (c == '\n' || c == '\r')
         end_line();
-      else if (line_.size() < kMostLine)
+      else if (line_.size() < kMaxLine)
         line_ += c;
     }
   }
@@ -84,7 +84,7 @@ class ErrorLines {
 
 // Appends what is there; false at the end of the pipe.
 template <class Add>
-bool read_some(int fd, Add add) {
+bool read_available(int fd, Add add) {
   std::array<char, 65536> buffer;
   const ssize_t count = ::read(fd, buffer.data(), buffer.size());
   if (count < 0 && errno == EINTR) return true;
@@ -119,8 +119,8 @@ Result<std::string> read_output(const SshProcess& process, const RemotePlace& pl
     if (stop.is_set()) return cancelled_error();
     pollfd wanted{process.from(), POLLIN, 0};
     if (::poll(&wanted, 1, kPollMilliseconds) <= 0) continue;
-    const bool goes_on = read_some(process.from(), [&](std::string_view text) {
-      if (out.size() < kMostVersionText) out += text;
+    const bool goes_on = read_available(process.from(), [&](std::string_view text) {
+      if (out.size() < kMaxVersionText) out += text;
     });
     // A signal of the terminal ends ssh too.
     if (!goes_on && stop.is_set()) return cancelled_error();
@@ -144,7 +144,7 @@ bool is_on_machine(const std::string& path, const RemotePlace& place) {
 
 Result<RemoteShardwright> find_shardwright(const RemotePlace& place) {
   std::vector<std::string> words = ssh_arguments(place, {"-n", "-T"});
-  words.push_back(run_by_sh("shardwright --version --json 2>/dev/null"));
+  words.push_back(sh_command_line("shardwright --version --json 2>/dev/null"));
   SHW_TRY(SshProcess process, SshProcess::start(words));
   SHW_TRY(const std::string out, read_output(process, place));
   const int code = process.finish();
@@ -178,11 +178,12 @@ std::string version_mismatch_text(const RemoteShardwright& found) {
 }
 
 std::string with_signal_control(const std::string& command) {
-  return run_by_sh("exec 3<&0; " + command +
-                   " </dev/null 3<&- & job=$!; { while read -r signal; do kill -s \"$signal\" "
-                   "$job; done; kill -s TERM $job; kill -s CONT $job; } <&3 >/dev/null 2>&1 3<&- & "
-                   "control=$!; exec 3<&-; wait $job; code=$?; kill $control 2>/dev/null; "
-                   "exit $code");
+  return sh_command_line(
+      "exec 3<&0; " + command +
+      " </dev/null 3<&- & job=$!; { while read -r signal; do kill -s \"$signal\" "
+      "$job; done; kill -s TERM $job; kill -s CONT $job; } <&3 >/dev/null 2>&1 3<&- & "
+      "control=$!; exec 3<&-; wait $job; code=$?; kill $control 2>/dev/null; "
+      "exit $code");
 }
 
 std::string shardwright_command(std::span<const std::string> words, const RemotePlace& place) {
@@ -220,9 +221,9 @@ Result<RemoteAnswer> run_shardwright(std::span<const std::string> words, const R
     if (::poll(open.data(), open.size(), kPollMilliseconds) <= 0) continue;
     const auto add_out = [&](std::string_view text) { answer.out += text; };
     const auto add_error = [&](std::string_view text) { errors.add(text); };
-    if (open[0].revents != 0 && !read_some(open[0].fd, add_out)) open[0].fd = -1;
-    if (open[1].revents != 0 && !read_some(open[1].fd, add_error)) open[1].fd = -1;
-    if (answer.out.size() > kMostOutput)
+    if (open[0].revents != 0 && !read_available(open[0].fd, add_out)) open[0].fd = -1;
+    if (open[1].revents != 0 && !read_available(open[1].fd, add_error)) open[1].fd = -1;
+    if (answer.out.size() > kMaxOutput)
       return fail(ErrorKind::kUnsupported, "the answer of that machine is over 256 MiB",
                   {place.shown});
   }

@@ -12,12 +12,13 @@ namespace shw {
 namespace {
 
 // Upper limit of offsets and sizes: their sum cannot overflow int64.
-constexpr std::int64_t kFarthest = std::int64_t{1} << 62;
+constexpr std::int64_t kMaxCoordinate = std::int64_t{1} << 62;
 
 bool is_plain_box(ExtentsView offsets, ExtentsView sizes, std::size_t ndim) {
   if (offsets.size() != ndim || sizes.size() != ndim || !volume(sizes)) return false;
   for (std::size_t d = 0; d < ndim; ++d) {
-    if (offsets[d] < 0 || offsets[d] >= kFarthest || sizes[d] < 0 || sizes[d] >= kFarthest)
+    if (offsets[d] < 0 || offsets[d] >= kMaxCoordinate || sizes[d] < 0 ||
+        sizes[d] >= kMaxCoordinate)
       return false;
   }
   return true;

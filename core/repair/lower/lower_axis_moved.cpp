@@ -16,7 +16,7 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kMostShards = 1 << 20;
+constexpr std::int64_t kMaxShards = 1 << 20;
 
 struct Slabs {
   std::int64_t extent = 1;           // true extent of one slab along `grown`
@@ -35,7 +35,7 @@ Result<Slabs> find_slabs(const Checkpoint& checkpoint, const AxisMoved& moved) {
   if (slabs.extent <= 0 || checked_mul(slabs.extent, moved.factor) != shape[moved.grown])
     return refuse("the grown axis is not a multiple of the expected one");
   // The factor is a number of ranks. A hostile shape could ask for 2^40 pieces.
-  if (moved.factor > kMostShards) return refuse("the factor is larger than any number of ranks");
+  if (moved.factor > kMaxShards) return refuse("the factor is larger than any number of ranks");
   std::vector<std::int64_t> widths;
   std::int64_t parts = 0;
   for (ChunkId chunk : checkpoint.chunks(moved.tensor)) {
@@ -44,7 +44,7 @@ Result<Slabs> find_slabs(const Checkpoint& checkpoint, const AxisMoved& moved) {
     std::int64_t last = (offsets[moved.grown] + sizes[moved.grown] - 1) / slabs.extent;
     if (last >= moved.factor) return refuse("a chunk is outside the saved shape");
     parts += last - offsets[moved.grown] / slabs.extent;
-    if (parts > kMostShards) return refuse("the chunks span too many shards");
+    if (parts > kMaxShards) return refuse("the chunks span too many shards");
     if (static_cast<std::size_t>(last) >= widths.size())
       widths.resize(static_cast<std::size_t>(last) + 1, 0);
     for (std::int64_t r = offsets[moved.grown] / slabs.extent; r <= last; ++r) {

@@ -13,7 +13,7 @@ struct Permutation {
   std::size_t dim = 0;
   std::int64_t block = 1;
   const std::vector<std::int64_t>& to_disk;  // true block -> block on disk
-  std::vector<std::int64_t> to_truth;        // block on disk -> true block
+  std::vector<std::int64_t> true_block_of;   // block on disk -> true block
 };
 
 Result<Permutation> check_permutation(const Checkpoint& checkpoint, const BlocksPermuted& given) {
@@ -45,7 +45,7 @@ bool relabel_all(const Checkpoint& checkpoint, const BlocksPermuted& given,
     Box box = box_of(checkpoint, chunk);
     std::int64_t begin = box.offsets[given.dim], end = begin + box.sizes[given.dim];
     std::int64_t to =
-        is_empty(box) ? begin : row_destination(permutation.to_truth, given.block, begin, end);
+        is_empty(box) ? begin : row_destination(permutation.true_block_of, given.block, begin, end);
     if (to < 0) {
       planned.chunks.clear();
       return false;

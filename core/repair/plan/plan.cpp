@@ -125,7 +125,7 @@ Result<PlannedTensor> plan_tensor(const Draft& draft, const Diagnosis& diagnosis
   return planned;
 }
 
-constexpr const char* kFoundOverThere =
+constexpr const char* kFoundOnRemoteHost =
     "it was found on the other machine, and its plan needs the bytes: run `shardwright plan` on "
     "that machine";
 
@@ -424,7 +424,7 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const CheckReport& report,
                       is_repaired_by_rewriting(finding) || number_added_by_remedy(finding) != 0;
     if (above_info && !is_planned && !is_repaired_by_metadata(draft, finding))
       add_undecided_finding(plan, finding,
-                            report.lacks_diagnoses && finding.remedy ? kFoundOverThere : "");
+                            report.lacks_diagnoses && finding.remedy ? kFoundOnRemoteHost : "");
   }
   for (const Finding& finding : report.findings) add_addition_steps(draft, finding);
   if (is_cancelled(progress)) return cancelled_error();

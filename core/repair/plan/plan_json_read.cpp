@@ -26,7 +26,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Limit on steps: far more than anyone writes by hand, and few enough for memory.
-constexpr std::size_t kMostSteps = 100'000;
+constexpr std::size_t kMaxSteps = 100'000;
 constexpr int kDeepestPlan = 32;
 
 struct Reader : EditedJson {
@@ -356,7 +356,7 @@ void resolve_step_paths(Plan& plan) {
 
 void read_steps(EditedJson& in, const Json& json, Plan& plan) {
   const Json& list = in.list(json, "steps");
-  if (list.size() > kMostSteps) return in.complain("there are more steps than a plan may have");
+  if (list.size() > kMaxSteps) return in.complain("there are more steps than a plan may have");
   std::size_t number = 0;
   for (const Json& one : list) {
     in.at("step " + std::to_string(++number) + ": ");

@@ -82,13 +82,13 @@ class RepairedTensors {
   TargetChunk tile_of(const PlannedChunk& chunk, bool stays,
                       const std::vector<FileId>& made_of) const {
     TargetChunk tile{chunk.box, chunk.writer};
-    OutputTileMore more{{}, made_of};
+    RareOutputTileFields more{{}, made_of};
     if (stays) {
       tile.kept = chunk.item;
       more = {external_item_place(source_, chunk)};
     }
     if (more.place || !more.made_of.empty())
-      tile.more = std::make_shared<const OutputTileMore>(std::move(more));
+      tile.more = std::make_shared<const RareOutputTileFields>(std::move(more));
     return tile;
   }
 

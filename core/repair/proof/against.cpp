@@ -32,7 +32,7 @@ struct RelocatedTarget {
   // If files are kept, by chunk of the result: the source chunk whose item it keeps. `elsewhere`:
   // items that are not where their record says.
   std::vector<std::optional<ChunkId>> kept{};
-  std::map<ChunkId, std::shared_ptr<const OutputTileMore>> elsewhere{};
+  std::map<ChunkId, std::shared_ptr<const RareOutputTileFields>> elsewhere{};
   Pool<ExpectedAndWritten> readers{[this] {
     return std::make_unique<ExpectedAndWritten>(ExpectedAndWritten{
         PartReader(plan.all, memory_of_side), ItemCursor(result, memory_of_side)});

@@ -28,17 +28,19 @@ namespace {
 
 // True for files that a repair keeps in the folder for itself.
 bool is_repair_work_file(std::string_view path) {
-  static constexpr std::array<std::string_view, 10> kOurs = {".metadata.shardwright-undo",
-                                                             ".metadata.shardwright-new",
-                                                             ".metadata.shardwright-half",
-                                                             "certificate.json.shardwright-undo",
-                                                             "certificate.json.shardwright-new",
-                                                             "certificate.json.shardwright-half",
-                                                             kOwnerFile,
-                                                             kJournalFile,
-                                                             in_place::kRequest,
-                                                             in_place::kHalfRequest};
-  return path == kCertificateFile || std::find(kOurs.begin(), kOurs.end(), path) != kOurs.end();
+  static constexpr std::array<std::string_view, 10> kOwnFileNames = {
+      ".metadata.shardwright-undo",
+      ".metadata.shardwright-new",
+      ".metadata.shardwright-half",
+      "certificate.json.shardwright-undo",
+      "certificate.json.shardwright-new",
+      "certificate.json.shardwright-half",
+      kOwnerFile,
+      kJournalFile,
+      in_place::kRequest,
+      in_place::kHalfRequest};
+  return path == kCertificateFile ||
+         std::find(kOwnFileNames.begin(), kOwnFileNames.end(), path) != kOwnFileNames.end();
 }
 
 // All files of the folder, also those below linked folders, which a listing does not enter.

@@ -127,7 +127,7 @@ bool are_certified(const std::vector<Box>& holes, const TensorCertificate& entry
   });
 }
 
-std::string words_of_holes(const TensorCertificate& entry, const std::vector<Box>& holes) {
+std::string holes_of_tensor_text(const TensorCertificate& entry, const std::vector<Box>& holes) {
   return fmt::format(
       "{}: {} of its {} elements are in no chunk ({}{}), as in the source: they are lost, and a "
       "load leaves there whatever was before",
@@ -136,13 +136,13 @@ std::string words_of_holes(const TensorCertificate& entry, const std::vector<Box
       holes.size() > 1 ? ", ..." : "");
 }
 
-std::string words_of_overlap(const TensorCertificate& entry) {
+std::string overlapping_chunks_text(const TensorCertificate& entry) {
   return entry.fqn +
          ": two of its chunks hold the same elements, as in the source: which one a load keeps is "
          "not defined";
 }
 
-std::string words_of_outside(const TensorCertificate& entry) {
+std::string chunk_out_of_bounds_text(const TensorCertificate& entry) {
   return entry.fqn +
          ": one of its chunks reaches beyond the tensor, as in the source: it is not defined which "
          "elements belong to the tensor";
@@ -181,13 +181,13 @@ std::string tensor_contradiction(CertificateCheck& held, const TensorCertificate
   // check_tiles_of() checks below that these are the certified tiles.
   const AmbiguousElements ambiguous_elements =
       ambiguous_elements_of(checkpoint, tensor, held.hashes);
-  if (!ambiguous_elements.outside.empty()) held.holes.push_back(words_of_outside(entry));
+  if (!ambiguous_elements.outside.empty()) held.holes.push_back(chunk_out_of_bounds_text(entry));
   if (check_chunks_are_boxes(checkpoint, tensor)) {
     auto holes = saved_holes_of(checkpoint, tensor);
     if (!holes || !are_certified(*holes, entry))
       return "its chunks do not cover " + to_text(checkpoint.shape(tensor)) + " exactly once";
-    if (!holes->empty()) held.holes.push_back(words_of_holes(entry, *holes));
-    if (!ambiguous_elements.by_two.empty()) held.holes.push_back(words_of_overlap(entry));
+    if (!holes->empty()) held.holes.push_back(holes_of_tensor_text(entry, *holes));
+    if (!ambiguous_elements.by_two.empty()) held.holes.push_back(overlapping_chunks_text(entry));
   }
   if (total_volume(entry.lost_boxes) != entry.lost || !are_disjoint(entry.lost_boxes))
     return "the lost boxes do not match the number of lost elements";

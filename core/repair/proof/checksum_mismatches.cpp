@@ -24,9 +24,9 @@ void ChecksumMismatches::add_shared_items(const Checkpoint& result, const Progre
     return claim.is_chunk() ? name + " " + to_text(box_of(result, claim.chunk)) : name;
   };
   const std::vector<SharedRange> shared = find_shared_ranges(result, progress);
-  bool are_all = shared.size() < kMostShared;
+  bool are_all = shared.size() < kMaxShared;
   for (const SharedRange& range : shared) {
-    are_all = are_all && range.claims.size() < kMostShared;
+    are_all = are_all && range.claims.size() < kMaxShared;
     if (is_tied(result, range)) continue;
     const std::string file = result.file(range.place.file).path;
     for (std::size_t i = 0; i < range.claims.size(); ++i) {

@@ -97,8 +97,8 @@ std::optional<ItemPlace> source_item_kept_by(const ProvingTarget& proving, const
 }
 
 // Proves that a kept item is unchanged, and returns its hash.
-Result<Hash128> prove_kept(const ProvingTarget& proving, const TileTasks& tasks, ChunkId chunk,
-                           SourceAndResultCursors& items) {
+Result<Hash128> prove_kept_item(const ProvingTarget& proving, const TileTasks& tasks, ChunkId chunk,
+                                SourceAndResultCursors& items) {
   // In place, a tile without elements also stays as it is and is made of nothing.
   if (proving.in_place && is_empty(box_of(proving.result, chunk))) {
     if (!proving.result.item(chunk)) return kNoHash;
@@ -130,7 +130,7 @@ Result<Hash128> prove_kept(const ProvingTarget& proving, const TileTasks& tasks,
 Result<Hash128> prove_tile(const ProvingTarget& proving, const TileTasks& tasks, ChunkId chunk,
                            SourceAndResultCursors& items) {
   const TileTask& task = tasks.of_chunk[index_of(chunk)];
-  if (task.made == TileTask::kNone) return prove_kept(proving, tasks, chunk, items);
+  if (task.made == TileTask::kNone) return prove_kept_item(proving, tasks, chunk, items);
   SHW_TRY(HashedElements found, hash_and_fingerprint(items.result, chunk, proving.progress));
   const auto& read = proving.written.made[task.made];
   if (read && read->fingerprint == found.elements) return found.hash;

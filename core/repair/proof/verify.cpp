@@ -152,7 +152,7 @@ std::vector<std::string> wrong_claims(const Certificate& certificate,
 // Adds the results of all compared tiles.
 void add_differences(const Checkpoint& checkpoint, const SourceComparison& run,
                      VerifyReport& report, std::vector<std::string>& unknown) {
-  constexpr std::size_t kMostTold = 20;
+  constexpr std::size_t kMaxTold = 20;
   SourceReport& against = *report.against;
   for (std::uint32_t i = 0; i < run.found.size(); ++i) {
     ChunkId chunk{i};
@@ -160,7 +160,7 @@ void add_differences(const Checkpoint& checkpoint, const SourceComparison& run,
     std::int64_t elements = volume(checkpoint.sizes(chunk)).value_or(0);
     if (elements == 0) continue;
     if (!run.found[i] || !*run.found[i]) {
-      if (unknown.size() >= kMostTold) continue;
+      if (unknown.size() >= kMaxTold) continue;
       unknown.push_back(
           fqn + ": its chunk at " + to_text(checkpoint.offsets(chunk)) + " was not compared with " +
           against.source + ": " +
@@ -173,7 +173,7 @@ void add_differences(const Checkpoint& checkpoint, const SourceComparison& run,
       continue;
     }
     ++against.tiles_that_differ;
-    if (against.differences.size() >= kMostTold) continue;
+    if (against.differences.size() >= kMaxTold) continue;
     auto item = checkpoint.item(chunk);
     against.differences.push_back({std::move(fqn), mismatch->index,
                                    item ? checkpoint.file(item->file).path : std::string(),
@@ -230,7 +230,7 @@ std::vector<std::string> source_difference_texts(const SourceReport& against) {
 
 void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint,
                     const SourceComparison& run, VerifyReport& report) {
-  constexpr std::size_t kMostStepsShown = 5;
+  constexpr std::size_t kMaxStepsShown = 5;
   report.against.emplace();
   SourceReport& against = *report.against;
   against.source =
@@ -259,10 +259,10 @@ void end_source_run(const Certificate& certificate, const Checkpoint& checkpoint
   add_reasons(report, VerifyReport::Outcome::kUndecided, unknown);
   if (report.outcome != VerifyReport::Outcome::kProved) return;
   std::string steps;
-  for (std::size_t i = 0; i < std::min(run.expected.words.size(), kMostStepsShown); ++i)
+  for (std::size_t i = 0; i < std::min(run.expected.words.size(), kMaxStepsShown); ++i)
     steps += (i == 0 ? "" : "; ") + run.expected.words[i];
-  if (run.expected.words.size() > kMostStepsShown)
-    steps += fmt::format("; and {} more", run.expected.words.size() - kMostStepsShown);
+  if (run.expected.words.size() > kMaxStepsShown)
+    steps += fmt::format("; and {} more", run.expected.words.size() - kMaxStepsShown);
   report.reasons.push_back(fmt::format(
       "{} of {}, compared with {}: each matches the recorded plan's result{}{}",
       human_count(static_cast<std::uint64_t>(against.compared)),
@@ -306,16 +306,16 @@ void report_holes(const std::vector<std::string>& holes, VerifyReport& report) {
 
 // Reports bytes that equal the source's, but were already damaged there.
 void report_damage(const Certificate& certificate, VerifyReport& report) {
-  constexpr std::size_t kMostTold = 20;
+  constexpr std::size_t kMaxTold = 20;
   std::vector<std::string> reasons;
   std::size_t damaged = 0;
   for (const TensorCertificate& entry : certificate.tensors) {
-    if (entry.damage.empty() || ++damaged > kMostTold) continue;
+    if (entry.damage.empty() || ++damaged > kMaxTold) continue;
     reasons.push_back(entry.fqn + ": " + entry.damage +
                       ": it cannot be proved that its values are those that were saved");
   }
-  if (damaged > kMostTold)
-    reasons.push_back("the same holds for " + plural(damaged - kMostTold, "more tensor"));
+  if (damaged > kMaxTold)
+    reasons.push_back("the same holds for " + plural(damaged - kMaxTold, "more tensor"));
   add_reasons(report, VerifyReport::Outcome::kUndecided, reasons);
 }
 

@@ -13,7 +13,7 @@ Result<RepairResult> repair_in_place(Store& store, const Checkpoint& checkpoint,
 
 // Unfinished directories are "<out>.shardwright-partial-<pid>" (kPartialMark). In a directory that
 // is repaired in place, our files have ".shardwright-" in their names too.
-inline constexpr const char* kOurMark = ".shardwright-";
+inline constexpr const char* kOwnFileMarker = ".shardwright-";
 inline constexpr const char* kMetadataFile = ".metadata";
 
 }  // namespace shw

@@ -14,7 +14,7 @@ namespace shw {
 namespace {
 
 constexpr const char* kConfig = "config.json";
-constexpr std::uint64_t kMostConfigText = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMaxConfigText = std::uint64_t{4} << 20;
 
 // Finds the dtype of most floating elements.
 class MajorityDtype {
@@ -49,7 +49,7 @@ bool replace_dtype(nlohmann::ordered_json& config, Dtype from, Dtype to) {
 // The new text; nullopt if nothing changes or the file cannot be read.
 std::optional<std::string> changed_config(const Directory& directory, Dtype from, Dtype to) {
   auto source = directory.open(kConfig);
-  auto text = source ? read_whole_text(**source, kMostConfigText) : Result<std::string>("");
+  auto text = source ? read_whole_text(**source, kMaxConfigText) : Result<std::string>("");
   if (!text) return std::nullopt;
   auto parsed = parse_json<nlohmann::ordered_json>(quote_non_json_numbers(*text));
   if (!parsed.problem.empty() || !replace_dtype(parsed.tree, from, to)) return std::nullopt;

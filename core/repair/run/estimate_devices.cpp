@@ -13,7 +13,7 @@ DeviceEstimate on_gpu(const Program& program, const Gpus& gpus, const Gpu& gpu,
   DeviceEstimate outlook{fmt::format("cuda:{}", gpu.index), gpu.name, 0};
   auto executor = gpus.open(gpu.index);
   auto spent = executor ? measure_compute_seconds(program, **executor)
-                        : Result<MakeSeconds>(tl::unexpected<Error>(executor.error()));
+                        : Result<ComputeSeconds>(tl::unexpected<Error>(executor.error()));
   if (!spent) {
     outlook.failed = spent.error().message;
     return outlook;

@@ -9,7 +9,7 @@
 
 namespace shw {
 
-std::string decoded_in_words(const Forecast& forecast) {
+std::string decoded_items_text(const Forecast& forecast) {
   return fmt::format("{} decoded there temporarily, at most {} at a time",
                      plural(forecast.decoded_items, "item"), human_bytes(forecast.decoded_on_disk));
 }
@@ -63,7 +63,7 @@ std::vector<std::pair<std::string, std::string>> estimate_rows(const RepairEstim
       {"predicted", "about " + human_seconds(outlook.forecast.total)},
       {"by stage", stages}};
   if (outlook.forecast.decoded_items != 0)
-    rows.push_back({"on the disk", decoded_in_words(outlook.forecast)});
+    rows.push_back({"on the disk", decoded_items_text(outlook.forecast)});
   return rows;
 }
 

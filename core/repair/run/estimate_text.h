@@ -14,7 +14,7 @@ std::string summary_text_of(const Plan& plan);
 // "What other ranks had under the name of seed and loader is left out."; empty for an empty list.
 std::string left_out_entries_text(const std::vector<std::string>& of_other_ranks);
 // "3 items decoded there on the way, at most 900 MB at a time".
-std::string decoded_in_words(const Forecast& forecast);
+std::string decoded_items_text(const Forecast& forecast);
 // Label and value of each row: "reads", "3.02 GB".
 std::vector<std::pair<std::string, std::string>> estimate_rows(const RepairEstimate& outlook);
 

@@ -31,7 +31,7 @@ bool is_index_of_weights(std::string_view path) {
 // True for a file next to the source's data that neither belongs to it nor was created by us.
 bool is_unrelated_file(const Checkpoint& source, const Entry& entry) {
   const bool is_ours = entry.path == kCertificateFile || entry.path == kLostFile ||
-                       entry.path.find(kOurMark) != std::string::npos ||
+                       entry.path.find(kOwnFileMarker) != std::string::npos ||
                        entry.path == kIntegrityFile ||  // its hashes are of the old bytes
                        entry.path == source.format().traits.index_file ||
                        is_index_of_weights(entry.path);
@@ -92,7 +92,7 @@ bool has_index(const FormatWriter* writer) {
   });
 }
 
-struct NeighbourFilter {
+struct CompanionFileFilter {
   const Checkpoint& source;
   bool stays = false;         // true: the format stays
   bool weights_only = false;  // Plan::weights_only
@@ -153,7 +153,7 @@ std::vector<std::string> add_files_to_copy(const Checkpoint& source, FolderRun& 
   for (const auto& [input, entry] : run.watched) {
     if (input != 0) continue;
     bool ours = entry.path == kCertificateFile || entry.path == kLostFile ||
-                entry.path.find(kOurMark) != std::string::npos ||
+                entry.path.find(kOwnFileMarker) != std::string::npos ||
                 entry.path == kIntegrityFile;  // its hashes are of the old bytes and would fail
     bool dropped = drops_files && referenced.contains(entry.path) && !needed.contains(entry.path);
     if (ours || dropped || anew.contains(entry.path)) continue;
@@ -170,7 +170,7 @@ std::vector<std::string> add_files_to_copy(const Checkpoint& source, FolderRun& 
 
 std::vector<std::string> add_companions_to_copy(const Checkpoint& source, bool weights_only,
                                                 FolderRun& run) {
-  NeighbourFilter choosing{source, run.writer == source.format().writer, weights_only};
+  CompanionFileFilter choosing{source, run.writer == source.format().writer, weights_only};
   choosing.has_parts = has_index(run.writer) ||
                        std::any_of(run.laid_out.files.begin(), run.laid_out.files.end(),
                                    [](const LaidOut::File& file) { return !is_at_top(file.path); });

@@ -213,7 +213,7 @@ Status check_metadata_is_ours(const Directory& directory) {
 }
 
 // Checks that the metadata to be restored can still be opened.
-Status check_kept_opens(std::shared_ptr<const Directory> directory) {
+Status check_backup_opens(std::shared_ptr<const Directory> directory) {
   if (!is_there(*directory, kUndo)) return {};
   auto kept = open_checkpoint(
       std::make_shared<ReplacedFileDirectory>(std::move(directory), kMetadataFile, kUndo));
@@ -360,7 +360,7 @@ Status undo_repair(Store& store, const std::string& checkpoint_path) {
   SHW_TRY(auto directory, store.read_folder(checkpoint_path));
   SHW_CHECK(in_place::check_not_claimed_by_other(store, *directory));
   SHW_CHECK(check_metadata_is_ours(*directory));
-  SHW_CHECK(check_kept_opens(directory));
+  SHW_CHECK(check_backup_opens(directory));
   return in_place::roll_back(store, checkpoint_path);
 }
 

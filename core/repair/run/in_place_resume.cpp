@@ -22,7 +22,7 @@ namespace in_place {
 
 Result<Bytes> contents(const Directory& directory, const char* path) {
   SHW_TRY(auto source, directory.open(path));
-  return read_whole(*source, kMostIndexFile);
+  return read_whole(*source, kMaxIndexFile);
 }
 
 Status remove_if_there(WritableDirectory& files, const Directory& directory, const char* path) {

@@ -18,7 +18,7 @@ namespace shw {
 namespace {
 
 // Proves non-tensor entries and the rest of the metadata.
-Status prove_rest(const ProvingTarget& proving) {
+Status prove_entries_and_metadata(const ProvingTarget& proving) {
   SHW_TRY(auto differs, differing_target_entry(proving.all, proving.result));
   if (differs) return tl::unexpected<Error>(std::move(*differs));
   const bool keeps_attributes =
@@ -43,7 +43,7 @@ std::size_t count_if_only_rounded(const Certificate& certificate) {
 // Writes everything next to the tiles, and the certificate; returns whether nothing is lost.
 Result<bool> certify_and_write(const CertifiedRun& done, RepairResult& told) {
   const ProvingTarget& proving = done.proving;
-  SHW_CHECK(prove_rest(proving));
+  SHW_CHECK(prove_entries_and_metadata(proving));
   SHW_TRY(Certificate certificate, certify_target(done));
   told.out_of_range = out_of_range_in(certificate);
   told.of_other_ranks = certificate.of_other_ranks;
@@ -78,7 +78,7 @@ Result<Certificate> certify_in_place(const TargetState& all, const TargetRun& ru
   const ProvingTarget proving{all, run.form, places, written, progress, doubts, true};
   if (progress != nullptr) progress->begin(Phase::kVerifying, item_bytes(result), true);
   SHW_TRY(const ProvedTiles proved, prove_tiles(proving));
-  SHW_CHECK(prove_rest(proving));
+  SHW_CHECK(prove_entries_and_metadata(proving));
   const std::vector<std::string> none_left;
   SHW_TRY(Certificate certificate, certify_target({proving, run, none_left, proved}));
   SHW_TRY(certificate.objects, certify_objects(result, progress));

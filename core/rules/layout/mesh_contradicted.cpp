@@ -94,7 +94,7 @@ Finding spec_mesh_finding(const CheckInput& input, const RankOrderMismatch& foun
   return finding;
 }
 
-Finding two_orders_finding(const CheckInput& input, const Mesh& of_spec) {
+Finding conflicting_orders_finding(const CheckInput& input, const Mesh& of_spec) {
   Finding finding = mesh_finding(
       *input.mesh, input.ranks,
       fmt::format("The given mesh ({}) and the spec's mesh ({}) have the same axes in "
@@ -118,7 +118,7 @@ void check_mesh_with_spec(CheckInput& input, std::vector<Finding>& findings) {
     if (found.is_contradicted_by_others) input.meshes_in_other_rank_order.push_back(found.of_spec);
   }
   for (const Mesh& of_spec : orders.undecided) {
-    if (!is_out) findings.push_back(two_orders_finding(input, of_spec));
+    if (!is_out) findings.push_back(conflicting_orders_finding(input, of_spec));
     is_out = true;
     input.meshes_in_other_rank_order.push_back(of_spec);
   }

@@ -15,8 +15,8 @@ namespace {
 
 // Vocabularies are padded to a multiple of this per rank (Megatron: 128, others: 64, 16).
 constexpr std::int64_t kPaddedTo = 16;
-constexpr std::int64_t kMostPadding = 512;  // rows per rank
-constexpr std::int64_t kMostParts = 1024;
+constexpr std::int64_t kMaxPadding = 512;  // rows per rank
+constexpr std::int64_t kMaxParts = 1024;
 
 bool is_contradiction_about_key(const SizeContradiction& one, std::string_view key) {
   return std::find(one.keys.begin(), one.keys.end(), key) != one.keys.end();
@@ -26,13 +26,13 @@ bool is_contradiction_about_key(const SizeContradiction& one, std::string_view k
 std::optional<std::int64_t> parts_of(std::int64_t saved, std::int64_t said, bool is_vocabulary) {
   if (saved < 1 || saved >= said) return std::nullopt;
   const std::int64_t parts = said / saved + (said % saved != 0 ? 1 : 0);
-  if (parts < 2 || parts > kMostParts) return std::nullopt;
+  if (parts < 2 || parts > kMaxParts) return std::nullopt;
   const bool is_even = said % saved == 0;
   // If the vocabulary grew by a few rows in the config only, the saved rows are not one part of it:
   // 32,000 rows are not half of 64,000 padded from 32,002.
   const std::int64_t padding = saved * parts - said;
   const bool is_padded = is_vocabulary && saved % kPaddedTo == 0 && padding < saved / 2 &&
-                         padding / parts < kMostPadding;
+                         padding / parts < kMaxPadding;
   return is_even || is_padded ? std::optional(parts) : std::nullopt;
 }
 

@@ -202,7 +202,7 @@ void record_shapes(const Checkpoint& checkpoint, MoveGroup& group) {
   read_placements(group);
 }
 
-std::string cause_on_disk(const MoveGroup& group, const Evidence& evidence) {
+std::string cause_if_checkpoint_is_wrong(const MoveGroup& group, const Evidence& evidence) {
   const AxisRelation& relation = group.tensors.front().relation;
   bool all_deduced = group.deduced == group.tensors.size();
   std::string than = " as long as expected";
@@ -219,7 +219,7 @@ std::string cause_on_disk(const MoveGroup& group, const Evidence& evidence) {
       high, quoted(group.recorded));
 }
 
-std::string cause_in_request(const MoveGroup& group) {
+std::string cause_if_spec_is_wrong(const MoveGroup& group) {
   const AxisRelation& relation = group.tensors.front().relation;
   // Used if the spec is wrong and the checkpoint is right. The relation was measured on the
   // checkpoint, so `grown` and `shrunk` are swapped here: a dim that is too long in the spec looks
@@ -255,7 +255,8 @@ void report_moved(const Checkpoint& checkpoint, MoveGroup group, const Evidence&
   finding.link = "NeMo AutoModel #1691";
   for (const TensorWithMovedAxis& moved : group.tensors)
     finding.subjects.emplace_back(checkpoint.fqn(moved.tensor));
-  finding.cause = is_request_wrong ? cause_in_request(group) : cause_on_disk(group, evidence);
+  finding.cause = is_request_wrong ? cause_if_spec_is_wrong(group)
+                                   : cause_if_checkpoint_is_wrong(group, evidence);
   auto grown =
       static_cast<std::int64_t>(is_request_wrong ? first.relation.shrunk : first.relation.grown);
   auto shrunk =

@@ -121,7 +121,7 @@ struct StackedExperts {
   }
 };
 
-struct TwoTopologies {
+struct SavedAndExpectedTopology {
   SpecEntry saved;  // the spec's entry on the user's mesh
   std::size_t dim = 0;
   StackedExperts on_disk, expected;
@@ -129,9 +129,9 @@ struct TwoTopologies {
 
 // The spec's axes that stack experts along one dimension: the expert axis and one that splits each
 // expert.
-std::optional<TwoTopologies> two_topologies(const Mesh& given, const SpecEntry& entry,
-                                            std::string_view fqn) {
-  TwoTopologies out;
+std::optional<SavedAndExpectedTopology> two_topologies(const Mesh& given, const SpecEntry& entry,
+                                                       std::string_view fqn) {
+  SavedAndExpectedTopology out;
   out.saved = entry;
   std::optional<std::size_t> experts, parts;
   for (std::size_t i = 0; i < entry.mesh->axes.size(); ++i) {
@@ -174,7 +174,7 @@ std::optional<TwoTopologies> two_topologies(const Mesh& given, const SpecEntry& 
 
 // True if all chunks have the boxes of the user's mesh. `parts_first`: the axis that splits each
 // expert is applied before the expert axis.
-bool matches_split_order(const Facts& facts, TensorId tensor, const TwoTopologies& two,
+bool matches_split_order(const Facts& facts, TensorId tensor, const SavedAndExpectedTopology& two,
                          bool parts_first) {
   const Checkpoint& c = facts.checkpoint;
   const SpecEntry& entry = two.saved;
@@ -204,7 +204,8 @@ bool matches_split_order(const Facts& facts, TensorId tensor, const TwoTopologie
 // Limit: each block is a row of the plan.
 constexpr std::int64_t kMaxBlocks = 1 << 20;
 
-BlocksPermuted permutation_between(TensorId tensor, const TwoTopologies& two, std::int64_t rows) {
+BlocksPermuted permutation_between(TensorId tensor, const SavedAndExpectedTopology& two,
+                                   std::int64_t rows) {
   BlocksPermuted out{tensor, two.dim, std::gcd(two.on_disk.part, two.expected.part), {}};
   if (rows / out.block > kMaxBlocks) return out;
   out.order.resize(static_cast<std::size_t>(rows / out.block));

@@ -151,8 +151,8 @@ bool is_possible(const Facts& facts, const WriterGroups& found, IsAxis is_axis) 
   });
 }
 
-std::string what_decides_copies_or_parts(const Facts& facts, const WriterGroups& found,
-                                         const char* axis) {
+std::string hint_for_copies_or_parts(const Facts& facts, const WriterGroups& found,
+                                     const char* axis) {
   if (facts.mesh != nullptr)
     return "which rows these ranks held, and in which order, can only be decided with --spec";
   return fmt::format(
@@ -198,7 +198,7 @@ void report_mosaic_matrices(const Facts& facts, std::vector<Finding>& findings) 
   if (found && is_possible(facts, *found, is_tensor_axis) &&
       !has_tensor_with_more_parts(facts, found->boxes))
     report_writer_groups(facts, tensors, *found, "The matrices that tensor parallelism cuts",
-                         "tensor-parallel", what_decides_copies_or_parts(facts, *found, "tp"),
+                         "tensor-parallel", hint_for_copies_or_parts(facts, *found, "tp"),
                          facts.mesh != nullptr ? Severity::kWarning : Severity::kInfo, findings);
 }
 
@@ -210,7 +210,7 @@ void add_experts(const Facts& facts, std::vector<Finding>& findings) {
       report_writer_groups(facts, layer.tensors, *found,
                            fmt::format("The experts ({} keys, the router chooses among {})",
                                        layer.keys, layer.routed),
-                           "expert-parallel", what_decides_copies_or_parts(facts, *found, "ep"),
+                           "expert-parallel", hint_for_copies_or_parts(facts, *found, "ep"),
                            Severity::kWarning, findings);
   }
 }

@@ -52,7 +52,7 @@ bool is_in_numbered_block(std::string_view part) {
 // have modules of their own. Some models share keys and values between layers.
 LayerSet layers_lacking_this_sibling(const ModulesOfStack& stack, std::string_view module,
                                      const LayerSet& layers) {
-  constexpr std::size_t kFewestParts = 8, kMostSisters = 256;
+  constexpr std::size_t kMinParts = 8, kMaxSiblings = 256;
   const std::string_view part = module.substr(0, module.rfind('.') + 1);
   if (is_in_numbered_block(part)) return {};
   if (part.size() < 2 || module.ends_with(".k_proj") || module.ends_with(".v_proj")) return {};
@@ -63,12 +63,12 @@ LayerSet layers_lacking_this_sibling(const ModulesOfStack& stack, std::string_vi
     const auto& [sister, there] = *at;
     if (sister.find('.', part.size()) != std::string::npos) continue;
     const auto is_of_module = [&](std::int64_t layer) { return layers.contains(layer); };
-    if (++sisters > kMostSisters) return {};
+    if (++sisters > kMaxSiblings) return {};
     if (std::none_of(there.begin(), there.end(), is_of_module)) continue;
     std::set_difference(there.begin(), there.end(), layers.begin(), layers.end(),
                         std::inserter(alone, alone.end()));
   }
-  return alone.size() == 1 || alone.size() * kFewestParts <= layers.size() ? alone : LayerSet{};
+  return alone.size() == 1 || alone.size() * kMinParts <= layers.size() ? alone : LayerSet{};
 }
 
 // Layers that lack the module. The work is bounded by the file's tensors, because `layers` has each

@@ -47,7 +47,7 @@ bool is_wrapped_twice(const Adapter& adapter, std::string_view fqn) {
 }
 
 // "lack `model.`, which LlamaModel has" and the like, for names behind "base_model.model.".
-std::string prefix_words(const AdapterPrefix& prefix) {
+std::string prefix_mistake_text(const AdapterPrefix& prefix) {
   if (prefix.found.empty() && prefix.expected.empty())
     return fmt::format(
         "lack the prefix under which {} has its layers, such as `model.` or `transformer.`",
@@ -80,7 +80,7 @@ void report_prefix(const Facts& facts, const AdapterPrefix& prefix,
   const std::string cause = fmt::format(
       "{} of {} {} (for example {}). PEFT finds no module for them and skips them with a warning: "
       "the base model runs as if there were no adapter.",
-      human_count(names.size()), plural(c.tensor_count(), "name"), prefix_words(prefix),
+      human_count(names.size()), plural(c.tensor_count(), "name"), prefix_mistake_text(prefix),
       subjects.front());
   Finding finding = adapter_finding(cause, std::move(subjects), std::move(details));
   if (is_known) plan_new_names(facts, std::move(names), finding);

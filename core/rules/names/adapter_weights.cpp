@@ -36,12 +36,12 @@ bool is_saved_whole(const AdapterConfig& config, std::string_view fqn) {
 
 // PEFT takes the size of the blocks or their number, not both.
 void report_two_block_settings(const AdapterConfig& config, std::vector<Finding>& findings) {
-  struct TwoSettings {
+  struct BlockSizeSettings {
     std::string_view type, size, number;
   };
-  constexpr auto kSettings = std::to_array<TwoSettings>(
+  constexpr auto kSettings = std::to_array<BlockSizeSettings>(
       {{"OFT", "oft_block_size", "r"}, {"BOFT", "boft_block_size", "boft_block_num"}});
-  for (const TwoSettings& one : kSettings) {
+  for (const BlockSizeSettings& one : kSettings) {
     const auto size = config.numbers.find(one.size), number = config.numbers.find(one.number);
     if (config.peft_type != one.type || size == config.numbers.end() ||
         number == config.numbers.end() || size->second == 0 || number->second == 0)

@@ -133,8 +133,8 @@ void report_smaller_families(const Facts& facts, const FamiliesByName& families,
 // The names that most members have; null unless at least seven of eight members have them, or if
 // all have.
 const Suffixes* common_suffixes(const Family& family) {
-  constexpr std::size_t kFewestMembers = 8;
-  if (family.size() < kFewestMembers) return nullptr;
+  constexpr std::size_t kMinMembers = 8;
+  if (family.size() < kMinMembers) return nullptr;
   // Members that are equal are mostly neighbours, so one of three in the middle has the names.
   const auto middle = std::next(family.begin(), static_cast<std::ptrdiff_t>(family.size() / 2));
   for (auto at = std::prev(middle); at != std::next(middle, 2); ++at) {

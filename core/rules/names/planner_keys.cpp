@@ -60,13 +60,13 @@ std::optional<std::string> own_entry(const Checkpoint& checkpoint,
 // When several entries map to one path, a nested state dict keeps only the last.
 void report_shared_paths(const Checkpoint& checkpoint, const DifferingPaths& found,
                          std::vector<Finding>& findings) {
-  constexpr std::size_t kMostLooks = 4096;  // each lookup scans all non-tensor entries
+  constexpr std::size_t kMaxLooks = 4096;  // each lookup scans all non-tensor entries
   Finding finding;
   std::vector<std::string> paths;
   std::size_t looks = 0;
   for (const auto& [path, names] : found.by_path) {
     std::vector<std::string> all = names;
-    if (looks++ < kMostLooks) {
+    if (looks++ < kMaxLooks) {
       if (auto own = own_entry(checkpoint, path)) all.push_back(std::move(*own));
     }
     if (all.size() < 2) continue;

@@ -29,7 +29,7 @@ struct QuantCheck {
 };
 
 // "weight_scale" for ".weight_scale" and "_scale".
-std::string bare_ending(std::string_view ending);
+std::string ending_without_separator(std::string_view ending);
 std::string any_of_endings(const QuantCompanion& companion);
 
 // Weights that are quantised although the config excludes them (quantised_exclusions.cpp).

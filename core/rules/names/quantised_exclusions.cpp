@@ -150,7 +150,7 @@ UnusedNames unused_exclusions(const QuantCheck& check) {
 // Reports plain weights that the list misses because it has an older or a newer form of their
 // names: in_proj_qkv and in_proj_z for in_proj_qkvz.
 void report_outdated_names(QuantCheck& check) {
-  constexpr std::size_t kFewestCommon = 4;
+  constexpr std::size_t kMinCommon = 4;
   const Checkpoint& c = check.facts.checkpoint;
   const UnusedNames unused = unused_exclusions(check);
   if (unused.empty()) return;
@@ -165,7 +165,7 @@ void report_outdated_names(QuantCheck& check) {
     const std::string_view leaf = last_part(module);
     for (const std::string_view name : others->second) {
       const std::string_view old = last_part(name);
-      if (std::min(old.size(), leaf.size()) < kFewestCommon ||
+      if (std::min(old.size(), leaf.size()) < kMinCommon ||
           (!old.starts_with(leaf) && !leaf.starts_with(old)))
         continue;
       outdated.insert(name);

@@ -130,8 +130,8 @@ void report_endings(QuantCheck& check, const QuantFamily& family, std::size_t k)
   if (!said.empty() && is_of_scheme) usual = said;
   std::vector<std::string> subjects, words;
   for (const auto& [ending, pairs] : by_ending) {
-    words.push_back(
-        fmt::format("{} have it as `{}`", human_count(pairs.size()), bare_ending(ending)));
+    words.push_back(fmt::format("{} have it as `{}`", human_count(pairs.size()),
+                                ending_without_separator(ending)));
     if (ending == usual) continue;
     for (std::size_t i : pairs) subjects.push_back(check.fqn(*family.pairs[i].beside[k]));
   }
@@ -140,7 +140,7 @@ void report_endings(QuantCheck& check, const QuantFamily& family, std::size_t k)
                   plural(family.pairs.size(), std::string(family.scheme->title) + " weight"),
                   short_list_text(words));
   cause += usual == said ? fmt::format(" config.json's quant_method {} asks for `{}`.",
-                                       check.config->method, bare_ending(said))
+                                       check.config->method, ending_without_separator(said))
                          : std::string(" A loader asks for one of them.");
   cause += " The others are skipped as unexpected, and their weights are used without a scale.";
   check.report(std::move(cause), subjects, subjects);

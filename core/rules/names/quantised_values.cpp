@@ -24,7 +24,7 @@ namespace shw {
 namespace {
 
 // Limit of group numbers that are read without --data, of all weights together.
-constexpr std::uint64_t kMostGroupBytes = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMaxGroupBytes = std::uint64_t{4} << 20;
 
 // The largest of 32-bit group numbers, as unsigned: negative ones are beyond every row.
 std::optional<std::uint32_t> largest_group(const Facts& facts, TensorId tensor) {
@@ -54,14 +54,14 @@ void QuantCheck::report(std::string cause, std::vector<std::string> subjects,
   findings.push_back(std::move(finding));
 }
 
-std::string bare_ending(std::string_view ending) {
+std::string ending_without_separator(std::string_view ending) {
   return std::string(ending.substr(ending.starts_with('.') || ending.starts_with('_') ? 1 : 0));
 }
 
 std::string any_of_endings(const QuantCompanion& companion) {
   std::vector<std::string> names;
   for (std::string_view ending : split_at(companion.endings, '|'))
-    names.push_back("`" + bare_ending(ending) + "`");
+    names.push_back("`" + ending_without_separator(ending) + "`");
   // Endings that differ in their first character alone are one name.
   names.erase(std::unique(names.begin(), names.end()), names.end());
   std::string text;
@@ -98,7 +98,7 @@ void report_group_order(QuantCheck& check, const QuantFamily& family, std::size_
   for (const QuantPair& pair : family.pairs)
     if (pair.beside[k]) bytes += bytes_of_elements(c, *pair.beside[k]);
   const Depth depth = check.facts.depth;
-  if (depth == Depth::kMetadata || (depth != Depth::kData && bytes > kMostGroupBytes)) return;
+  if (depth == Depth::kMetadata || (depth != Depth::kData && bytes > kMaxGroupBytes)) return;
   std::vector<std::string> subjects, details;
   for (const QuantPair& pair : family.pairs) {
     if (!pair.beside[0] || !pair.beside[k] || c.dtype(*pair.beside[k]) != Dtype::kInt32 ||
@@ -141,7 +141,7 @@ void report_unfit(QuantCheck& check, const QuantFamily& family, std::size_t from
   if (reads_state && depth == Depth::kMetadata) return;
   const bool reads_values =
       depth == Depth::kData || (depth != Depth::kMetadata &&
-                                companion_bytes(check.facts.checkpoint, family) <= kMostGroupBytes);
+                                companion_bytes(check.facts.checkpoint, family) <= kMaxGroupBytes);
   // Other tensors have such names and dtypes too, and other methods (AutoRound) such names in
   // another order.
   const bool is_ambiguous = form == QuantForm::kScaled || form == QuantForm::kAffine;

@@ -61,8 +61,8 @@ std::string change_words(const NameChange& change, bool is_one, const std::strin
 }
 
 // "21 of 21 names begin with `module.`; the reference has the same tensors without it."
-std::string difference_words(const NameDifference& difference, std::size_t count, std::size_t all,
-                             const std::string& expected_in) {
+std::string name_difference_text(const NameDifference& difference, std::size_t count,
+                                 std::size_t all, const std::string& expected_in) {
   const bool is_one = count == 1, has_change = difference.change != NameChange{};
   std::string words = fmt::format("{} of {} ", human_count(count), plural(all, "name"));
   if (!difference.dropped.empty())
@@ -95,8 +95,8 @@ bool have_same_loader(const Facts& facts, const std::vector<OtherName>& names) {
 }
 
 // Limit of bytes read to prove a replaced word, per tensor and in total.
-constexpr std::uint64_t kMostProvedBytes = std::uint64_t{64} << 20;
-constexpr std::uint64_t kMostProvedInAll = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxProvedBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxProvedInAll = std::uint64_t{1} << 30;
 
 bool has_same_bytes(const Facts& facts, TensorId tensor, TensorId other) {
   auto here = read_tensor(facts.checkpoint, tensor);
@@ -114,7 +114,7 @@ void prove_names_by_bytes(const Facts& facts, std::vector<OtherName>& names) {
     if (one.is_proved || !other || c.dtype(one.tensor) != facts.reference->dtype(*other)) continue;
     const auto bytes = static_cast<std::uint64_t>(volume(c.shape(one.tensor)).value_or(0)) *
                        size_of(c.dtype(one.tensor));
-    if (bytes == 0 || bytes > kMostProvedBytes || read + bytes > kMostProvedInAll) continue;
+    if (bytes == 0 || bytes > kMaxProvedBytes || read + bytes > kMaxProvedInAll) continue;
     read += bytes;
     one.is_proved = has_same_bytes(facts, one.tensor, *other);
   }
@@ -159,8 +159,8 @@ void report_difference(const Facts& facts, const NameDifference& difference,
     new_names.emplace_back(one.tensor, one.expected);
     proved += one.is_proved ? 1 : 0;
   }
-  finding.cause = difference_words(difference, names.size(), all,
-                                   facts.reference != nullptr ? "the reference" : "the spec");
+  finding.cause = name_difference_text(difference, names.size(), all,
+                                       facts.reference != nullptr ? "the reference" : "the spec");
   finding.cause += one_loader ? fmt::format(
                                     " A loader that looks for {} does not find it, and leaves the "
                                     "tensor at random values or fails.",

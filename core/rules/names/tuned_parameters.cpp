@@ -145,9 +145,9 @@ std::optional<std::int64_t> number_in_config(const AdapterConfig& config, Words 
 // diagonal of a block of b * b. PEFT changes a block size that does not divide the inputs.
 std::optional<std::string> mismatched_oft_block(const AdapterConfig& config, Words module,
                                                 ExtentsView shape) {
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 26;
-  if (shape.size() != 2 || shape[0] < 2 || shape[1] <= 0 || shape[1] > kMostElements ||
-      shape[0] > kMostElements)
+  constexpr std::int64_t kMaxElements = std::int64_t{1} << 26;
+  if (shape.size() != 2 || shape[0] < 2 || shape[1] <= 0 || shape[1] > kMaxElements ||
+      shape[0] > kMaxElements)
     return std::nullopt;
   std::int64_t size = 2;
   while (size * (size - 1) / 2 < shape[1]) ++size;

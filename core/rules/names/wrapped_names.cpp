@@ -280,7 +280,7 @@ bool report_unmerged(const Facts& facts, const std::vector<TensorId>& tensors,
 }
 
 // True if the class in config.json saves all these names, whatever other classes of its model save.
-bool are_of_the_class(const Facts& facts) {
+bool are_names_of_config_class(const Facts& facts) {
   const auto names = names_of_config(facts.checkpoint, facts.progress);
   return names && names->others.empty() && names->are_spelled_as_saved;
 }
@@ -295,7 +295,7 @@ bool report_config_prefix(const Facts& facts, const std::vector<TensorId>& tenso
     return false;
   const std::unordered_set<TensorId> undecided(tensors.begin(), tensors.end());
   std::erase_if(prefix->names, [&](const auto& one) { return !undecided.contains(one.first); });
-  if (prefix->names.empty() || are_of_the_class(facts)) return false;
+  if (prefix->names.empty() || are_names_of_config_class(facts)) return false;
   std::string words =
       fmt::format("{} not as config.json's {} has them: ", prefix->names.size() == 1 ? "is" : "are",
                   prefix->model_type);
@@ -378,7 +378,7 @@ bool report_common_first_part(const Facts& facts, const std::vector<TensorId>& t
     return false;
   const std::string timm = timm_model_after_prefix(facts, first);
   const bool is_whole = has_body && has_head && first != "model.";
-  if (timm.empty() && (!is_whole || are_of_the_class(facts))) return false;
+  if (timm.empty() && (!is_whole || are_names_of_config_class(facts))) return false;
   const std::string words = fmt::format(
       "{} with `{}`, before {}", names.size() == 1 ? "begins" : "begin", first,
       timm.empty() ? "the body and the head of one model" : "the names of timm's " + timm);

@@ -29,7 +29,7 @@ namespace shw {
 namespace {
 
 // Fewer elements may be a permutation by chance.
-constexpr std::int64_t kLeastCompared = 8;
+constexpr std::int64_t kMinCompared = 8;
 // At Depth::kHeaders tensors up to this size are compared by rows.
 constexpr std::int64_t kSmallBytes = 256 << 10;
 
@@ -202,7 +202,7 @@ bool has_rows_to_compare(const Facts& facts, TensorId tensor, TensorId other) {
   ExtentsView shape = facts.checkpoint.shape(tensor);
   if (!same(shape, facts.reference->shape(other))) return false;  // other rules report shapes
   std::int64_t elements = volume(shape).value_or(0);
-  if (elements < kLeastCompared) return false;
+  if (elements < kMinCompared) return false;
   std::int64_t bytes = checked_mul(elements, std::int64_t{size_of(facts.checkpoint.dtype(tensor))})
                            .value_or(kSmallBytes + 1);
   return bytes <= kSmallBytes || is_read_whole(facts, tensor);
@@ -327,7 +327,7 @@ void report_permuted(const Facts& facts, BlockOutcome& outcome, std::vector<Find
     const bool is_like = finding.evidence.back().first == kMargin;
     if (is_like && is_reference_of_same_step(outcome)) {
       finding.diagnoses.clear();
-      finding.cause += kLikenessProvesNothing;
+      finding.cause += kCorrelationIsNoProof;
       findings.push_back(std::move(finding));
       continue;
     }

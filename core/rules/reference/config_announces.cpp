@@ -11,7 +11,7 @@
 namespace shw {
 namespace {
 
-Finding announced_finding(std::string cause) {
+Finding config_announces_finding(std::string cause) {
   Finding finding{
       .rule = "config-announces", .severity = Severity::kWarning, .subjects = {kConfigFile}};
   finding.cause = std::move(cause);
@@ -21,7 +21,7 @@ Finding announced_finding(std::string cause) {
 void report_absent_parts(const UnmetConfigClaims& announced, std::vector<Finding>& findings) {
   const auto& parts = announced.absent_parts;
   if (parts.empty()) return;
-  Finding finding = announced_finding(fmt::format(
+  Finding finding = config_announces_finding(fmt::format(
       "config.json has {}, but no tensor of {} is there (0 weights have such a name). "
       "An export of only the text model keeps the full config; a loader initializes the "
       "missing part at random or fails.",
@@ -33,7 +33,7 @@ void report_absent_parts(const UnmetConfigClaims& announced, std::vector<Finding
 void report_unlisted_predictors(const UnmetConfigClaims& announced,
                                 std::vector<Finding>& findings) {
   const auto& [key, said] = *announced.absent_predictors;
-  Finding finding = announced_finding(fmt::format(
+  Finding finding = config_announces_finding(fmt::format(
       "config.json says {} {}. {} has {} of these multi-token prediction (MTP) layers, and the "
       "index does not list that file: a loader that follows the index skips it. Speculative "
       "decoding then fails or drafts at random. Add the names to the index's weight_map.",
@@ -50,7 +50,7 @@ void report_absent_predictors(const UnmetConfigClaims& announced, std::vector<Fi
     report_unlisted_predictors(announced, findings);
     return;
   }
-  Finding finding = announced_finding(fmt::format(
+  Finding finding = config_announces_finding(fmt::format(
       "config.json says {} {}, but the checkpoint has 0 multi-token prediction (MTP) layers. "
       "transformers leaves them out when it saves. Text generation works without them, but "
       "speculative decoding with MTP in vLLM or SGLang fails or drafts at random.",
@@ -66,7 +66,7 @@ void report_leftover_quantisation(const UnmetConfigClaims& announced,
   const DeclaredQuantisation& said = *announced.unapplied_quantisation;
   const std::string with_method =
       said.method.empty() ? "" : " with quant_method \"" + said.method + "\"";
-  Finding finding = announced_finding(
+  Finding finding = config_announces_finding(
       fmt::format("{}, but no weight is quantised: there is no packed tensor and no scale. The "
                   "weights were dequantised but the {} was not removed: a loader looks for packed "
                   "weights and scales, and fails or reads these as packed.",
@@ -83,7 +83,7 @@ void report_packed_weights(const Checkpoint& c, const UnmetConfigClaims& announc
   if (announced.packed_weights.empty()) return;
   const TensorId first = announced.packed_weights.front();
   const std::size_t count = announced.packed_weights.size();
-  Finding finding = announced_finding(fmt::format(
+  Finding finding = config_announces_finding(fmt::format(
       "{} {} quantised ({} is {}), but config.json has no quantization_config. A loader uses the "
       "packed numbers as weights, without their scales.",
       plural(count, "weight"), count == 1 ? "is" : "are", c.fqn(first), name(c.dtype(first))));
@@ -100,7 +100,7 @@ void report_bare_float8(const Checkpoint& c, const UnmetConfigClaims& announced,
   if (announced.bare_float8.empty()) return;
   const TensorId first = announced.bare_float8.front();
   const std::size_t count = announced.bare_float8.size();
-  Finding finding = announced_finding(fmt::format(
+  Finding finding = config_announces_finding(fmt::format(
       "{} {} {} and 0 scales are there ({}). Either it is a plain cast, as diffusers stores "
       "weights, or the scales were lost (then values are far above 1).",
       plural(count, "weight"), count == 1 ? "is" : "are", name(c.dtype(first)), c.fqn(first)));
@@ -113,7 +113,7 @@ void report_ineffective_tying(const Checkpoint& c, const UnmetConfigClaims& anno
                               std::vector<Finding>& findings) {
   if (!announced.tied_despite_row_counts) return;
   const auto [head, embedding] = *announced.tied_despite_row_counts;
-  Finding finding = announced_finding(fmt::format(
+  Finding finding = config_announces_finding(fmt::format(
       "config.json says tie_word_embeddings true, and {} {} cannot be {} {}. A loader that ties "
       "them drops the head, or fails at the shape: set tie_word_embeddings to false.",
       c.fqn(head), to_text(c.shape(head)), c.fqn(embedding), to_text(c.shape(embedding))));
@@ -124,7 +124,7 @@ void report_ineffective_tying(const Checkpoint& c, const UnmetConfigClaims& anno
 void report_layer_types(const UnmetConfigClaims& announced, std::vector<Finding>& findings) {
   if (!announced.layer_types) return;
   const auto& [before, entries, layers] = *announced.layer_types;
-  Finding finding = announced_finding(
+  Finding finding = config_announces_finding(
       fmt::format("config.json's {}layer_types has {}, and num_hidden_layers is {}. transformers 5 "
                   "refuses a config whose list does not have one entry per layer. Entries of "
                   "multi-token prediction (MTP) layers do not belong there.",
@@ -136,7 +136,7 @@ void report_layer_types(const UnmetConfigClaims& announced, std::vector<Finding>
 void find_announced_and_absent(const Facts& facts, std::vector<Finding>& findings) {
   if (!facts.config_fit) return;
   const UnmetConfigClaims announced =
-      unmet_announcements_of_folder(facts.checkpoint, facts.progress);
+      unmet_config_claims_of_folder(facts.checkpoint, facts.progress);
   report_absent_parts(announced, findings);
   report_absent_predictors(announced, findings);
   report_leftover_quantisation(announced, findings);

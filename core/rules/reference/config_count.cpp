@@ -32,11 +32,11 @@ std::int64_t count_numbers_in_ranges(const std::vector<NumberRange>& ranges) {
 // Names such as "model.layers.30", limited in number.
 std::vector<std::string> member_names(const CountContradiction& one,
                                       const std::vector<NumberRange>& ranges) {
-  constexpr std::size_t kMostNamed = 4096;
+  constexpr std::size_t kMaxNamed = 4096;
   std::vector<std::string> names;
   for (const std::string& row : one.rows) {
     for (const NumberRange& range : ranges) {
-      for (std::int64_t i = range.first; i <= range.last && names.size() < kMostNamed; ++i)
+      for (std::int64_t i = range.first; i <= range.last && names.size() < kMaxNamed; ++i)
         names.push_back(fmt::format("{}{}", row, i));
     }
   }

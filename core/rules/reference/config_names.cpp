@@ -93,7 +93,7 @@ void find_config_names(const Facts& facts, std::vector<Finding>& findings) {
   std::erase_if(names->incomplete, [&](const std::string& name) { return told.contains(name); });
   std::erase_if(names->absent, [&](const std::string& name) { return told.contains(name); });
   if (const auto& head = facts.config_fit->missing_head) std::erase(names->absent, *head);
-  if (!unmet_announcements_of_folder(facts.checkpoint, facts.progress).absent_parts.empty())
+  if (!unmet_config_claims_of_folder(facts.checkpoint, facts.progress).absent_parts.empty())
     names->absent.clear();
   add_lost(*names, names->incomplete, Severity::kError, "together with others of this folder",
            findings);

@@ -19,7 +19,7 @@ namespace shw {
 namespace {
 
 // "model.embed_tokens.weight [96, 32] has 32 columns"
-std::string saved_words(const Checkpoint& c, const SizeContradiction::Contradicting& one) {
+std::string saved_size_text(const Checkpoint& c, const SizeContradiction::Contradicting& one) {
   const ExtentsView shape = c.shape(one.tensor);
   const char* what = one.axis > 1 ? "elements a side"
                      : one.axis == 1
@@ -29,8 +29,8 @@ std::string saved_words(const Checkpoint& c, const SizeContradiction::Contradict
   return fmt::format("{} {} has {} {}", c.fqn(one.tensor), to_text(shape), shape[one.axis], what);
 }
 
-std::string contradiction_words(const Checkpoint& c, const SizeContradiction& one) {
-  std::string text = one.words + ", but " + saved_words(c, one.tensors.front());
+std::string size_contradiction_text(const Checkpoint& c, const SizeContradiction& one) {
+  std::string text = one.words + ", but " + saved_size_text(c, one.tensors.front());
   const std::size_t all = one.tensors.size() + one.agreeing;
   if (all == 1) return text;
   return text + fmt::format(" ({} of {})", human_count(one.tensors.size()), plural(all, "tensor"));
@@ -46,7 +46,7 @@ void add_tensors(const Checkpoint& c, const SizeContradiction& one,
 
 // Explains one rank's part of a padded vocabulary that was saved as the whole: "8 parts of 16064
 // rows are 128512".
-std::string vocabulary_part_words(const Checkpoint& c, const SizeContradiction& one) {
+std::string vocabulary_part_text(const Checkpoint& c, const SizeContradiction& one) {
   const bool is_vocabulary =
       one.keys.size() == 1 && one.keys.front().ends_with("vocab_size") && one.agreeing == 0;
   if (!is_vocabulary) return "";
@@ -68,7 +68,7 @@ Finding config_finding(const Checkpoint& c, const std::vector<const SizeContradi
   std::vector<std::string> lines, keys;
   std::unordered_set<std::string_view> known;
   for (const SizeContradiction* one : told) {
-    lines.push_back(contradiction_words(c, *one));
+    lines.push_back(size_contradiction_text(c, *one));
     for (const std::string& key : one->keys) {
       if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
     }
@@ -101,7 +101,7 @@ void add_sizes(const Facts& facts, std::vector<Finding>& findings) {
   finding.cause +=
       ": the config or the weights belong to another model. transformers builds the model from the "
       "config and refuses weights of a different size.";
-  finding.cause += vocabulary_part_words(facts.checkpoint, *told.front());
+  finding.cause += vocabulary_part_text(facts.checkpoint, *told.front());
   if (!facts.config_fit->unknown_model.empty()) finding.severity = Severity::kWarning;
   if (facts.config_fit->has_own_code) {
     finding.severity = Severity::kWarning;

@@ -26,7 +26,7 @@ namespace shw {
 namespace {
 
 // Limit of bytes read on both sides without result: at another training step no rows are equal.
-constexpr std::uint64_t kReadInVain = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxReadWithoutMatch = std::uint64_t{1} << 30;
 
 std::vector<TensorId> unexplained_tensors(const Facts& facts,
                                           const std::vector<Finding>& findings) {
@@ -123,7 +123,7 @@ std::optional<Renumbered> find_renumbering(const Move& move) {
 }
 
 // "0 is 6, 1 is 7", for the first list of experts or layers.
-std::string numbers_words(const std::vector<Move>& moves) {
+std::string renumbering_text(const std::vector<Move>& moves) {
   std::string before;
   std::map<std::int64_t, std::int64_t> numbers;
   for (const Move& move : moves) {
@@ -156,7 +156,7 @@ std::string moved_cause(const std::vector<Move>& moves) {
       plural(moves.size(), "tensor"), moves.size() == 1 ? "holds" : "hold", first.from, first.to);
   const bool exchanged = are_exchanged(moves);
   cause += exchanged ? ", and the reverse: they were swapped. " : ". ";
-  const std::string numbers = exchanged ? "" : numbers_words(moves);
+  const std::string numbers = exchanged ? "" : renumbering_text(moves);
   return cause + (numbers.empty() ? "Shapes are equal, so it loads without an error." : numbers);
 }
 
@@ -211,7 +211,7 @@ Status find_moved_tensors(const Facts& facts, std::vector<TensorId>& left,
   SHW_TRY(const auto found, find_contents(facts, left));
   std::vector<TensorId> tensors;
   for (const ContentFound& one : found) tensors.push_back(one.here);
-  const std::vector<bool> tells = have_more_values_than(facts, tensors, kTellingValues);
+  const std::vector<bool> tells = have_more_values_than(facts, tensors, kMinDistinctValues);
   std::vector<ContentFound> telling;
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (tells[i]) telling.push_back(found[i]);
@@ -285,7 +285,7 @@ Result<std::vector<RowsFound>> find_rows_in_groups(
       break;
     }
     in_vain += bytes_of_group(facts, groups[i]);
-    if (in_vain > kReadInVain || facts.depth != Depth::kData) break;
+    if (in_vain > kMaxReadWithoutMatch || facts.depth != Depth::kData) break;
   }
   return all;
 }
@@ -316,7 +316,7 @@ std::string moved_rows_text(const Checkpoint& c, TensorId tensor, const MovedRow
 }
 
 // Text of the first displaced rows, used in the finding's cause.
-std::string first_elsewhere(const Checkpoint& c, const std::vector<RowsFound>& found) {
+std::string first_displaced_rows_text(const Checkpoint& c, const std::vector<RowsFound>& found) {
   for (const RowsFound& one : found) {
     for (const MovedRows& run : one.runs) {
       if (run.source != one.tensor) return moved_rows_text(c, one.tensor, run);
@@ -358,7 +358,7 @@ Status find_moved_rows(const Facts& facts, const std::vector<TensorId>& left,
   }
   finding.cause = fmt::format(
       "{} hold each other's rows: compared with the reference, {}. {}.",
-      plural(found.size(), "tensor"), first_elsewhere(c, found),
+      plural(found.size(), "tensor"), first_displaced_rows_text(c, found),
       are_interleaved(found)
           ? "Rows of two matrices alternate: one interleaved matrix was split in the middle"
           : "One matrix stored group by group was split as if its parts were contiguous");

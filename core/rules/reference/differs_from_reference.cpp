@@ -94,8 +94,8 @@ Result<std::vector<std::string>> inspect_each(const Facts& facts,
 // "unrelated" for a weight whose cosine with the reference is below 0.1, otherwise empty.
 // Fine-tuning keeps a matrix nearly parallel; a new random matrix is at right angles.
 Result<std::string> encode_if_unrelated(const Facts& facts, const std::string& fqn) {
-  constexpr std::int64_t kFewestElements = 1024, kMostElements = 1 << 18;
-  constexpr double kMostCosine = 0.1;
+  constexpr std::int64_t kMinElements = 1024, kMaxElements = 1 << 18;
+  constexpr double kMaxCosine = 0.1;
   const Checkpoint& c = facts.checkpoint;
   const auto tensor = c.find(fqn);
   const auto other = tensor ? comparable_counterpart(facts, *tensor) : std::nullopt;
@@ -103,15 +103,15 @@ Result<std::string> encode_if_unrelated(const Facts& facts, const std::string& f
   Box box = whole(copy_of(c.shape(*tensor)));
   for (std::int64_t& extent : box.sizes) {
     const std::int64_t all = volume(box.sizes).value_or(0);
-    if (all > kMostElements) extent = std::max<std::int64_t>(1, extent / (all / kMostElements + 1));
+    if (all > kMaxElements) extent = std::max<std::int64_t>(1, extent / (all / kMaxElements + 1));
   }
-  if (box.sizes.size() < 2 || volume(box.sizes).value_or(0) < kFewestElements) return std::string();
+  if (box.sizes.size() < 2 || volume(box.sizes).value_or(0) < kMinElements) return std::string();
   const auto one = pieces_of(c, *tensor, Dtype::kUnknown, facts.progress);
   const auto two =
       one ? pieces_of(*facts.reference, *other, Dtype::kUnknown, facts.progress) : std::nullopt;
   const auto seen = two ? differing_elements(*one, *two, box) : std::nullopt;
   const bool is_unrelated = seen && seen->tensor_squares > 0 && seen->reference_squares > 0 &&
-                            std::abs(seen->cosine()) < kMostCosine;
+                            std::abs(seen->cosine()) < kMaxCosine;
   return std::string(is_unrelated ? "unrelated" : "");
 }
 
@@ -140,7 +140,7 @@ Status report_unrelated(const Facts& facts, const DifferingTensors& differing,
   return {};
 }
 
-std::string ambiguous_words(const DifferingTensors& differing) {
+std::string ambiguous_order_text(const DifferingTensors& differing) {
   std::string text;
   if (!differing.ambiguous.empty())
     text += " " + short_list_text(differing.ambiguous) +
@@ -229,12 +229,12 @@ Status report_differing(const Facts& facts, const DifferingTensors& differing,
   }
   if (!damaged.subjects.empty()) {
     describe_damage(differing, std::move(counts), is_computed, damaged);
-    damaged.cause += ambiguous_words(differing);
+    damaged.cause += ambiguous_order_text(differing);
     findings.push_back(std::move(damaged));
   }
   if (!finding.subjects.empty()) {
     describe_step(finding);
-    finding.cause += ambiguous_words(differing);
+    finding.cause += ambiguous_order_text(differing);
     findings.push_back(std::move(finding));
   }
   report_unread(differing, findings);

@@ -120,7 +120,7 @@ DraftHeads collect_draft_heads(const Facts& facts, std::string_view row) {
 // Names that are missing: whole heads, and tensors that a head lacks and all others have.
 std::vector<std::string> missing_in(const DraftHeads& row, std::string_view before,
                                     std::int64_t said) {
-  constexpr std::int64_t kMostHeads = 64;  // public ones have 3 to 5
+  constexpr std::int64_t kMaxHeads = 64;  // public ones have 3 to 5
   std::vector<std::string> missing;
   std::map<std::string, std::size_t> counted;
   for (const auto& [number, names] : row.heads) {
@@ -128,7 +128,7 @@ std::vector<std::string> missing_in(const DraftHeads& row, std::string_view befo
   }
   const std::int64_t last = row.heads.rbegin()->first;
   const std::int64_t count = std::max(last + 1, said);
-  if (count > kMostHeads) return {};
+  if (count > kMaxHeads) return {};
   for (std::uint32_t number = 0; number < static_cast<std::uint32_t>(count); ++number) {
     const auto head = row.heads.find(number);
     if (head == row.heads.end()) {
@@ -145,8 +145,8 @@ std::vector<std::string> missing_in(const DraftHeads& row, std::string_view befo
 
 void report_head_row(const DraftHeads& row, std::string_view before, std::string_view key,
                      std::int64_t said, std::vector<Finding>& findings) {
-  constexpr std::size_t kFewestHeads = 2;
-  if (row.heads.size() < kFewestHeads) return;
+  constexpr std::size_t kMinHeads = 2;
+  if (row.heads.size() < kMinHeads) return;
   std::vector<std::string> missing = missing_in(row, before, said);
   if (missing.empty()) return;
   Finding finding{.rule = "draft-heads", .severity = Severity::kWarning};

@@ -284,7 +284,7 @@ struct UnmatchedTensorRenamer {
       }
     }
   }
-  bool are_by_proved_ranks(TensorId tensor) const {
+  bool are_written_by_proved_ranks(TensorId tensor) const {
     if (verdict.missing.empty()) return true;
     for (ChunkId chunk : checkpoint.chunks(tensor)) {
       auto writer = checkpoint.writer(chunk);
@@ -292,7 +292,7 @@ struct UnmatchedTensorRenamer {
     }
     return true;
   }
-  bool are_by_proved_ranks(const NonTensorEntry& object) const {
+  bool are_written_by_proved_ranks(const NonTensorEntry& object) const {
     if (verdict.missing.empty()) return true;
     if (!object.item || object.item->file == FileId::kNone) return false;
     auto rank = checkpoint.file(object.item->file).rank;
@@ -336,7 +336,7 @@ Result<std::vector<Diagnosis>> renames_of(const Facts& facts, LayerStack& stack,
       bool differs = other && stack.contents.of(tensor) != stack.reference.of(*other);
       if (differs)
         doubt(c.fqn(tensor), " does not hold what the reference holds under its new name");
-      else if (!other && !followers.are_by_proved_ranks(tensor))
+      else if (!other && !followers.are_written_by_proved_ranks(tensor))
         doubt(c.fqn(tensor), " may belong to a lost layer: different ranks wrote it");
     }
     if (renamed->name != c.fqn(tensor)) out.emplace_back(Renamed{tensor, renamed->name, {}});
@@ -347,7 +347,7 @@ Result<std::vector<Diagnosis>> renames_of(const Facts& facts, LayerStack& stack,
     const NonTensorEntry& object = c.objects()[i];
     auto renamed = with_correct_layer_number(object.fqn, verdict.numbers);
     if (!renamed || renamed->name == object.fqn) continue;
-    if (!followers.are_by_proved_ranks(object))
+    if (!followers.are_written_by_proved_ranks(object))
       doubt(object.fqn, " may belong to a lost layer: different ranks wrote it");
     first.objects.emplace_back(i, renamed->name);
   }

@@ -18,11 +18,11 @@
 namespace shw {
 namespace {
 
-constexpr std::uint64_t kMostNormBytes = std::uint64_t{1} << 20;
-constexpr std::size_t kFewestNorms = 2;  // a single one may be chance
+constexpr std::uint64_t kMaxNormBytes = std::uint64_t{1} << 20;
+constexpr std::size_t kMinNorms = 2;  // a single one may be chance
 
 std::optional<std::vector<float>> norm_of(const Checkpoint& c, TensorId tensor) {
-  auto values = read_tensor(c, tensor, kMostNormBytes);
+  auto values = read_tensor(c, tensor, kMaxNormBytes);
   if (!values || values->uncovered != 0 || !has_values(values->dtype)) return std::nullopt;
   return to_floats(values->dtype, values->bytes);
 }
@@ -43,8 +43,8 @@ std::optional<int> shift_of(const std::vector<float>& here, const std::vector<fl
 // Adds the shift if one tensor's elements are the rounded sums of the other's and a constant.
 void add_shift(const Checkpoint& c, TensorId tensor, const Checkpoint& reference, TensorId other,
                std::vector<FoundShift>& shifts) {
-  const auto here = read_tensor(c, tensor, kMostNormBytes);
-  const auto there = read_tensor(reference, other, kMostNormBytes);
+  const auto here = read_tensor(c, tensor, kMaxNormBytes);
+  const auto there = read_tensor(reference, other, kMaxNormBytes);
   if (!here || !there || here->dtype != there->dtype || !is_addition_supported(here->dtype)) return;
   if (const auto shift = find_constant_shift(here->dtype, here->bytes, there->bytes))
     shifts.push_back(*shift);
@@ -68,7 +68,7 @@ void find_shifted_norms(const Facts& facts, std::vector<Finding>& findings) {
     add_shift(c, tensor, *facts.reference, *other, shifts);
     finding.subjects.emplace_back(c.fqn(tensor));
   }
-  if (finding.subjects.size() < kFewestNorms) return;
+  if (finding.subjects.size() < kMinNorms) return;
   finding.cause = fmt::format(
       "{} are the reference's with 1 {} in every element ({}). Gemma's norms multiply by 1 + "
       "weight, those of most others by weight: a converter between the two {}. Shapes are equal, "

@@ -18,7 +18,7 @@ namespace shw {
 namespace {
 
 constexpr std::string_view kExperts = "experts.";
-constexpr std::int64_t kMostExperts = 1 << 16;
+constexpr std::int64_t kMaxExperts = 1 << 16;
 
 // Contents of an MoE block, e.g. "model.layers.3.mlp.".
 struct RoutedBlock {
@@ -150,7 +150,7 @@ void find_router_rows(const Facts& facts, std::vector<Finding>& findings) {
     const std::int64_t rows = router[0];
     // Some models store it as [hidden, experts] (Ernie 4.5).
     if (std::find(said.begin(), said.end(), router[router.size() - 1]) != said.end()) continue;
-    if (rows <= experts || rows > kMostExperts ||
+    if (rows <= experts || rows > kMaxExperts ||
         std::find(said.begin(), said.end(), experts) != said.end() ||
         are_missing_experts_reported(findings, before))
       continue;

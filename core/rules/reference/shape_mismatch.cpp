@@ -19,7 +19,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostOthers = 4096;  // missing tensors; with more, nothing is concluded
+constexpr std::size_t kMaxOthers = 4096;  // missing tensors; with more, nothing is concluded
 
 // How two shapes differ, for messages: "dim 0 is 2 times as long as expected".
 std::string relation(const Checkpoint& checkpoint, TensorId tensor, ExtentsView expected) {
@@ -116,7 +116,7 @@ void find_shape_mismatches(const Facts& facts, std::vector<Finding>& findings) {
   for (const auto& [fqn, entry] : each_of(facts.spec->entries, facts)) {
     auto tensor = checkpoint.find(fqn);
     if (!tensor) {
-      if (others.size() < kMostOthers) others.push_back({fqn, {}, entry.shape, false});
+      if (others.size() < kMaxOthers) others.push_back({fqn, {}, entry.shape, false});
       continue;
     }
     ExtentsView shape = checkpoint.shape(*tensor);

@@ -17,7 +17,7 @@ namespace shw {
 namespace {
 
 // Autoencoders have as many matrices of one orientation as of the other, so most must agree.
-constexpr std::size_t kFewestSiblings = 3, kSiblingsForEach = 3;
+constexpr std::size_t kMinSiblings = 3, kSiblingsForEach = 3;
 
 using ByShape = std::map<Extents, std::vector<TensorId>>;
 
@@ -44,7 +44,7 @@ std::optional<TransposedMinority> find_transposed_minority(const ByShape& shapes
   if (!differ_by_last_dims_swap(first.first, second.first)) return std::nullopt;
   TransposedMinority found{&first.second, &second.second};
   if (found.few->size() > found.many->size()) std::swap(found.few, found.many);
-  const bool is_exception = found.many->size() >= kFewestSiblings &&
+  const bool is_exception = found.many->size() >= kMinSiblings &&
                             found.many->size() >= kSiblingsForEach * found.few->size();
   return is_exception ? std::optional(found) : std::nullopt;
 }

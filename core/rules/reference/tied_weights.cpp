@@ -109,7 +109,7 @@ void add_tie(const Checkpoint& reference, const TiedCandidates& pair, bool tied,
 Status compare_pair(const Facts& facts, std::vector<Finding>& findings) {
   if (!facts.config_fit || facts.depth != Depth::kData) return {};
   const Checkpoint& c = facts.checkpoint;
-  const UnmetConfigClaims announced = unmet_announcements_of_folder(c, facts.progress);
+  const UnmetConfigClaims announced = unmet_config_claims_of_folder(c, facts.progress);
   const bool is_tied = announced.tied.has_value();
   if (!is_tied && !announced.untied) return {};
   const auto [head, embedding] = is_tied ? *announced.tied : *announced.untied;

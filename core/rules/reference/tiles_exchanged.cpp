@@ -33,8 +33,8 @@ std::vector<std::string> moves_of(const Checkpoint& c, const std::vector<const M
   return lines;
 }
 
-std::vector<std::string> rounded_among(const Checkpoint& c,
-                                       const std::vector<const MovedTiles*>& all) {
+std::vector<std::string> fqns_with_rounded_values(const Checkpoint& c,
+                                                  const std::vector<const MovedTiles*>& all) {
   std::vector<std::string> fqns;
   for (const MovedTiles* one : all) {
     if (one->places.rounded) fqns.emplace_back(c.fqn(one->tensor));
@@ -87,7 +87,7 @@ Finding exchanged_finding(const Facts& facts, const TilePattern& pattern,
   }
   const MovedTiles& first = *all.front();
   const bool is_like = first.places.likeness > 0;
-  finding.cause = exchanged_cause(c, pattern, first, rounded_among(c, all));
+  finding.cause = exchanged_cause(c, pattern, first, fqns_with_rounded_values(c, all));
   finding.evidence = {{"family", pattern.family},
                       {"tiles_that_moved", moved},
                       {"tiles", first.places.tiles},
@@ -125,7 +125,7 @@ void report_exchanged(const Facts& facts, const std::vector<MovedTiles>& tensors
     if (offers) continue;
     findings.back().remedy = {};
     findings.back().diagnoses.clear();
-    findings.back().cause += kLikenessProvesNothing;
+    findings.back().cause += kCorrelationIsNoProof;
   }
 }
 
@@ -153,7 +153,7 @@ void report_known_displacements(const Facts& facts, const std::vector<MovedTiles
                        (places.doubled == 1 ? " is" : " are") +
                        " a second copy of a correctly placed chunk: the right bytes for that "
                        "position are not in this tensor.";
-    finding.cause += rounded_text(rounded_among(c, {&one}));
+    finding.cause += rounded_text(fqns_with_rounded_values(c, {&one}));
     finding.evidence = {{"family", std::string("partly")},
                         {"tiles", places.tiles},
                         {"tiles_elsewhere", count_of(places.moves.size())},

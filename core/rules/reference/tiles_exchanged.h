@@ -25,7 +25,7 @@ void report_exchanged(const Facts& facts, const std::vector<MovedTiles>& tensors
 
 // Text: why correlation does not justify a repair if the reference is of the same step, where
 // differing values are not training progress.
-inline constexpr const char* kLikenessProvesNothing =
+inline constexpr const char* kCorrelationIsNoProof =
     " Most other tensors equal the reference's, so it is the same step: an order that only "
     "correlation shows is not repaired.";
 // For kPartly: known displacements, without remedy.

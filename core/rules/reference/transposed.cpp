@@ -26,7 +26,7 @@ namespace shw {
 namespace {
 
 // Smaller tensors may be transposes of each other by chance.
-constexpr std::int64_t kLeastTransposed = 8;
+constexpr std::int64_t kMinTransposed = 8;
 
 struct TransposedTensor {
   TensorId tensor{};
@@ -315,8 +315,7 @@ Status find_transposed(const Facts& facts, std::vector<Finding>& findings) {
   std::vector<OrientationQuery> asked;
   for (TensorId tensor : each_tensor(facts)) {
     if (explained.contains(c.fqn(tensor)) || c.shape(tensor).size() < 2) continue;
-    if (volume(c.shape(tensor)).value_or(0) >= kLeastTransposed)
-      asked.push_back(ask(facts, tensor));
+    if (volume(c.shape(tensor)).value_or(0) >= kMinTransposed) asked.push_back(ask(facts, tensor));
   }
   SHW_TRY(const auto orientations, orientations_of(facts, asked));
   TransposedOutcome outcome;

@@ -15,7 +15,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostPatterns = 4;
+constexpr std::size_t kMaxPatterns = 4;
 
 bool can_be_rewritten(const Checkpoint& c) {
   return c.format().traits.has_index || c.format().rewrite == Rewrite::kFiles;
@@ -39,7 +39,7 @@ std::set<std::string> patterns_for_tensors(const Checkpoint& c, std::span<const 
     if (!patterns.contains(family) && !refused.contains(family))
       (matches_others(c, family, wanted) ? refused : patterns).insert(family);
     if (refused.contains(family)) patterns.insert(fqn);
-    if (patterns.size() > kMostPatterns) break;
+    if (patterns.size() > kMaxPatterns) break;
   }
   return patterns;
 }
@@ -54,7 +54,7 @@ std::optional<std::string> transposing_step(const Checkpoint& checkpoint,
     return checkpoint.shape(tensor).size() == axes;
   });
   const std::set<std::string> patterns = patterns_for_tensors(checkpoint, tensors);
-  if (axes < 2 || !have_same_axes || patterns.size() > kMostPatterns) return std::nullopt;
+  if (axes < 2 || !have_same_axes || patterns.size() > kMaxPatterns) return std::nullopt;
   std::vector<std::size_t> order(axes);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::swap(order[axes - 2], order[axes - 1]);

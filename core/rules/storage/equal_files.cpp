@@ -18,10 +18,10 @@ namespace shw {
 namespace {
 
 // Number of tensors needed as evidence; a single one may be a repetitive table.
-constexpr std::size_t kTelling = 2;
+constexpr std::size_t kMinEvidenceTensors = 2;
 // Number of different numbers that shows that a tile was trained.
 constexpr std::size_t kManyNumbers = 16;
-constexpr std::size_t kMostAsked = 16;  // tensors per file
+constexpr std::size_t kMaxAsked = 16;  // tensors per file
 
 using Items = std::vector<ChunkId>;  // of one file, in file order
 
@@ -32,7 +32,7 @@ struct FileItems {
   Items items;
 };
 
-std::map<FileSignature, std::vector<FileItems>> files_by_print(const Facts& facts) {
+std::map<FileSignature, std::vector<FileItems>> files_by_signature(const Facts& facts) {
   const Checkpoint& c = facts.checkpoint;
   const std::vector<FileId> real = first_file_per_inode(c);
   std::vector<Items> items(c.file_count());
@@ -49,7 +49,7 @@ std::map<FileSignature, std::vector<FileItems>> files_by_print(const Facts& fact
     const FileId file{static_cast<std::uint32_t>(f)};
     // Links to another file are reported separately.
     const bool is_own = real.empty() || real[f] == file;
-    if (!is_known[f] || !is_own || items[f].size() < kTelling) continue;
+    if (!is_known[f] || !is_own || items[f].size() < kMinEvidenceTensors) continue;
     std::sort(items[f].begin(), items[f].end(),
               [&](ChunkId a, ChunkId b) { return c.item(a)->offset < c.item(b)->offset; });
     std::vector<std::uint32_t> crcs;
@@ -94,7 +94,7 @@ std::vector<std::size_t> distinctive_items(const Checkpoint& c, const Items& ite
   std::vector<std::size_t> telling;
   std::set<TensorId> seen;
   ItemCursor reader(c, /*decoded_bytes=*/0);
-  for (std::size_t i = 0; i < items.size() && telling.size() < kMostAsked; ++i) {
+  for (std::size_t i = 0; i < items.size() && telling.size() < kMaxAsked; ++i) {
     const TensorId tensor = c.tensor_of(items[i]);
     const auto elements = static_cast<std::uint64_t>(volume(c.sizes(items[i])).value_or(0));
     if (elements < kManyNumbers || seen.contains(tensor) || !must_have_distinct_tiles(c, tensor))
@@ -112,7 +112,7 @@ bool share_distinctive_tiles(const Checkpoint& c, const std::vector<std::size_t>
                              const Items& a, const Items& b) {
   auto differs = [&](std::size_t i) { return must_differ(c, a[i], b[i]); };
   return std::count_if(telling.begin(), telling.end(), differs) >=
-         static_cast<std::ptrdiff_t>(kTelling);
+         static_cast<std::ptrdiff_t>(kMinEvidenceTensors);
 }
 
 struct EqualFiles {
@@ -125,7 +125,7 @@ std::vector<EqualFiles> equal_files(const Facts& facts) {
   auto by_path = [&](FileId a, FileId b) {
     return facts.checkpoint.file(a).path < facts.checkpoint.file(b).path;
   };
-  auto by_print = files_by_print(facts);
+  auto by_print = files_by_signature(facts);
   for (auto& [print, files] : each_of(by_print, facts)) {
     // Each round removes the first remaining file with all files equal to it, and reads one of
     // them. Only the first is compared: comparing all pairs of 1000 files would take a million

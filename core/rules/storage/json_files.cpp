@@ -20,9 +20,9 @@ namespace shw {
 namespace {
 
 // Larger files are not parsed; only their first bytes are checked.
-constexpr std::uint64_t kMostParsed = 1 << 20;
+constexpr std::uint64_t kMaxParsed = 1 << 20;
 // No config and no tokenizer is larger.
-constexpr std::uint64_t kMostJson = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMaxJson = std::uint64_t{1} << 30;
 
 struct KnownJson {
   std::string_view name, who;
@@ -86,9 +86,9 @@ std::string reason_not_json(const ByteSource& source) {
   if (const std::size_t begin = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
       begin != std::string_view::npos && text[begin] == '<')
     return "is a web page or another text that begins with \"<\"";
-  if (source.size() > kMostJson)
+  if (source.size() > kMaxJson)
     return fmt::format("has {}, which no file of this kind has", human_bytes(source.size()));
-  if (source.size() > kMostParsed) return ends_as_json(source) ? "" : "is cut off";
+  if (source.size() > kMaxParsed) return ends_as_json(source) ? "" : "is cut off";
   auto bytes = read_bytes(source, 0, source.size());
   if (!bytes) return "";
   const auto parsed = parse_json<nlohmann::json>(

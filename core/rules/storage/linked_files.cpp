@@ -14,7 +14,7 @@
 namespace shw {
 namespace {
 
-constexpr int kMostLookedAt = 1024;  // tiles whose values are read
+constexpr int kMaxLookedAt = 1024;  // tiles whose values are read
 
 bool is_recorded(const FileRow& file) {
   return file.safe && file.referenced && file.kind == EntryKind::kFile && file.size > 0;
@@ -27,7 +27,7 @@ bool is_distinctive(const Facts& facts, const std::vector<SharedRange>& ranges) 
   for (const SharedRange& range : each_of(ranges, facts)) {
     for (const Claim& claim : range.claims) {
       if (!claim.is_chunk()) continue;
-      if (looked_at++ == kMostLookedAt) return false;
+      if (looked_at++ == kMaxLookedAt) return false;
       // Tools that deduplicate equal files also link files of zeros or ones; only files with
       // different numbers prove an error.
       if (distinct_values_at_start(facts.checkpoint, claim.chunk, 2, reader) == 2) return true;

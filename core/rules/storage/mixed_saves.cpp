@@ -46,7 +46,7 @@ std::map<FileId, FileDtypes> dtypes_of_files(const Facts& facts) {
   for (TensorId tensor : each_tensor(facts)) {
     const std::string_view fqn = c.fqn(tensor);
     if (!is_plain_float(c.dtype(tensor)) || c.chunks(tensor).empty()) continue;
-    if (stays_in_float32(fqn) || parse_state_fqn(fqn)) continue;
+    if (is_kept_in_float32(fqn) || parse_state_fqn(fqn)) continue;
     const auto place = c.item(*c.chunks(tensor).begin());
     if (!place || place->file == FileId::kNone) continue;
     FileDtypes& file = files[place->file];
@@ -111,7 +111,8 @@ std::map<std::string, Layers> dtypes_of_layers(const Facts& facts) {
   std::map<std::string, Layers> stacks;
   for (TensorId tensor : each_tensor(facts)) {
     const std::string_view fqn = c.fqn(tensor);
-    if (!is_plain_float(c.dtype(tensor)) || stays_in_float32(fqn) || parse_state_fqn(fqn)) continue;
+    if (!is_plain_float(c.dtype(tensor)) || is_kept_in_float32(fqn) || parse_state_fqn(fqn))
+      continue;
     const auto name = layer_name_of(fqn);
     if (!name) continue;
     LayerDtypes& layer = stacks[name->before][name->number];
@@ -124,14 +125,14 @@ std::map<std::string, Layers> dtypes_of_layers(const Facts& facts) {
 // The few layers whose tensors all have another dtype than `usual`, which all other layers have;
 // empty if some layer has several dtypes.
 std::vector<std::int64_t> layers_of_other_dtype(const Layers& layers, Dtype usual) {
-  constexpr std::size_t kFewestLayers = 4;
+  constexpr std::size_t kMinLayers = 4;
   std::vector<std::int64_t> odd;
   for (const auto& [number, layer] : layers) {
     if (layer.floats.size() != 1) return {};
     const bool is_usual = *layer.floats.begin() == usual;
     if (!is_usual && layer.parts.size() >= kEnoughFamilies) odd.push_back(number);
   }
-  const bool are_few = layers.size() >= kFewestLayers && odd.size() * 4 <= layers.size();
+  const bool are_few = layers.size() >= kMinLayers && odd.size() * 4 <= layers.size();
   return are_few ? odd : std::vector<std::int64_t>();
 }
 

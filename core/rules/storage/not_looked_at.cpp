@@ -8,7 +8,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostPlaces = 16;
+constexpr std::size_t kMaxPlaces = 16;
 
 // The tensors of each reason, for one finding instead of one per tile.
 struct Reasons {
@@ -25,7 +25,7 @@ struct Reasons {
       reason = error.place.file + ": " + reason;
     ++count[reason];
     auto& seen = places[reason];
-    if (!error.place.file.empty() && seen.size() < kMostPlaces)
+    if (!error.place.file.empty() && seen.size() < kMaxPlaces)
       seen.push_back(error.place.file +
                      (error.place.offset ? " at byte " + human_count(*error.place.offset) : ""));
     add_subject(subjects[reason], fqn);

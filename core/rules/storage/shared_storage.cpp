@@ -139,7 +139,7 @@ ClassifiedRanges classify_ranges(const Facts& facts, const std::vector<SharedRan
   ClassifiedRanges judged;
   for (const SharedRange& range : each_of(shared, facts)) {
     std::vector<Home> homes;
-    if (!facts.headers.empty()) homes = finder.possible_homes_of(range);
+    if (!facts.headers.empty()) homes = finder.possible_item_places(range);
     if (homes.size() == 1) {
       judged.solved.emplace_back(&range, homes.front());
       continue;

@@ -84,8 +84,8 @@ void check_object(const Checkpoint& checkpoint, const NonTensorEntry& object, Tr
 }
 
 // The cause; impossible ranges mean a wrong record rather than a short file.
-std::string short_cause(const std::vector<std::string>& files, std::uint64_t items,
-                        const TruncatedItems& found) {
+std::string short_file_cause(const std::vector<std::string>& files, std::uint64_t items,
+                             const TruncatedItems& found) {
   std::string cause;
   const std::uint64_t beyond = items - found.impossible;
   if (beyond != 0)
@@ -148,7 +148,7 @@ void find_short_files(const Facts& facts, std::vector<Finding>& findings) {
                     plural(found.tiles_in[f], "item") + " outside");
   }
   if (finding.subjects.empty()) return;
-  finding.cause = short_cause(finding.subjects, tiles, found);
+  finding.cause = short_file_cause(finding.subjects, tiles, found);
   finding.evidence = {{"files", capped(files)},
                       {"file_count", count_of(files.size())},
                       {"items", found.items},

@@ -17,7 +17,7 @@ namespace shw {
 namespace {
 
 // Limits reads of a file that all ranges seem to share.
-constexpr std::size_t kMostHomes = 256;
+constexpr std::size_t kMaxHomes = 256;
 // k items are in order by chance with probability 1/k!. Over all files it must be below 1/100: five
 // items of one file suffice, 2^6.6 = 100.
 constexpr double kBitsForConstraint = 6.6;
@@ -32,7 +32,7 @@ std::size_t index_in_offset_order(const Checkpoint& checkpoint, TensorId tensor,
   return turn;
 }
 
-void keep_uncontested_best(std::vector<Home>& homes, auto score) {
+void keep_best_if_unopposed(std::vector<Home>& homes, auto score) {
   std::vector<std::int64_t> scores;
   for (const Home& home : homes) scores.push_back(score(home));
   std::int64_t best = *std::max_element(scores.begin(), scores.end());
@@ -52,7 +52,7 @@ std::vector<ItemPlace> unclaimed_item_places(const Facts& facts) {
   std::vector<ItemPlace> homes;
   auto add = [&](std::size_t file, std::uint64_t begin, std::uint64_t size) {
     auto offset = narrow<std::int64_t>(begin), length = narrow<std::int64_t>(size);
-    if (offset && length && homes.size() < kMostHomes)
+    if (offset && length && homes.size() < kMaxHomes)
       homes.push_back({FileId{static_cast<std::uint32_t>(file)}, *offset, *length});
   };
   for (const auto& [file, gaps] : find_orphans(facts)) {
@@ -62,7 +62,7 @@ std::vector<ItemPlace> unclaimed_item_places(const Facts& facts) {
   for (std::size_t f = 0; !suffix.empty() && f < checkpoint.file_count(); ++f) {
     const FileRow& file = checkpoint.files()[f];
     bool unused = !file.referenced && file.safe && file.kind == EntryKind::kFile &&
-                  file.size >= kLeastGap && file.path.ends_with(suffix);
+                  file.size >= kMinGap && file.path.ends_with(suffix);
     if (unused) add(f, 0, file.size);
   }
   return homes;
@@ -145,7 +145,7 @@ std::int64_t ItemRelocator::votes(ChunkId chunk, FileId file) const {
   return votes;
 }
 
-std::vector<Home> ItemRelocator::possible_homes_of(const SharedRange& range) const {
+std::vector<Home> ItemRelocator::possible_item_places(const SharedRange& range) const {
   std::vector<Home> homes;
   if (range.partial || range.claims.size() != 2) return homes;
   const Claim &first = range.claims[0], &second = range.claims[1];
@@ -163,9 +163,10 @@ std::vector<Home> ItemRelocator::possible_homes_of(const SharedRange& range) con
   offer(first, second);
   offer(second, first);
   if (homes.size() > 1 && order_is_constraint_)
-    keep_uncontested_best(homes, [&](const Home& home) { return std::int64_t{keeps_order(home)}; });
+    keep_best_if_unopposed(homes,
+                           [&](const Home& home) { return std::int64_t{keeps_order(home)}; });
   if (homes.size() > 1) {
-    keep_uncontested_best(homes, [&](const Home& home) {
+    keep_best_if_unopposed(homes, [&](const Home& home) {
       std::int64_t stays =
           home.stays.is_chunk() ? votes(home.stays.chunk, range.place.file) : std::int64_t{0};
       return votes(home.moves, home.home.file) + stays;

@@ -24,7 +24,7 @@ class ItemRelocator {
  public:
   explicit ItemRelocator(const Facts& facts, const std::vector<SharedRange>& shared);
   // All assignments that the items allow; a single one is conclusive. Needs headers.
-  std::vector<Home> possible_homes_of(const SharedRange& range) const;
+  std::vector<Home> possible_item_places(const SharedRange& range) const;
 
  private:
   bool fits(const Result<ItemHeader>& header, ChunkId chunk) const;

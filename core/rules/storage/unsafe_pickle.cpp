@@ -86,7 +86,7 @@ void add_damaged(const Facts& facts, std::size_t object, const Error& error, Fin
 // Scans pickles that opening did not read: files next to the checkpoint that a resumed program also
 // loads, and the checkpoint's own unreadable files.
 void add_unread_files(const Checkpoint& checkpoint, std::vector<Finding>& findings) {
-  constexpr std::size_t kMostFiles = 4096, kMostTold = 32;
+  constexpr std::size_t kMaxFiles = 4096, kMaxTold = 32;
   std::set<std::string_view> unread, told_before;
   for (const Finding& finding : checkpoint.opening_findings()) {
     auto& subjects = finding.rule == "unsafe-pickle" ? told_before : unread;
@@ -96,7 +96,7 @@ void add_unread_files(const Checkpoint& checkpoint, std::vector<Finding>& findin
   for (const FileRow& file : checkpoint.files()) {
     if ((!file.referenced || unread.contains(file.path)) && !told_before.contains(file.path) &&
         file.safe && file.kind == EntryKind::kFile && is_named_as_pickle(file.path) &&
-        files.size() < kMostFiles)
+        files.size() < kMaxFiles)
       files.push_back(&file);
   }
   std::vector<std::vector<Finding>> told(files.size());
@@ -106,7 +106,7 @@ void add_unread_files(const Checkpoint& checkpoint, std::vector<Finding>& findin
   std::size_t added = 0;
   for (std::vector<Finding>& of_file : told) {
     for (Finding& finding : of_file) {
-      if (added++ < kMostTold) findings.push_back(std::move(finding));
+      if (added++ < kMaxTold) findings.push_back(std::move(finding));
     }
   }
 }

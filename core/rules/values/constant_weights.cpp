@@ -15,16 +15,16 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kFewestElements = 64;
+constexpr std::int64_t kMinElements = 64;
 
-// True for float matrices of at least kFewestElements that are no scales or masks, which may be
+// True for float matrices of at least kMinElements that are no scales or masks, which may be
 // constant by design.
 bool is_checked_matrix(const Facts& facts, TensorId tensor) {
   const Checkpoint& c = facts.checkpoint;
   const ExtentsView shape = c.shape(tensor);
   const std::string_view fqn = c.fqn(tensor);
   const auto wide = std::count_if(shape.begin(), shape.end(), [](std::int64_t n) { return n > 1; });
-  return wide >= 2 && volume(shape).value_or(0) >= kFewestElements &&
+  return wide >= 2 && volume(shape).value_or(0) >= kMinElements &&
          can_be_counted(c.dtype(tensor)) &&
          facts.tilings[index_of(tensor)].tiling == Tiling::kExact && is_model_weight(c, tensor) &&
          fqn.find("scale") == fqn.npos && fqn.find("mask") == fqn.npos;

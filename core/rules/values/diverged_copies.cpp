@@ -34,7 +34,7 @@ bool has_word(std::string_view fqn, std::span<const std::string_view> words) {
 bool is_rank_specific_tensor(const Checkpoint& c, TensorId tensor) {
   constexpr auto kGenerators =
       std::to_array<std::string_view>({"rng", "rngs", "prng", "seed", "seeds", "generator"});
-  constexpr auto kFeeds = std::to_array<std::string_view>(
+  constexpr auto kDataFeedWords = std::to_array<std::string_view>(
       {"dataloader", "dataset", "sampler", "worker", "rank", "random"});
   constexpr auto kStates = std::to_array<std::int64_t>({5056, 16, 624, 625});
   const Dtype dtype = c.dtype(tensor);
@@ -46,7 +46,7 @@ bool is_rank_specific_tensor(const Checkpoint& c, TensorId tensor) {
   if (dtype == Dtype::kUint8 && length == kStates[0]) return true;
   if (has_word(fqn, kGenerators)) return true;
   const bool is_state = std::find(kStates.begin(), kStates.end(), length) != kStates.end();
-  return has_word(fqn, kFeeds) && (is_state || length <= 4);
+  return has_word(fqn, kDataFeedWords) && (is_state || length <= 4);
 }
 
 // True if each rank loads its own uncut tensor by its own index.

@@ -22,7 +22,7 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kMostStacked = 4096;  // higher numbers of experts are not plausible
+constexpr std::int64_t kMaxStacked = 4096;  // higher numbers of experts are not plausible
 constexpr std::size_t kDistinct = 16;  // tensors with fewer values are new norms or zero adapters
 
 // All tiles and their checksums as text; empty if a tile has no checksum.
@@ -134,7 +134,7 @@ Status add_stacked_duplicates(const Facts& facts, DuplicateGroup& twins) {
   for (TensorId tensor : each_tensor(facts)) {
     const std::string_view fqn = c.fqn(tensor);
     ExtentsView shape = c.shape(tensor);
-    const bool is_stack = shape.size() >= 3 && shape[0] >= 2 && shape[0] <= kMostStacked &&
+    const bool is_stack = shape.size() >= 3 && shape[0] >= 2 && shape[0] <= kMaxStacked &&
                           stack_name_of(fqn) && !parse_state_fqn(fqn);
     if (is_stack && has_comparable_values(facts, tensor)) stacks.push_back(tensor);
   }

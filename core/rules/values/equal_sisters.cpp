@@ -17,10 +17,10 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kFewValuesOfSister = 16;
+constexpr std::size_t kMinSiblingValues = 16;
 
 // The prefix of a name: "model.layers.0.mlp." for "model.layers.0.mlp.up_proj.weight".
-std::string_view sister_prefix(std::string_view fqn) {
+std::string_view sibling_prefix(std::string_view fqn) {
   const std::size_t last = fqn.rfind('.');
   const std::size_t before = last == 0 || last == std::string_view::npos ? std::string_view::npos
                                                                          : fqn.rfind('.', last - 1);
@@ -42,7 +42,7 @@ std::vector<TensorId> matrices_with_siblings(const Facts& facts) {
     if (!is_matrix(c.shape(tensor)) || !fqn.ends_with(".weight") || fqn.starts_with("optim") ||
         !layer_name_of(fqn) || !has_comparable_values(facts, tensor))
       continue;
-    groups[{sister_prefix(fqn), c.dtype(tensor), to_text(c.shape(tensor))}].push_back(tensor);
+    groups[{sibling_prefix(fqn), c.dtype(tensor), to_text(c.shape(tensor))}].push_back(tensor);
   }
   std::vector<TensorId> out;
   for (const auto& [form, group] : groups) {
@@ -61,12 +61,13 @@ Status report_equal_siblings(const Facts& facts, std::vector<Finding>& findings)
   std::vector<TensorId> seconds, firsts;
   for (const auto& [tensor, content] : contents) {
     if (content.empty()) continue;
-    const auto [known, is_new] = first.try_emplace({sister_prefix(c.fqn(tensor)), content}, tensor);
+    const auto [known, is_new] =
+        first.try_emplace({sibling_prefix(c.fqn(tensor)), content}, tensor);
     if (is_new) continue;
     firsts.push_back(known->second);
     seconds.push_back(tensor);
   }
-  const std::vector<bool> tells = have_more_values_than(facts, seconds, kFewValuesOfSister);
+  const std::vector<bool> tells = have_more_values_than(facts, seconds, kMinSiblingValues);
   Finding finding{.rule = std::string(kDuplicateContent.id), .severity = Severity::kWarning};
   std::vector<std::string> pairs;
   for (std::size_t i = 0; i < seconds.size(); ++i) {

@@ -14,9 +14,9 @@
 namespace shw {
 namespace {
 
-constexpr std::int64_t kFewestOfNorm = 16, kMostOfNorm = 1 << 20;
-constexpr std::size_t kFewestLayers = 3;
-constexpr double kMostOnesOfTrained = 0.1;
+constexpr std::int64_t kMinOfNorm = 16, kMaxOfNorm = 1 << 20;
+constexpr std::size_t kMinLayers = 3;
+constexpr double kMaxOnesOfTrained = 0.1;
 
 // True for norms such as "model.layers.3.input_layernorm.weight", but not for biases, which are
 // zero in many trained models.
@@ -25,7 +25,7 @@ bool is_norm_of_layer(const Checkpoint& c, TensorId tensor) {
   const bool is_norm =
       fqn.find("norm") != std::string_view::npos || fqn.find(".ln_") != std::string_view::npos;
   return is_norm && fqn.ends_with(".weight") && c.shape(tensor).size() == 1 &&
-         c.shape(tensor)[0] >= kFewestOfNorm && c.shape(tensor)[0] <= kMostOfNorm &&
+         c.shape(tensor)[0] >= kMinOfNorm && c.shape(tensor)[0] <= kMaxOfNorm &&
          !parse_state_fqn(fqn) && fqn.find("experts.") == std::string_view::npos;
 }
 
@@ -75,7 +75,7 @@ void find_untrained_layers(const Facts& facts, std::vector<Finding>& findings) {
     layer.norms.push_back(tensor);
     const auto share = share_of_ones(c, tensor);
     layer.ones += share == 1 ? 1 : 0;
-    layer.trained += share && *share < kMostOnesOfTrained ? 1 : 0;
+    layer.trained += share && *share < kMaxOnesOfTrained ? 1 : 0;
   }
   for (const auto& [before, stack] : stacks) {
     std::vector<std::uint32_t> fresh;
@@ -87,8 +87,7 @@ void find_untrained_layers(const Facts& facts, std::vector<Finding>& findings) {
     }
     // Norms that stay at 1 by design do so in other layers too. In the first steps of a run in 16
     // bits, most elements of a norm still round to 1, and in some layers all do.
-    if (stack.size() < kFewestLayers || has_partly || fresh.empty() ||
-        2 * fresh.size() > stack.size())
+    if (stack.size() < kMinLayers || has_partly || fresh.empty() || 2 * fresh.size() > stack.size())
       continue;
     findings.push_back(untrained_layers_finding(c, before, stack, fresh));
   }

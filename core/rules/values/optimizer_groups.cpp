@@ -239,12 +239,12 @@ bool same_members(const ParamGroup& a, const ParamGroup& b) {
   return std::set(a.params.begin(), a.params.end()) == std::set(b.params.begin(), b.params.end());
 }
 
-using GroupsMatch = bool (*)(const ParamGroup&, const ParamGroup&);
+using GroupMatcher = bool (*)(const ParamGroup&, const ParamGroup&);
 
 // By group of `theirs`: its index in `mine`; nullopt if a group matches none or two.
 std::optional<std::vector<std::size_t>> match(const std::vector<ParamGroup>& mine,
                                               const std::vector<ParamGroup>& theirs,
-                                              GroupsMatch fits) {
+                                              GroupMatcher fits) {
   std::vector<std::size_t> order;
   for (const ParamGroup& their : theirs) {
     std::optional<std::size_t> found;
@@ -260,7 +260,7 @@ std::optional<std::vector<std::size_t>> match(const std::vector<ParamGroup>& min
 }
 
 bool in_place(const std::vector<ParamGroup>& mine, const std::vector<ParamGroup>& theirs,
-              GroupsMatch fits) {
+              GroupMatcher fits) {
   for (std::size_t g = 0; g < mine.size(); ++g) {
     if (!fits(mine[g], theirs[g])) return false;
   }
@@ -292,14 +292,14 @@ std::vector<ReplacedEntry> reordered_entries(const Checkpoint& c, const SavedOpt
 
 void report_order(const Checkpoint& c, const SavedOptimizer& mine, const SavedOptimizer& theirs,
                   const std::string& reference, std::vector<Finding>& findings) {
-  constexpr std::size_t kMostGroups = 64;
+  constexpr std::size_t kMaxGroups = 64;
   if (mine.by_parameter || theirs.by_parameter || mine.groups.size() != theirs.groups.size() ||
-      mine.groups.size() < 2 || mine.groups.size() > kMostGroups)
+      mine.groups.size() < 2 || mine.groups.size() > kMaxGroups)
     return;
-  GroupsMatch by_settings = [](const ParamGroup& a, const ParamGroup& b) {
+  GroupMatcher by_settings = [](const ParamGroup& a, const ParamGroup& b) {
     return constant_settings(a) == constant_settings(b);
   };
-  GroupsMatch by_all = [](const ParamGroup& a, const ParamGroup& b) {
+  GroupMatcher by_all = [](const ParamGroup& a, const ParamGroup& b) {
     return same_members(a, b) && constant_settings(a) == constant_settings(b);
   };
   if (in_place(mine.groups, theirs.groups, by_all)) return;

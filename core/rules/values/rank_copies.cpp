@@ -16,10 +16,10 @@ namespace shw {
 namespace {
 
 constexpr std::array<std::uint64_t, 5> kSteps{1, 2, 16, 256, 65536};
-constexpr std::uint64_t kReadAtOnce = 64 << 10;                // of each copy
-constexpr std::uint64_t kReadByOne = std::uint64_t{64} << 20;  // of all copies of a group
+constexpr std::uint64_t kReadAtOnce = 64 << 10;                        // of each copy
+constexpr std::uint64_t kMaxGroupReadBytes = std::uint64_t{64} << 20;  // of all copies of a group
 // Limit on the bytes of all copies of a group that are held in memory at once.
-constexpr std::uint64_t kHeldTogether = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxHeldGroupBytes = std::uint64_t{256} << 20;
 
 template <class Bits>
 void count_differences(Dtype dtype, BytesView a, BytesView b, CopyDivergence& out) {
@@ -67,7 +67,7 @@ bool fits_its_storage(const TorchFileTensor& tensor) {
 
 // True if all copies can be read side by side within the memory limit.
 bool can_read_copies_together(const RankCopies& copies) {
-  const std::uint64_t most = kHeldTogether / copies.size();
+  const std::uint64_t most = kMaxHeldGroupBytes / copies.size();
   return std::all_of(copies.begin(), copies.end(), [&](const RankCopy& copy) {
     return is_stored_in_order(*copy.tensor) ? fits_its_storage(*copy.tensor)
                                             : bytes_of(*copy.tensor).value_or(UINT64_MAX) <= most;
@@ -125,7 +125,7 @@ std::vector<CopyPart> parts_of(const std::vector<RankCopies>& groups,
       return is_stored_in_order(*copy.tensor);
     });
     const std::uint64_t each =
-        std::max(kReadByOne / copies.size() / kReadAtOnce, std::uint64_t{1}) * kReadAtOnce;
+        std::max(kMaxGroupReadBytes / copies.size() / kReadAtOnce, std::uint64_t{1}) * kReadAtOnce;
     for (std::uint64_t at = 0; at < bytes; at += in_order ? each : bytes)
       parts.push_back({i, at, in_order ? std::min(at + each, bytes) : bytes});
   }

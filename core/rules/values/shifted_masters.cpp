@@ -20,7 +20,7 @@
 namespace shw {
 namespace {
 
-constexpr std::size_t kMostTiles = 4096;
+constexpr std::size_t kMaxTiles = 4096;
 
 using Codes = std::vector<std::uint16_t>;
 
@@ -87,8 +87,8 @@ bool is_explained(const TileShift& shift, std::int64_t elements, std::int64_t by
 
 // Undoes a shift by `by` elements of a chunk's flattened elements. The moved elements are at most
 // two boxes of the matrix. nullopt if dims before the last two are longer than 1.
-std::optional<std::vector<RetainedChunk>> rows_shifted_back(const Checkpoint& c, ChunkId chunk,
-                                                            std::int64_t by) {
+std::optional<std::vector<RetainedChunk>> undo_flat_shift(const Checkpoint& c, ChunkId chunk,
+                                                          std::int64_t by) {
   const ExtentsView sizes = c.sizes(chunk);
   const std::size_t ndim = sizes.size();
   if (ndim == 0 || by <= 0) return std::nullopt;
@@ -139,7 +139,7 @@ std::optional<PartlyLost> shift_corrections(const Checkpoint& c, TensorId state,
           whole_retained_chunk(*chunk, c.sizes(*chunk), c.offsets(*chunk)));
       continue;
     }
-    auto moved = rows_shifted_back(c, *chunk, by);
+    auto moved = undo_flat_shift(c, *chunk, by);
     if (!moved) return std::nullopt;
     part.retained_chunks.insert(part.retained_chunks.end(), moved->begin(), moved->end());
   }
@@ -218,7 +218,7 @@ Finding describe_shift(const Checkpoint& c, const std::vector<const MasterValues
 std::string tile_shifts(const Checkpoint& checkpoint, TensorId master, const TensorValues& masters,
                         const TensorValues& weights) {
   const auto chunks = checkpoint.chunks(master);
-  if (chunks.size() > kMostTiles || size_of(weights.dtype) != sizeof(std::uint16_t) ||
+  if (chunks.size() > kMaxTiles || size_of(weights.dtype) != sizeof(std::uint16_t) ||
       masters.shape != weights.shape)
     return {};
   auto cast = cast_elements(masters.dtype, masters.bytes, weights.dtype);

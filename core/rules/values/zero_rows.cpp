@@ -20,8 +20,8 @@ namespace {
 
 // Part of the elements that are zeros: at least one in eight in the matrix, and fewer than one in a
 // hundred in each other layer's.
-constexpr std::int64_t kFewestOfMatrix = 8, kMostOfOthers = 100;
-constexpr std::int64_t kFewestRows = 4, kMostOfRow = 4096, kMostSampled = 64;
+constexpr std::int64_t kMinOfMatrix = 8, kMaxOfOthers = 100;
+constexpr std::int64_t kMinRows = 4, kMaxOfRow = 4096, kMaxSampled = 64;
 
 struct CountedMatrix {
   TensorId tensor{};
@@ -29,7 +29,7 @@ struct CountedMatrix {
 };
 
 bool is_zero_row(const Checkpoint& c, TensorId tensor, std::int64_t row) {
-  const std::int64_t columns = std::min(c.shape(tensor)[1], kMostOfRow);
+  const std::int64_t columns = std::min(c.shape(tensor)[1], kMaxOfRow);
   const auto values = read_box_floats(c, tensor, {{row, 0}, {1, columns}});
   return values && std::all_of(values->begin(), values->end(), [](float v) { return v == 0; });
 }
@@ -42,7 +42,7 @@ struct RowRun {
 // so the run may begin and end a step later.
 std::optional<RowRun> zero_row_run(const Checkpoint& c, const CountedMatrix& matrix) {
   const std::int64_t rows = c.shape(matrix.tensor)[0], columns = c.shape(matrix.tensor)[1];
-  const std::int64_t step = std::max<std::int64_t>(1, rows / kMostSampled);
+  const std::int64_t step = std::max<std::int64_t>(1, rows / kMaxSampled);
   std::optional<RowRun> run;
   for (std::int64_t row = 0; row < rows; row += step) {
     if (!is_zero_row(c, matrix.tensor, row)) continue;
@@ -50,11 +50,11 @@ std::optional<RowRun> zero_row_run(const Checkpoint& c, const CountedMatrix& mat
     if (!run) run = RowRun{row, row};
     run->last = row;
   }
-  if (!run || run->last - run->first + step < kFewestRows) return std::nullopt;
+  if (!run || run->last - run->first + step < kMinRows) return std::nullopt;
   // The run must account for all zeros of the matrix but a few: sampling leaves `step` rows at both
   // ends uncertain, and single zeros occur elsewhere.
   const std::int64_t found = (run->last - run->first + step) * columns;
-  const std::int64_t tolerance = 2 * step * columns + matrix.count / kMostOfOthers;
+  const std::int64_t tolerance = 2 * step * columns + matrix.count / kMaxOfOthers;
   return std::abs(found - matrix.zero) <= tolerance ? run : std::nullopt;
 }
 
@@ -78,8 +78,8 @@ MatricesByKind counted_matrices(const Facts& facts) {
 const CountedMatrix* only_one_with_zeros(const std::vector<CountedMatrix>& kind) {
   const CountedMatrix* found = nullptr;
   for (const CountedMatrix& one : kind) {
-    if (one.zero * kMostOfOthers < one.count) continue;
-    const bool may_be = one.zero * kFewestOfMatrix >= one.count && one.zero < one.count;
+    if (one.zero * kMaxOfOthers < one.count) continue;
+    const bool may_be = one.zero * kMinOfMatrix >= one.count && one.zero < one.count;
     if (!may_be || found != nullptr) return nullptr;
     found = &one;
   }

@@ -22,9 +22,9 @@ namespace shw {
 namespace {
 
 constexpr std::int64_t kEnoughZeros = 64;
-constexpr std::int64_t kMostFusedParts = 64;
+constexpr std::int64_t kMaxFusedParts = 64;
 // Limits of reading a matrix: lines per part, elements per line.
-constexpr std::int64_t kLinesOfPart = 8, kMostOfLine = 4096;
+constexpr std::int64_t kLinesOfPart = 8, kMaxOfLine = 4096;
 
 std::optional<FloatCounts> float_counts_of_full_tensor(const Facts& facts, TensorId tensor) {
   if (!can_be_counted(facts.checkpoint.dtype(tensor)) ||
@@ -56,9 +56,8 @@ std::int64_t experts_with_zero_rows(const Checkpoint& c, TensorId tensor) {
   for (std::int64_t expert = 0; expert < shape[0]; ++expert) {
     bool are_zero = true;
     for (const std::int64_t row : {std::int64_t{0}, shape[1] / 2, shape[1] - 1})
-      are_zero =
-          are_zero &&
-          is_zero_box(c, tensor, {{expert, row, 0}, {1, 1, std::min(shape[2], kMostOfLine)}});
+      are_zero = are_zero &&
+                 is_zero_box(c, tensor, {{expert, row, 0}, {1, 1, std::min(shape[2], kMaxOfLine)}});
     zero += are_zero ? 1 : 0;
   }
   return zero;
@@ -224,7 +223,7 @@ struct WrittenPart {
 std::int64_t part_count_by_zeros(ExtentsView shape, const FloatCounts& counts) {
   if (shape.size() != 2 || counts.zero == 0 || counts.zero == counts.count) return 0;
   const std::int64_t kept = counts.count - counts.zero;
-  for (std::int64_t n = 2; n <= kMostFusedParts; ++n) {
+  for (std::int64_t n = 2; n <= kMaxFusedParts; ++n) {
     if (shape[0] % n != 0 && shape[1] % n != 0) continue;
     const std::int64_t part = counts.count / n;
     if (kept <= part && kept * 50 >= part * 49) return n;
@@ -241,7 +240,7 @@ bool is_only_written_part(const Checkpoint& c, TensorId tensor, const WrittenPar
     Box line = whole(copy_of(shape));
     line.offsets[written.dim] = at;
     line.sizes[written.dim] = 1;
-    line.sizes[1 - written.dim] = std::min(line.sizes[1 - written.dim], kMostOfLine);
+    line.sizes[1 - written.dim] = std::min(line.sizes[1 - written.dim], kMaxOfLine);
     if (is_zero_box(c, tensor, line) == (at / size == written.part)) return false;
   }
   return true;
@@ -274,12 +273,12 @@ Finding padded_vocabulary_finding(const std::vector<std::string>& subjects,
 // Reports matrices in which only one rank's part has values: the others were never gathered.
 void find_partly_zero_weights(const Facts& facts, std::vector<Finding>& findings) {
   const Checkpoint& c = facts.checkpoint;
-  struct Partly {
+  struct PartlyZeroWeights {
     std::vector<std::string> subjects, details;
     bool are_last_vocabulary_rows =
         true;  // the zeros are the last rows of embeddings or output layers
   };
-  std::map<std::int64_t, Partly> by_parts;
+  std::map<std::int64_t, PartlyZeroWeights> by_parts;
   for (TensorId tensor : each_tensor(facts)) {
     if (!is_model_weight(c, tensor) || c.shape(tensor).size() != 2) continue;
     const auto counts = float_counts_of_full_tensor(facts, tensor);
@@ -288,7 +287,7 @@ void find_partly_zero_weights(const Facts& facts, std::vector<Finding>& findings
     const auto written = parts == 0 ? std::nullopt : written_part(c, tensor, parts);
     if (!written) continue;
     const std::int64_t size = c.shape(tensor)[written->dim] / parts;
-    Partly& partly = by_parts[parts];
+    PartlyZeroWeights& partly = by_parts[parts];
     partly.are_last_vocabulary_rows = partly.are_last_vocabulary_rows &&
                                       is_vocabulary(c.fqn(tensor)) && written->dim == 0 &&
                                       written->part == 0;

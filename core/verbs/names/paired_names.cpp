@@ -28,8 +28,8 @@ std::string saved_name_of_read_name(const Names& names, const std::string& read)
   return found == names.end() ? read : found->second;
 }
 
-std::vector<std::string> shapes_in_words(const Checkpoint& checkpoint,
-                                         const std::vector<std::string>& names) {
+std::vector<std::string> shape_texts(const Checkpoint& checkpoint,
+                                     const std::vector<std::string>& names) {
   std::vector<std::string> out;
   for (const std::string& fqn : names) {
     const auto tensor = checkpoint.find(fqn);
@@ -63,9 +63,9 @@ PairedRow make_paired_row(const PairSides& sides, const BoundRow& bound,
   row.from = texts_of(of_map.from);
   row.to = texts_of(of_map.to);
   const std::size_t shown = std::min(row.from.size(), first.from.size());
-  row.from_shapes = shapes_in_words(
+  row.from_shapes = shape_texts(
       sides.one, {first.from.begin(), first.from.begin() + static_cast<std::ptrdiff_t>(shown)});
-  row.to_shapes = shapes_in_words(sides.other, first.to);
+  row.to_shapes = shape_texts(sides.other, first.to);
   row.does = row_words(sides.map, bound);
   return row;
 }

@@ -12,7 +12,7 @@
 namespace shw::verbs {
 namespace {
 
-constexpr std::size_t kMostDigits = 6;
+constexpr std::size_t kMaxDigits = 6;
 
 // "model.layers.3.mlp.experts.12.up_proj.weight": what comes before and behind 12.
 struct ExpertName {
@@ -25,7 +25,7 @@ std::optional<ExpertName> expert_name(std::string_view fqn) {
   const std::size_t word = fqn.rfind(kWord);
   if (word == std::string_view::npos) return std::nullopt;
   const std::size_t first = word + kWord.size(), end = fqn.find('.', first);
-  if (end == std::string_view::npos || end - first > kMostDigits) return std::nullopt;
+  if (end == std::string_view::npos || end - first > kMaxDigits) return std::nullopt;
   ExpertName out{fqn.substr(0, first), fqn.substr(end), 0};
   const auto read = std::from_chars(fqn.data() + first, fqn.data() + end, out.number);
   const bool is_number = read.ec == std::errc{} && read.ptr == fqn.data() + end;

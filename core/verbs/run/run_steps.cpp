@@ -20,7 +20,7 @@
 namespace shw::verbs {
 namespace {
 
-constexpr std::size_t kMostSteps = 1'000;
+constexpr std::size_t kMaxSteps = 1'000;
 
 // Sets properties of a step's files that are known without opening them.
 void set_file_properties(RunStep& step, const std::string& run, const ListedPlace& place) {
@@ -69,8 +69,8 @@ std::vector<ListedPlace> list_step_folders(FolderListing listing, std::size_t& n
   const std::string base = listing.path == "/" ? "/" : listing.path + "/";
   std::set<std::string> patterns;
   std::vector<bool> is_checkpoint;
-  if (listing.places.size() > kMostSteps) {
-    not_read = listing.places.size() - kMostSteps;
+  if (listing.places.size() > kMaxSteps) {
+    not_read = listing.places.size() - kMaxSteps;
     listing.places.erase(listing.places.begin(),
                          listing.places.begin() + static_cast<std::ptrdiff_t>(not_read));
   }

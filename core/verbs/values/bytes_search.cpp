@@ -13,7 +13,7 @@ namespace shw::verbs {
 namespace {
 
 constexpr std::uint64_t kBlock = std::uint64_t{1} << 20;
-constexpr std::size_t kMostPattern = 4096;
+constexpr std::size_t kMaxPattern = 4096;
 
 tl::unexpected<Error> bad_pattern_error(std::string why) {
   return fail(ErrorKind::kUsage, std::move(why), {},
@@ -117,7 +117,7 @@ bool is_byte_pattern(std::string_view text) {
 
 Result<BytePattern> parse_byte_pattern(std::string_view text, const BytesWindow& window) {
   BytePattern pattern;
-  if (text.size() > kMostPattern)
+  if (text.size() > kMaxPattern)
     return bad_pattern_error("the search text may have at most 4,096 characters");
   if (text.starts_with('"')) {
     text.remove_prefix(1);

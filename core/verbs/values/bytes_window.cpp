@@ -14,7 +14,7 @@
 namespace shw::verbs {
 namespace {
 
-constexpr std::size_t kMostListed = 256;
+constexpr std::size_t kMaxListed = 256;
 
 std::string name_of(const Checkpoint& checkpoint, ChunkId chunk) {
   Box box = box_of(checkpoint, chunk);
@@ -164,7 +164,7 @@ Status add_parts(const Checkpoint& checkpoint, const ByteSource& source, BytesWi
   for (const BytePart& part : window.all) {
     if (part.first < end && part.last > window.first) window.parts.push_back(part);
   }
-  if (window.all.size() > kMostListed) window.all = window.parts;
+  if (window.all.size() > kMaxListed) window.all = window.parts;
   if (window.record && window.record->chunk)
     add_values(checkpoint, *window.record->chunk, range, parts, window);
   return {};
@@ -198,9 +198,9 @@ Result<BytesWindow> bytes_at(const Checkpoint& checkpoint, const std::string& pa
   window.path = path;
   window.file_size = source->size();
   window.at = std::min(offset, source->size() > 0 ? source->size() - 1 : 0);
-  window.first = window.at / kBytesARow * kBytesARow;
+  window.first = window.at / kBytesPerRow * kBytesPerRow;
   SHW_TRY(window.bytes,
-          read_bytes(*source, window.first, std::min(kMostWindow, source->size() - window.first)));
+          read_bytes(*source, window.first, std::min(kMaxWindow, source->size() - window.first)));
   RecordSearch search(checkpoint, path, window.at, preferred);
   SHW_TRY(Neighbours near, search.find_neighbours(progress));
   window.record = std::move(near.here);
@@ -253,11 +253,11 @@ std::string index_at(const BytesWindow& window, std::uint64_t offset) {
 std::string hex_text(const BytesWindow& window, std::uint64_t first, std::uint64_t last) {
   std::string text;
   std::uint64_t end = window.first + window.bytes.size();
-  for (std::uint64_t row = std::max(first, window.first) / kBytesARow * kBytesARow;
-       row < std::min(last, end); row += kBytesARow) {
+  for (std::uint64_t row = std::max(first, window.first) / kBytesPerRow * kBytesPerRow;
+       row < std::min(last, end); row += kBytesPerRow) {
     text += fmt::format("{:08x} ", row);
     std::string letters;
-    for (std::uint64_t b = row; b < row + kBytesARow; ++b) {
+    for (std::uint64_t b = row; b < row + kBytesPerRow; ++b) {
       if (b % 8 == 0) text += " ";
       if (b < window.first || b >= end) {
         text += "   ";

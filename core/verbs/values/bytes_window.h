@@ -15,8 +15,8 @@
 
 namespace shw::verbs {
 
-inline constexpr std::uint64_t kBytesARow = 16;
-inline constexpr std::uint64_t kMostWindow = 4096;
+inline constexpr std::uint64_t kBytesPerRow = 16;
+inline constexpr std::uint64_t kMaxWindow = 4096;
 
 // A record of the index: where it claims that bytes are.
 struct BytesRecord {

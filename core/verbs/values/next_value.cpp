@@ -30,9 +30,9 @@ class ValueSearch {
   // whole.
   Result<std::optional<ValuePlace>> find(Span rows, Span columns, Progress* progress) {
     if (rows.size() <= 0 || columns.size() <= 0) return std::nullopt;
-    const std::int64_t wide = std::min(columns.size(), kMostLooked);
+    const std::int64_t wide = std::min(columns.size(), kMaxLooked);
     const std::int64_t high =
-        wide < columns.size() ? 1 : std::max<std::int64_t>(1, kMostLooked / wide);
+        wide < columns.size() ? 1 : std::max<std::int64_t>(1, kMaxLooked / wide);
     for (std::int64_t r = rows.first; r < rows.last; r += high) {
       for (std::int64_t c = columns.first; c < columns.last; c += wide) {
         if (is_cancelled(progress)) return cancelled_error();

@@ -20,7 +20,7 @@
 namespace shw::verbs {
 namespace {
 
-constexpr std::int64_t kMostInBlock = 1 << 18;  // elements: a few MiB with their text
+constexpr std::int64_t kMaxInBlock = 1 << 18;  // elements: a few MiB with their text
 
 bool is_widened(Dtype dtype) {
   return number_kind(dtype) == NumberKind::kFloat && !is_complex(dtype) && size_of(dtype) <= 2 &&
@@ -222,7 +222,7 @@ Result<SavedValues> save_values(Store& store, const SaveValues& wanted, Progress
   SliceReader looker(checkpoint, wanted.tensor, slice, progress);
   ValuesWriter writer(exact, slice, *sink, saved);
   SHW_CHECK(writer.begin());
-  SHW_CHECK(looker.each_block(kMostInBlock, [&](const auto& block) { return writer.add(block); }));
+  SHW_CHECK(looker.each_block(kMaxInBlock, [&](const auto& block) { return writer.add(block); }));
   saved.bytes = sink->position();
   SHW_CHECK(sink->finish());
   SHW_CHECK(half_made.publish());

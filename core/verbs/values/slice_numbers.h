@@ -13,9 +13,9 @@
 
 namespace shw::verbs {
 
-inline constexpr std::int64_t kMostLooked = std::int64_t{4} << 20;  // elements
-inline constexpr std::int64_t kMostCellRows = 160, kMostCellColumns = 256;
-inline constexpr std::int64_t kMostTableRows = 64, kMostTableColumns = 16;
+inline constexpr std::int64_t kMaxLooked = std::int64_t{4} << 20;  // elements
+inline constexpr std::int64_t kMaxCellRows = 160, kMaxCellColumns = 256;
+inline constexpr std::int64_t kMaxTableRows = 64, kMaxTableColumns = 16;
 
 // For one dimension: the positions that are shown, or the fixed index.
 struct DimRange {

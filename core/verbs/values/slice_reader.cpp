@@ -232,9 +232,9 @@ void SliceReader::count(const Patch& patch, Run rows, Run columns) {
 Status SliceReader::read_statistics() {
   std::int64_t rows = out_.rows, columns = out_.columns;
   std::int64_t wide =
-      columns <= kWholeColumns ? columns : std::max(kWholeColumns, kMostLooked / rows);
+      columns <= kWholeColumns ? columns : std::max(kWholeColumns, kMaxLooked / rows);
   wide = std::min(wide, columns);
-  auto bands = evenly_spaced_runs(rows, std::max<std::int64_t>(1, kMostLooked / wide),
+  auto bands = evenly_spaced_runs(rows, std::max<std::int64_t>(1, kMaxLooked / wide),
                                   wide == columns ? kMostRuns : 64);
   auto runs =
       evenly_spaced_runs(columns, wide, kMostRuns / static_cast<std::int64_t>(bands.size()) + 1);
@@ -244,18 +244,18 @@ Status SliceReader::read_statistics() {
     std::int64_t enough = of.size() == 1 ? extent : static_cast<std::int64_t>(of.size());
     return std::min({extent, most, enough});
   };
-  out_.cell_rows = cells(rows, kMostCellRows, bands);
-  out_.cell_columns = cells(columns, kMostCellColumns, runs);
+  out_.cell_rows = cells(rows, kMaxCellRows, bands);
+  out_.cell_columns = cells(columns, kMaxCellColumns, runs);
   out_.cells.resize(static_cast<std::size_t>(out_.cell_rows * out_.cell_columns));
   if (progress_ != nullptr)
     progress_->begin(Phase::kReadingBytes,
                      static_cast<std::uint64_t>(out_.sampled_rows * out_.sampled_columns), false);
   counter_.begin(out_.dtype);
   // Elements per band, the unit of cancellation.
-  constexpr std::int64_t kMostPatch = 1 << 18;
+  constexpr std::int64_t kMaxPatch = 1 << 18;
   for (const Run& band : bands) {
     for (const Run& run : runs) {
-      std::int64_t step = std::max<std::int64_t>(1, kMostPatch / (run.last - run.first));
+      std::int64_t step = std::max<std::int64_t>(1, kMaxPatch / (run.last - run.first));
       for (std::int64_t r = band.first; r < band.last; r += step) {
         if (is_cancelled(progress_)) return cancelled_error();
         Run part{r, std::min(band.last, r + step)};
@@ -271,8 +271,8 @@ Status SliceReader::read_statistics() {
 }
 
 Status SliceReader::fill_table() {
-  out_.table_rows = std::min(out_.rows, kMostTableRows);
-  out_.table_columns = std::min(out_.columns, kMostTableColumns);
+  out_.table_rows = std::min(out_.rows, kMaxTableRows);
+  out_.table_columns = std::min(out_.columns, kMaxTableColumns);
   SHW_TRY(Patch patch, read(box_of({0, out_.table_rows}, {0, out_.table_columns})));
   bool across = out_.row_dim < out_.column_dim;
   for (std::int64_t r = 0; r < out_.table_rows; ++r) {

@@ -125,8 +125,8 @@ ValuesRequest window_at(const SliceValues& slice, ExtentsView shape, ValuePlace 
     const auto d = static_cast<std::size_t>(dim);
     ask.dims[d] = window_at(at, size, shape[d]);
   };
-  set(slice.row_dim, place.row, kMostTableRows);
-  set(slice.column_dim, place.column, kMostTableColumns);
+  set(slice.row_dim, place.row, kMaxTableRows);
+  set(slice.column_dim, place.column, kMaxTableColumns);
   return ask;
 }
 

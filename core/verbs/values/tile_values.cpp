@@ -19,7 +19,7 @@ namespace {
 // Bytes per batch: about 0.1 s, the unit of cancellation and display.
 constexpr std::uint64_t kBatchBytes = std::uint64_t{64} << 20;
 // Results are copied after each batch: at most 64 batches for a million tiles.
-constexpr std::uint32_t kBatchTiles = 4096, kMostBatches = 64;
+constexpr std::uint32_t kBatchTiles = 4096, kMaxBatches = 64;
 // Fewer elements are added one by one, because scanning a counter's tables takes 0.1 ms.
 constexpr std::int64_t kFewElements = 16 << 10;
 // Large chunks are split into ranges for all cores.
@@ -88,7 +88,7 @@ class TileValueReader {
 
 std::uint32_t TileValueReader::end() const {
   auto all = static_cast<std::uint32_t>(values_.tiles.size());
-  std::uint32_t most = std::max(kBatchTiles, all / kMostBatches);
+  std::uint32_t most = std::max(kBatchTiles, all / kMaxBatches);
   std::uint64_t bytes = 0;
   std::uint32_t last = values_.done;
   while (last < all && last - values_.done < most && bytes < kBatchBytes)

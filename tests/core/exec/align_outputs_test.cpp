@@ -141,7 +141,7 @@ LongTiles long_tiles(const Checkpoint& checkpoint) {
     const ChunkId chunk{i};
     const auto bytes = static_cast<std::uint64_t>(*volume(checkpoint.sizes(chunk))) *
                        size_of(checkpoint.dtype(checkpoint.tensor_of(chunk)));
-    if (bytes < kLeastShared) continue;
+    if (bytes < kMinShared) continue;
     ++tiles.count;
     tiles.bytes += bytes;
   }

@@ -67,7 +67,7 @@ TEST_CASE("Every run has its turn once and each file its runs in order and few f
       const auto open = std::count_if(begun.begin(), begun.end(), [&](const auto& file) {
         return file.second < runs_of[file.first];
       });
-      CHECK(static_cast<std::size_t>(open) <= std::min(threads, FileScheduler::kMostFiles));
+      CHECK(static_cast<std::size_t>(open) <= std::min(threads, FileScheduler::kMaxFiles));
     }
     while (!busy.empty()) leave_one();
     CHECK(written == runs_of);

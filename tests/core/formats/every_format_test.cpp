@@ -29,11 +29,11 @@ void must_be_said(const Error& error) {
 
 // Opens, reads and checks all of it.
 void must_be_answered(const FolderFiles& files) {
-  constexpr std::uint64_t kMostBytes = 1 << 20;
+  constexpr std::uint64_t kMaxBytes = 1 << 20;
   auto opened = open_checkpoint(memory_directory("ckpt", files));
   if (!opened) return must_be_said(opened.error());
   for (std::uint32_t t = 0; t < (*opened)->tensor_count(); ++t)
-    if (auto read = read_tensor(**opened, TensorId{t}, kMostBytes); !read)
+    if (auto read = read_tensor(**opened, TensorId{t}, kMaxBytes); !read)
       CHECK_FALSE(read.error().message.empty());
   for (std::uint32_t c = 0; c < (*opened)->chunk_count(); ++c)
     (void)check_item_data(**opened, ChunkId{c}, nullptr);

@@ -19,9 +19,9 @@ OutputTile random_tile(std::mt19937& dice) {
   tile.writer = dice() % 2 == 0 ? 0xFFFFFFFFu : id(5);
   if (dice() % 3 == 0) tile.kept = ChunkId{id(5)};
   if (dice() % 4 == 0) {
-    OutputTileMore more;
+    RareOutputTileFields more;
     more.made_of = {FileId{id(9)}};
-    tile.more = std::make_shared<const OutputTileMore>(std::move(more));
+    tile.more = std::make_shared<const RareOutputTileFields>(std::move(more));
   }
   return tile;
 }

@@ -113,15 +113,15 @@ TEST_CASE("a long run is shared but for its ends where both sides are equal and 
     auto source = store.read_folder("/a").value()->open("from").value();
     for (int i = 0; i < 60; ++i) {
       const std::uint64_t offset = random() % (1 << 20);
-      const std::uint64_t length = i % 4 == 0   ? random() % kLeastShared
-                                   : i % 4 == 1 ? kLeastShared
-                                                : kLeastShared + random() % (1 << 20);
+      const std::uint64_t length = i % 4 == 0   ? random() % kMinShared
+                                   : i % 4 == 1 ? kMinShared
+                                                : kMinShared + random() % (1 << 20);
       std::uint64_t at = random() % 100'000;
       if (i % 3 != 0) at += reflink_alignment_padding(offset, at);
       CAPTURE(offset);
       CAPTURE(length);
       CAPTURE(at);
-      const bool is_shared = shares && length >= kLeastShared && (offset - at) % kShareBlock == 0;
+      const bool is_shared = shares && length >= kMinShared && (offset - at) % kShareBlock == 0;
       for (bool is_read : {false, true}) {
         const std::string name = "to" + std::to_string(i) + (is_read ? "r" : "");
         const std::uint64_t before = store.shared_bytes();

@@ -19,7 +19,7 @@ TEST_CASE("a proof against a compressed source is the same with hardly any memor
   auto usual = verify_repair(*result, nullptr, source);
   REQUIRE(usual.has_value());
   CHECK(usual->outcome == VerifyReport::Outcome::kProved);
-  for (std::uint64_t memory : {std::uint64_t{0}, kLeastMemory}) {
+  for (std::uint64_t memory : {std::uint64_t{0}, kMinMemory}) {
     auto proof = verify_repair(*result, nullptr, source, nullptr, memory);
     REQUIRE(proof.has_value());
     CHECK(proof->outcome == usual->outcome);

@@ -323,9 +323,9 @@ TEST_CASE("the certificate tells of every tensor what became of it, the gravest 
   std::size_t counted = 0;
   for (std::size_t count : list.count) counted += count;
   CHECK(counted == list.rows.size());
-  CHECK(list.rows.front().fate == verbs::TensorFate::kLost);
+  CHECK(list.rows.front().fate == verbs::TensorOutcome::kLost);
   CHECK(list.rows.front().note == "filled with zeros");
-  CHECK(list.rows.back().fate == verbs::TensorFate::kKept);
+  CHECK(list.rows.back().fate == verbs::TensorOutcome::kKept);
   std::int64_t lost = 0, planned = 0;
   for (const auto& row : list.rows) lost += row.lost;
   for (const PlannedTensor& tensor : s.now()->plan->tensors) planned += tensor.lost_elements;
@@ -337,8 +337,8 @@ TEST_CASE("the certificate of a relabel names what it has mended before all that
   s.apply(RepairCommand{{s.folder / "out", false}});
   REQUIRE(s.now()->certificate != nullptr);
   const verbs::CertificateList& list = *s.now()->certificate;
-  auto mended = list.count[static_cast<std::size_t>(verbs::TensorFate::kRelabelled)];
+  auto mended = list.count[static_cast<std::size_t>(verbs::TensorOutcome::kRelabelled)];
   CHECK(mended == s.now()->plan->tensors.size());
-  CHECK(list.rows.front().fate == verbs::TensorFate::kRelabelled);
-  CHECK(list.rows.back().fate == verbs::TensorFate::kKept);
+  CHECK(list.rows.front().fate == verbs::TensorOutcome::kRelabelled);
+  CHECK(list.rows.back().fate == verbs::TensorOutcome::kKept);
 }

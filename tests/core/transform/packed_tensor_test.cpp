@@ -88,8 +88,8 @@ TEST_CASE("a packed tensor keeps which items its tiles are") {
   TargetTensor before;
   before.shape = {4, 2};
   before.tiles = {{{{0, 0}, {2, 2}}, 3, ChunkId{4'294'967'293u}}, {{{2, 0}, {2, 2}}, 1}};
-  before.tiles[1].more = std::make_shared<const OutputTileMore>(
-      OutputTileMore{ItemPlace{FileId{7}, 64, 128}, {FileId{1}, FileId{2}}});
+  before.tiles[1].more = std::make_shared<const RareOutputTileFields>(
+      RareOutputTileFields{ItemPlace{FileId{7}, 64, 128}, {FileId{1}, FileId{2}}});
   const TargetTensor after = PackedTensor(before).unpacked();
   REQUIRE(after.tiles.size() == 2);
   CHECK(after.tiles[0].kept == before.tiles[0].kept);

@@ -13,9 +13,9 @@ TEST_CASE("what was opened is kept, the last first and each once") {
   RecentPlaces places;
   for (int i = 0; i < 40; ++i)
     places = with_place(std::move(places), {"/runs/" + std::to_string(i), "", "", ""});
-  CHECK(places.size() == kMostRecent);
+  CHECK(places.size() == kMaxRecent);
   places = with_place(std::move(places), {"/runs/20", "spec.json", "", "dp=4", "clean", "fine"});
-  CHECK(places.size() == kMostRecent);
+  CHECK(places.size() == kMaxRecent);
   CHECK(places[0].spec == "spec.json");
   CHECK(places[1].path == "/runs/39");
   CHECK(parse_recent(to_text(places)) == places);

@@ -56,7 +56,7 @@ TEST_CASE("the name of the output and that of the half-made folder resume the sa
     KilledOnDisk killed;
     auto resumed = killed.resume(by_partial ? killed.partial + "/" : killed.folder / "out");
     if (!resumed) FAIL(resumed.error().message);
-    CHECK_FALSE(resumed->had_nothing_left_to_do);
+    CHECK_FALSE(resumed->was_already_finished);
     CHECK(resumed->result.output == killed.folder / "out");
     CHECK(resumed->result.files_kept == killed.wanted.size() - 2);
     Files made = files_below(posix_store(), killed.folder / "out");
@@ -70,7 +70,7 @@ TEST_CASE("the name of the output and that of the half-made folder resume the sa
     CHECK_FALSE(posix_store().exists(killed.partial));
     auto again = killed.resume(killed.folder / "out");
     REQUIRE(again.has_value());
-    CHECK(again->had_nothing_left_to_do);
+    CHECK(again->was_already_finished);
     CHECK(again->result.certificate == killed.folder / "out/certificate.json");
   }
 }

@@ -139,7 +139,7 @@ TEST_CASE("what undo needs is dropped by commit, and then there is nothing to ta
   REQUIRE(apply_plan(made.store, *checkpoint, plan_of_rows(*checkpoint, false), options));
   auto resumed = verbs::resume(made.store, "/ckpt", {});
   REQUIRE(resumed.has_value());
-  CHECK(resumed->had_nothing_left_to_do);
+  CHECK(resumed->was_already_finished);
   REQUIRE(verbs::commit(made.store, "/ckpt"));
   CHECK_FALSE(made.store.get("/ckpt/.metadata.shardwright-undo").has_value());
   auto undone = undo_repair(made.store, "/ckpt");

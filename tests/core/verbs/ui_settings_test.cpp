@@ -68,10 +68,10 @@ TEST_CASE("numbers out of bounds are brought into them, and unknown keys are pas
       R"({"shardwright-desk": 9, "scale": 1e300, "left": {"part": -4}, "right": {"part": 7,
           "weight": 1}, "from the future": {"a": [1, 2]}})");
   REQUIRE(wide);
-  CHECK(wide->scale == kMostScale);
+  CHECK(wide->scale == kMaxScale);
   CHECK(wide->left.part == 0);
   CHECK(wide->right.part == doctest::Approx(0.9));
-  CHECK(parse_ui_settings(R"({"shardwright-desk": 1, "scale": -1})")->scale == kLeastScale);
+  CHECK(parse_ui_settings(R"({"shardwright-desk": 1, "scale": -1})")->scale == kMinScale);
   CHECK(parse_ui_settings(R"({"shardwright-desk": 1, "left": {"part": 1e-9}})")->left.part > 0.01);
 }
 
@@ -85,8 +85,8 @@ TEST_CASE("whatever a settings file holds, it is taken or refused") {
       changed[at] = c;
       auto parsed = parse_ui_settings(changed);
       if (!parsed) continue;
-      CHECK(parsed->scale >= kLeastScale);
-      CHECK(parsed->scale <= kMostScale);
+      CHECK(parsed->scale >= kMinScale);
+      CHECK(parsed->scale <= kMaxScale);
     }
   }
   std::string deep = R"({"shardwright-desk": 1, "x": )" + std::string(100'000, '[');

@@ -24,7 +24,7 @@ static_assert(static_cast<int>(NcclCode::kRemoteError) == ncclRemoteError);
 static_assert(static_cast<int>(NcclCode::kInProgress) == ncclInProgress);
 static_assert(kNcclUint8 == ncclUint8);
 static_assert(sizeof(NcclStream) == sizeof(cudaStream_t));
-static_assert(kLeastNccl == NCCL_VERSION(2, 18, 0));
+static_assert(kMinNccl == NCCL_VERSION(2, 18, 0));
 
 TEST_CASE("A configuration begins as that of NCCL's header does") {
   const ncclConfig_t theirs = NCCL_CONFIG_INITIALIZER;

@@ -48,7 +48,7 @@ TEST_CASE("NCCL itself says in words that there is no GPU") {
     CHECK(says_of(nccl.error(), "NCCL was not found: "));
     return;
   }
-  CHECK(nccl->version >= kLeastNccl);
+  CHECK(nccl->version >= kMinNccl);
   NcclComm comm(*nccl);
   Status begun = comm.begin({}, 0, 1);
   REQUIRE_FALSE(begun.has_value());

@@ -15,7 +15,7 @@ TEST_CASE("match: the best place and its margin are those of the sorted similari
   std::uniform_real_distribution<double> similarity(-1, 1);
   for (int i = 0; i < 200; ++i) {
     std::vector<double> all(1 + dice() % 7);
-    for (double& one : all) one = dice() % 5 == 0 ? kNoPlaceOfThis : similarity(dice);
+    for (double& one : all) one = dice() % 5 == 0 ? kNoMatch : similarity(dice);
     all[dice() % all.size()] = similarity(dice);
     const BestMatch best = best_match(all.size(), [&](std::size_t place) { return all[place]; });
     std::vector<double> sorted = all;

@@ -344,7 +344,7 @@ TEST_CASE("workers find of optimizer states what one finds and read as much toge
         return std::nullopt;
       }));
   REQUIRE(opened.has_value());
-  for (std::uint64_t whole_up_to : {kLookedAtWhole, std::uint64_t{4} << 20}) {
+  for (std::uint64_t whole_up_to : {kFullReadLimit, std::uint64_t{4} << 20}) {
     Asked alone(*opened);
     const OptimizerSettings settings = read_optimizer_settings(**opened);
     bytes = 0;
@@ -352,7 +352,7 @@ TEST_CASE("workers find of optimizer states what one finds and read as much toge
     REQUIRE(one.has_value());
     const std::uint64_t read_by_one = bytes;
     CHECK(one->moments.size() == kLayers);
-    CHECK((one->looked_at == one->elements) == (whole_up_to == kLookedAtWhole));
+    CHECK((one->looked_at == one->elements) == (whole_up_to == kFullReadLimit));
     for (const MomentValues& look : one->moments)
       CHECK((look.count.above > 100) == (look.pair.key == "l4.weight"));
     for (int workers : {2, 4}) {

@@ -48,7 +48,7 @@ TEST_CASE("every byte of every item that torch wrote has a part, and the payload
       REQUIRE(window->record.has_value());
       CHECK(window->record->chunk == ChunkId{c});
       check_side_by_side(window->parts);
-      CHECK(window->bytes.size() <= kMostWindow);
+      CHECK(window->bytes.size() <= kMaxWindow);
       if (window->values_first == window->values_last) {
         CHECK_FALSE(window->no_values.empty());
         continue;

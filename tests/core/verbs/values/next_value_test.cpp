@@ -115,7 +115,7 @@ TEST_CASE("next value: every start finds what a loop over all elements finds") {
 
 TEST_CASE("next value: a row longer than one reading is searched to its end") {
   TemporaryFolder folder;
-  const std::int64_t columns = verbs::kMostLooked + 1000;
+  const std::int64_t columns = verbs::kMaxLooked + 1000;
   std::vector<std::uint16_t> halves(static_cast<std::size_t>(2 * columns), 0x3C00);
   halves.back() = 0x7E00;
   write_tensor(folder / "wide", "F16", "[2," + std::to_string(columns) + "]",
@@ -152,7 +152,7 @@ TEST_CASE("next value: a session goes on from what it found, and says when there
   // The last element is in sight, though the window cannot begin there.
   auto last = next();
   CHECK(last->values->found == ValuePlace{22, 36});
-  CHECK(last->values->first_column == kColumns - verbs::kMostTableColumns);
+  CHECK(last->values->first_column == kColumns - verbs::kMaxTableColumns);
   CHECK(next()->values->found == ValuePlace{2, 3});
 
   ask.dims[0] = {1, 2, false};

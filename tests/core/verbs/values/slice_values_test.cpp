@@ -140,8 +140,8 @@ TEST_CASE("a look at a large tensor is bounded and says so") {
                                                      ", 0:" + std::to_string(columns) + "]"));
     REQUIRE(values.has_value());
     CHECK_FALSE(values->is_all());
-    CHECK(values->looked <= kMostLooked * 5 / 4);
-    CHECK(values->looked > kMostLooked / 8);
+    CHECK(values->looked <= kMaxLooked * 5 / 4);
+    CHECK(values->looked > kMaxLooked / 8);
     CHECK(static_cast<std::uint64_t>(values->looked) == values->statistics.elements);
     for (const ValueCell& cell : values->cells) REQUIRE(cell.seen);
   }
