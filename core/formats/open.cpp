@@ -176,8 +176,7 @@ OpenedCheckpoint open_parts(const std::shared_ptr<const Directory>& around,
   return join_folders(around, parts);
 }
 
-// Weight files directly in a diffusers pipeline's folder: one of all components, for other
-// programs.
+// Weight files at the top of a diffusers pipeline: one of all components, for other programs.
 std::vector<std::string> weights_at_top(std::span<const Entry> entries, Rows rows) {
   std::vector<std::string> weights;
   for (const Entry& entry : entries) {
