@@ -374,8 +374,8 @@ constexpr NameClue kClues[] = {
       .weight = 0.85,
       .title = "the names are buffers that the model computes",
       .text = "Rotary frequencies, position numbers and masks were saved by some versions and not "
-              "by others. They hold no trained values: ignore these names (strict=False), or "
-              "delete them from the state dict.",
+              "by others. They hold no trained values: delete these names from the state "
+              "dict before the load. strict=False would hide other differences too.",
       .decide = "Check whether any name in the list is a weight.",
       .command = "shardwright ls CHECKPOINT"}},
     {NameList::kMissing,

@@ -37,16 +37,21 @@ std::optional<Finding> half_saved_trainer_finding(const Checkpoint& checkpoint) 
     return directory.stat(name).kind == EntryKind::kFile;
   };
   if (!is_there("trainer_state.json")) {
-    const bool is_of_trainer = is_there("training_args.bin");
-    if (!is_there("optimizer.pt") || !(is_there("scheduler.pt") || is_of_trainer))
+    // simpletransformers and older scripts save training_args.bin too, and no trainer_state.json.
+    const bool has_arguments = is_there("training_args.bin");
+    const bool is_of_trainer =
+        has_arguments && (is_there("rng_state.pth") || is_there("rng_state_0.pth"));
+    if (!is_there("optimizer.pt") || !(is_there("scheduler.pt") || has_arguments))
       return std::nullopt;
     if (is_reported_by_run(checkpoint)) return std::nullopt;
     Finding finding = trainer_file_finding(
         "trainer_state.json", is_of_trainer ? Severity::kWarning : Severity::kInfo,
-        fmt::format("trainer_state.json is missing, though optimizer.pt and {} are there: "
-                    "transformers' Trainer {}reads the step from it, so resuming from here fails.",
-                    is_of_trainer ? "training_args.bin" : "scheduler.pt",
-                    is_of_trainer ? "writes it last and " : ""));
+        fmt::format("trainer_state.json is missing, though optimizer.pt and {} are there: {}",
+                    has_arguments ? "training_args.bin" : "scheduler.pt",
+                    is_of_trainer ? "transformers' Trainer writes it last and reads the step from "
+                                    "it, so resuming from here fails."
+                                  : "if transformers' Trainer wrote this folder, resuming from "
+                                    "here fails, because it reads the step from that file."));
     finding.evidence = {{"files_not_here", std::vector<std::string>{"trainer_state.json"}}};
     return finding;
   }

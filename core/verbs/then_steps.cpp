@@ -53,17 +53,23 @@ Result<PlacementRules> placement_rules(const VerbOptions& options, const Mesh& m
 }
 
 // Adds one step per group of tensors with equal placements, and a note for each pattern that
-// matches no tensor: those that it was written for are split by default.
+// matches no tensor. kUsage if no pattern does: all tensors would be split by default.
 Status add_reshard(const std::vector<PlannedTensorForm>& tensors, const Mesh& mesh,
                    const VerbOptions& options, Plan& plan, std::vector<std::string>& notes) {
   SHW_TRY(const PlacementRules rules, placement_rules(options, mesh));
+  std::size_t unmatched = 0;
   for (const auto& [pattern, placements] : rules.rules) {
-    if (std::none_of(tensors.begin(), tensors.end(), [&](const PlannedTensorForm& tensor) {
+    if (std::any_of(tensors.begin(), tensors.end(), [&](const PlannedTensorForm& tensor) {
           return matches_pattern(pattern, tensor.fqn);
         }))
-      notes.push_back(
-          fmt::format("{}: the pattern \"{}\" matches no tensor", options.placements, pattern));
+      continue;
+    ++unmatched;
+    notes.push_back(
+        fmt::format("{}: the pattern \"{}\" matches no tensor", options.placements, pattern));
   }
+  if (unmatched != 0 && unmatched == rules.rules.size())
+    return fail(ErrorKind::kUsage, "no pattern of the file matches a tensor", {options.placements},
+                "`shardwright ls CHECKPOINT` lists the names.");
   std::map<std::string, std::size_t> step_of;  // by placements
   for (const PlannedTensorForm& tensor : tensors) {
     auto placements = placements_by_rules(rules, tensor.fqn, tensor.ndim, mesh);

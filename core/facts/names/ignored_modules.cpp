@@ -17,7 +17,7 @@ struct ModuleNamePattern {
   bool is_open = false;  // anything may follow
 };
 
-constexpr std::size_t kMaxPatternBytes = 512;
+constexpr std::size_t kMaxPatternBytes = 256;
 constexpr std::size_t kMinPatternLiterals = 3;
 
 bool is_in_module_names(char c) {
@@ -119,11 +119,10 @@ bool surely_names(std::string_view pattern, std::string_view module) {
       });
   if (literals < static_cast<std::ptrdiff_t>(kMinPatternLiterals)) return false;
   if (matches_whole(parsed->tokens, module)) return true;
-  for (std::size_t dot = module.find('.'); parsed->is_open && dot != std::string_view::npos;
-       dot = module.find('.', dot + 1)) {
-    if (matches_whole(parsed->tokens, module.substr(0, dot))) return true;
-  }
-  return false;
+  if (!parsed->is_open) return false;
+  parsed->tokens.push_back({PatternToken::Kind::kLiteral, '.'});  // "visual" and "visual.*"
+  parsed->tokens.push_back({PatternToken::Kind::kAnyRun});
+  return matches_whole(parsed->tokens, module);
 }
 
 IgnoredModules::IgnoredModules(const std::vector<std::string>& names) {

@@ -237,6 +237,8 @@ QuantConfig quant_config_in(const Json& object) {
   config.has_patterns = config.has_patterns || has_inside || has_narrow_targets(object);
   if (auto dynamic = object.find("dynamic"); dynamic != object.end())
     config.has_overrides = dynamic->is_object() && !dynamic->empty();
+  // Model Optimizer's mixed precision: only the modules of this list are quantised.
+  if (object.contains("quantized_layers")) config.has_overrides = config.has_patterns = true;
   if (config.method == "auto-round" || config.method == "intel/auto-round")
     read_auto_round(object, config);
   return config;

@@ -144,6 +144,13 @@ void find_absent_parts(const Checkpoint& c, const ModelConfig& config, UnmetConf
   if (!reads && is_announced("text_config")) out.absent_parts.emplace_back("text_config");
 }
 
+// True for names that only prediction layers have: "hnorm" alone is in "batchnorm" too.
+bool is_surely_of_predictors(Words name) {
+  constexpr auto kSurelyPredictors = std::to_array<Words>(
+      {"mtp.", "mtp_", "nextn", "eh_proj", "shared_head", ".enorm.", ".hnorm."});
+  return has_any(name, kSurelyPredictors);
+}
+
 // Loaders that follow an index skip the files that it does not list.
 void find_unlisted_predictors(const Checkpoint& c, UnmetConfigClaims& out) {
   constexpr std::size_t kMaxFiles = 64;
@@ -161,7 +168,7 @@ void find_unlisted_predictors(const Checkpoint& c, UnmetConfigClaims& out) {
     if (!source || !header) continue;
     const auto count = static_cast<std::size_t>(std::count_if(
         header->entries.begin(), header->entries.end(),
-        [](const SafetensorsEntry& entry) { return has_any(entry.name, kPredictors); }));
+        [&](const SafetensorsEntry& entry) { return is_surely_of_predictors(entry.name); }));
     if (count <= out.predictors_in_file) continue;
     out.predictors_file = file.path;
     out.predictors_in_file = count;

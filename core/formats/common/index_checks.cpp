@@ -190,18 +190,25 @@ std::string lost_entries_text(const MatchedIndex& matched, const std::vector<std
     const std::string twin = file_of_same_tensors(matched.indexed, first.path);
     if (!twin.empty())
       return fmt::format(
-          " {} holds the {} of {} instead: that file was copied under this name. Copy {} again "
-          "from where it was written.",
-          first.path, plural(first.unexpected.size(), "tensor"), twin, first.path);
+          " {} holds tensors of the same names as {}: most likely that file was copied under this "
+          "name. Copy {} again from where it was written.",
+          first.path, twin, first.path);
+  }
+  // A single tensor may have been moved by hand.
+  const auto is_of_other_save = [](const UnlikeFile& one) {
+    return one.unexpected.size() > 1 && one.lacking.size() > 1;
+  };
+  if (const auto file = std::ranges::find_if(unlike, is_of_other_save); file != unlike.end()) {
+    const auto others =
+        static_cast<std::uint64_t>(std::ranges::count_if(unlike, is_of_other_save)) - 1;
     const std::string more =
-        unlike.size() == 1 ? std::string()
-                           : fmt::format(" {} more are like it.", human_count(unlike.size() - 1));
+        others == 0 ? std::string() : fmt::format(" {} more are like it.", human_count(others));
     return fmt::format(
-        " {} belongs to another save: it repeats {} that other files hold ({}), and "
-        "lacks {} ({}).{} Files of two saves are mixed here. Copy the files and the index again "
-        "from one save.",
-        first.path, plural(first.unexpected.size(), "tensor"), short_list_text(first.unexpected),
-        human_count(first.lacking.size()), short_list_text(first.lacking), more);
+        " {} most likely belongs to another save: it repeats {} that other files hold ({}), and "
+        "lacks {} ({}).{} Then files of two saves are mixed here: copy the files and the index "
+        "again from one save.",
+        file->path, plural(file->unexpected.size(), "tensor"), short_list_text(file->unexpected),
+        human_count(file->lacking.size()), short_list_text(file->lacking), more);
   }
   if (!are_scales_of_stored_weights(matched, lost)) return {};
   return " They are scales of quantised weights, and their weights are stored without them: the "

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
@@ -50,6 +51,8 @@ struct CopiedWeight {
 };
 
 std::optional<CopiedWeight> copied_weight(const Checkpoint& c, std::string_view fqn) {
+  constexpr std::size_t kMaxCopyName = 1024;  // each of its parts takes names of this length
+  if (fqn.size() > kMaxCopyName) return std::nullopt;
   for (std::size_t begin = 0; begin < fqn.size();) {
     const std::size_t end = fqn.find('.', begin);
     if (end == fqn.npos) break;

@@ -130,8 +130,9 @@ void report_plain(QuantCheck& check, const std::vector<std::string>& plain, cons
       plain, plain);
 }
 
-// Names of the config's list that no module has, by the module around them, which exists.
-using UnusedNames = std::map<std::string_view, std::vector<std::string_view>>;
+// Last parts of names in the config's list that no module has, by the module around them, which
+// exists.
+using UnusedNames = std::map<std::string_view, std::set<std::string_view>>;
 
 UnusedNames unused_exclusions(const QuantCheck& check) {
   std::set<std::string_view> modules;
@@ -142,36 +143,52 @@ UnusedNames unused_exclusions(const QuantCheck& check) {
   UnusedNames out;
   for (const std::string& name : check.config->unconverted) {
     const std::string_view parent = parent_module(name);
-    if (modules.contains(parent) && !modules.contains(name)) out[parent].push_back(name);
+    if (modules.contains(parent) && !modules.contains(name)) out[parent].insert(last_part(name));
   }
   return out;
+}
+
+// Routers, embeddings and heads are plain in some models whatever the config says.
+bool is_often_plain(std::string_view part) {
+  constexpr auto kPlainParts =
+      std::to_array<std::string_view>({"gate", "router", "embed_tokens", "lm_head"});
+  return std::find(kPlainParts.begin(), kPlainParts.end(), part) != kPlainParts.end();
+}
+
+// The unused name that begins with `part`, or with which `part` begins.
+std::optional<std::string_view> outdated_name(const std::set<std::string_view>& unused,
+                                              std::string_view part) {
+  constexpr std::size_t kMinCommonPart = 4, kMaxCommonPart = 256;
+  if (part.size() < kMinCommonPart || part.size() > kMaxCommonPart) return std::nullopt;
+  const auto longer = unused.lower_bound(part);
+  if (longer != unused.end() && longer->starts_with(part)) return *longer;
+  for (std::size_t size = part.size() - 1; size >= kMinCommonPart; --size) {
+    if (const auto found = unused.find(part.substr(0, size)); found != unused.end()) return *found;
+  }
+  return std::nullopt;
 }
 
 // Reports plain weights that the list misses because it has an older or a newer form of their
 // names: in_proj_qkv and in_proj_z for in_proj_qkvz.
 void report_outdated_names(QuantCheck& check) {
-  constexpr std::size_t kMinCommon = 4;
   const Checkpoint& c = check.facts.checkpoint;
   const UnusedNames unused = unused_exclusions(check);
   if (unused.empty()) return;
   std::vector<std::string> plain, details;
-  std::set<std::string_view> outdated;
+  std::set<std::string> outdated;
   for (TensorId tensor : each_tensor(check.facts)) {
-    const std::string_view module = parent_module(c.fqn(tensor));
-    const auto others = unused.find(parent_module(module));
-    if (!is_plain_matrix(c, tensor) || others == unused.end() ||
+    const std::string_view module = parent_module(c.fqn(tensor)), part = last_part(module);
+    const std::string_view parent = parent_module(module);
+    const auto others = unused.find(parent);
+    if (!is_plain_matrix(c, tensor) || others == unused.end() || is_often_plain(part) ||
         check.ignored.first_in(c.fqn(tensor)))
       continue;
-    const std::string_view leaf = last_part(module);
-    for (const std::string_view name : others->second) {
-      const std::string_view old = last_part(name);
-      if (std::min(old.size(), leaf.size()) < kMinCommon ||
-          (!old.starts_with(leaf) && !leaf.starts_with(old)))
-        continue;
-      outdated.insert(name);
-      details.push_back(fmt::format("{}: {}", c.fqn(tensor), name));
-      if (plain.empty() || plain.back() != c.fqn(tensor)) plain.emplace_back(c.fqn(tensor));
-    }
+    const auto old = outdated_name(others->second, part);
+    if (!old) continue;
+    const std::string name = fmt::format("{}{}{}", parent, parent.empty() ? "" : ".", *old);
+    plain.emplace_back(c.fqn(tensor));
+    details.push_back(fmt::format("{}: {}", c.fqn(tensor), name));
+    outdated.insert(name);
   }
   if (plain.empty()) return;
   const std::vector<std::string> names(outdated.begin(), outdated.end());

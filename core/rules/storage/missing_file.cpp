@@ -189,31 +189,41 @@ std::string_view last_path_part(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// True for "model.safetensors.incomplete" and "model.safetensors.3f2a.incomplete" of
-// "model.safetensors": names of files that are still being written.
-bool is_unfinished_copy(std::string_view path, std::string_view of) {
+// Whether a file that is still being written has this name: "model.safetensors.incomplete".
+bool has_unfinished_ending(std::string_view path) {
   constexpr std::string_view kEndings[] = {".incomplete", ".part",  ".partial", ".crdownload",
                                            ".download",   ".aria2", ".tmp"};
-  path = last_path_part(path);
-  const std::string_view name = last_path_part(of);
-  return path.size() > name.size() && path.starts_with(name) && path[name.size()] == '.' &&
-         std::any_of(std::begin(kEndings), std::end(kEndings),
+  return std::any_of(std::begin(kEndings), std::end(kEndings),
                      [&](std::string_view ending) { return path.ends_with(ending); });
+}
+
+// The missing file of which this is an unfinished copy, in its folder or in the hub's cache below
+// it: the name before ".3f2a.incomplete".
+bool is_unfinished_copy(std::string_view path, const std::set<std::string_view>& missing) {
+  constexpr std::string_view kHubCache = ".cache/huggingface/download/";
+  if (path.starts_with(kHubCache)) path.remove_prefix(kHubCache.size());
+  const std::size_t file = path.size() - last_path_part(path).size();
+  for (std::size_t dot = path.find('.', file); dot != path.npos; dot = path.find('.', dot + 1)) {
+    if (missing.contains(path.substr(0, dot))) return true;
+  }
+  return false;
 }
 
 // " a.bin.incomplete is there: ...", if the folder has unfinished copies of the missing files.
 std::string unfinished_copies_text(const Checkpoint& checkpoint,
                                    const std::vector<std::string>& missing) {
+  const std::set<std::string_view> names(missing.begin(), missing.end());
   std::vector<std::string> copies;
   for (const FileRow& file : checkpoint.files()) {
-    if (file.referenced || file.kind != EntryKind::kFile) continue;
-    if (std::any_of(missing.begin(), missing.end(),
-                    [&](const std::string& path) { return is_unfinished_copy(file.path, path); }))
+    if (!file.referenced && file.kind == EntryKind::kFile && has_unfinished_ending(file.path) &&
+        is_unfinished_copy(file.path, names))
       copies.push_back(file.path);
   }
   if (copies.empty()) return {};
-  return fmt::format(" {} {} there: the download or copy did not finish. Start it again.",
-                     short_list_text(copies), copies.size() == 1 ? "is" : "are");
+  return fmt::format(
+      " {} {} there: a download, copy or save did not finish. Start the download or copy again; "
+      "after a save, use the step before.",
+      short_list_text(copies), copies.size() == 1 ? "is" : "are");
 }
 
 void find_missing_files(const Facts& facts, std::vector<Finding>& findings) {

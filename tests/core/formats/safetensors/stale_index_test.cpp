@@ -208,24 +208,30 @@ TEST_CASE("index: a file of another save is named with what it holds and what it
     put(folder / "model.safetensors.index.json",
         R"({"metadata":{"total_size":96},"weight_map":{)" + entries + "}}");
   };
-  put_index(R"("a":"m-1.safetensors","b":"m-1.safetensors","c":"m-2.safetensors",)"
-            R"("d":"m-2.safetensors")");
-  put(folder / "m-1.safetensors", file_of({{"a", '\1'}, {"b", '\2'}}));
-  put(folder / "m-2.safetensors", file_of({{"b", '\5'}, {"c", '\6'}}));
   const auto lost_in = [](const Opened& one) {
     for (const Finding& finding : one.report.findings) {
-      if (finding.subjects == std::vector<std::string>{"d"}) return finding.cause;
+      if (!finding.subjects.empty() && finding.subjects.front() == "d") return finding.cause;
     }
     return std::string("none");
   };
-  CHECK(lost_in(opened(folder.path())).find("m-2.safetensors belongs to another save") !=
-        std::string::npos);
+  put(folder / "m-1.safetensors", file_of({{"a", '\1'}, {"b", '\2'}}));
+  put_index(R"("a":"m-1.safetensors","b":"m-1.safetensors","c":"m-2.safetensors",)"
+            R"("d":"m-2.safetensors","e":"m-2.safetensors")");
+  put(folder / "m-2.safetensors", file_of({{"a", '\4'}, {"b", '\5'}, {"c", '\6'}}));
+  CHECK(
+      lost_in(opened(folder.path())).find("m-2.safetensors most likely belongs to another save") !=
+      std::string::npos);
+  // One tensor may have been moved by hand.
+  put_index(R"("a":"m-1.safetensors","b":"m-1.safetensors","c":"m-2.safetensors",)"
+            R"("d":"m-2.safetensors")");
+  put(folder / "m-2.safetensors", file_of({{"b", '\5'}, {"c", '\6'}}));
+  CHECK(lost_in(opened(folder.path())).find("another save") == std::string::npos);
   // The other file under its name is not another save.
   put_index(R"("a":"m-1.safetensors","b":"m-1.safetensors","d":"m-2.safetensors")");
   put(folder / "m-2.safetensors", file_of({{"a", '\1'}, {"b", '\2'}}));
   CHECK(lost_in(opened(folder.path()))
-            .find("m-2.safetensors holds the 2 tensors of "
-                  "m-1.safetensors instead") != std::string::npos);
+            .find("m-2.safetensors holds tensors of the same names as m-1.safetensors") !=
+        std::string::npos);
   put_index(R"("a":"m-1.safetensors","b":"m-1.safetensors","c":"m-2.safetensors",)"
             R"("d":"m-2.safetensors")");
   // A file that only lacks a tensor may be of this save.
