@@ -178,8 +178,8 @@ Result<Expectation> expectation_of(const Checkpoint& checkpoint, const CheckOpti
   NameMap names = match_names(checkpoint, *options.reference, progress);
   OneSideQuantised sides = find_one_side_quantised(checkpoint, *options.reference, progress);
   unmatch(sides, names);
-  if (auto other =
-          other_model_in_reference(checkpoint, *options.reference, names.in_reference, progress)) {
+  if (auto other = other_model_in_reference(checkpoint, *options.reference, names.in_reference,
+                                            sides, progress)) {
     out.refused.push_back(std::move(*other));
     return out;
   }

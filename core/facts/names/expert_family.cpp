@@ -46,6 +46,18 @@ std::optional<std::int64_t> square_factor(std::int64_t a, std::int64_t d) {
   return root && *root >= 2 ? root : std::nullopt;
 }
 
+// Integers, of which several may hold more numbers, or fewer, than the weight has.
+bool is_packed(Dtype dtype) {
+  return dtype == Dtype::kUint8 || dtype == Dtype::kInt8 || dtype == Dtype::kInt32 ||
+         dtype == Dtype::kUint32;
+}
+
+// A scale or a zero point has one element per group: [E, I, H / 64] is not a member of a family.
+bool is_quantiser_companion(std::string_view fqn) {
+  const std::string_view last = fqn.substr(fqn.rfind('.') + 1);
+  return last.find("scale") != last.npos || last.find("zero") != last.npos || last == "biases";
+}
+
 // The dim with the hidden size: 0 for norms, 1 for embeddings and heads.
 std::optional<std::size_t> hidden_dim(std::string_view fqn) {
   for (std::string_view end : {"embed_tokens.weight", "word_embeddings.weight",
@@ -81,9 +93,12 @@ std::optional<FamilyName> family_name(std::string_view fqn) {
 }
 
 Families families_of(const CheckInput& input) {
+  const Checkpoint& c = input.checkpoint;
   Families families;
-  for (TensorId tensor : each_tensor(input))
-    add(families, input.checkpoint.fqn(tensor), input.checkpoint.shape(tensor));
+  for (TensorId tensor : each_tensor(input)) {
+    if (!is_packed(c.dtype(tensor)) && !is_quantiser_companion(c.fqn(tensor)))
+      add(families, c.fqn(tensor), c.shape(tensor));
+  }
   return families;
 }
 
@@ -100,7 +115,7 @@ std::optional<HiddenSize> hidden_size(const CheckInput& input) {
     std::string_view fqn = checkpoint.fqn(tensor);
     auto dim = hidden_dim(fqn);
     ExtentsView shape = checkpoint.shape(tensor);
-    if (!dim || shape.size() != *dim + 1) continue;
+    if (!dim || shape.size() != *dim + 1 || is_packed(checkpoint.dtype(tensor))) continue;
     if (!found) found = HiddenSize{shape[*dim], std::string(fqn)};
     // Unknown, because two tensors disagree (an image tower and the text model).
     if (found->size != shape[*dim]) return std::nullopt;

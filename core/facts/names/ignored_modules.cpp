@@ -127,7 +127,8 @@ bool surely_names(std::string_view pattern, std::string_view module) {
 
 IgnoredModules::IgnoredModules(const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const std::string_view name = names[i];
+    std::string_view name = names[i];
+    while (name.ends_with('.')) name.remove_suffix(1);  // "model.layers.0."
     parents_.insert(name.substr(0, name.rfind('.')));
     const auto parts = split_at(name, '.');
     if (parts.size() > kMaxParts) continue;

@@ -94,6 +94,21 @@ void read_weight_bits(const Json& object, QuantConfig& config) {
   config.weight_group = quant_size(*weights, "group_size");
 }
 
+// True if the groups of config_groups store weights with different bits or group sizes.
+bool has_unequal_groups(const Json& object) {
+  const Json* groups = json_object_member(object, "config_groups");
+  if (groups == nullptr || groups->empty()) return false;
+  const auto sizes_of = [](const Json& group) {
+    const Json* weights = group.is_object() ? json_object_member(group, "weights") : nullptr;
+    return weights == nullptr
+               ? std::pair<std::optional<std::int64_t>, std::optional<std::int64_t>>()
+               : std::pair(quant_size(*weights, "num_bits"), quant_size(*weights, "group_size"));
+  };
+  return std::any_of(groups->begin(), groups->end(), [&](const Json& group) {
+    return sizes_of(group) != sizes_of(groups->front());
+  });
+}
+
 // True if config_groups exists and `says` holds for the member `key` of every group (compressed-
 // tensors, Model Optimizer).
 template <class Says>
@@ -171,6 +186,11 @@ void read_auto_round(const Json& object, QuantConfig& config) {
   auto names = [&](std::string_view text) { return packing.find(text) != packing.npos; };
   if (auto modules = object.find("extra_config"); modules != object.end() && modules->is_object())
     read_modules(*modules, config);
+  // "model.layers.1,model.layers.2": the other layers are plain.
+  const Json blocks = object.value("block_name_to_quantize", Json());
+  if (blocks.is_string() &&
+      blocks.get_ref<const std::string&>().find_first_of("0123456789") != std::string::npos)
+    config.has_patterns = true;
   config.has_group_order = false;
   config.has_bit_planes = false;
   if (names("llm_compressor"))
@@ -237,6 +257,7 @@ QuantConfig quant_config_in(const Json& object) {
   config.has_patterns = config.has_patterns || has_inside || has_narrow_targets(object);
   if (auto dynamic = object.find("dynamic"); dynamic != object.end())
     config.has_overrides = dynamic->is_object() && !dynamic->empty();
+  config.has_overrides = config.has_overrides || has_unequal_groups(object);
   // Model Optimizer's mixed precision: only the modules of this list are quantised.
   if (object.contains("quantized_layers")) config.has_overrides = config.has_patterns = true;
   if (config.method == "auto-round" || config.method == "intel/auto-round")

@@ -10,8 +10,6 @@
 #include "core/facts/names/quant_config.h"
 #include "core/facts/reference/config_general.h"
 #include "core/formats/common/safetensors_header.h"
-#include "core/formats/safetensors/safetensors_index.h"
-#include "core/formats/safetensors/safetensors_names.h"
 
 namespace shw {
 namespace {
@@ -155,11 +153,15 @@ bool is_surely_of_predictors(Words name) {
 void find_unlisted_predictors(const Checkpoint& c, UnmetConfigClaims& out) {
   constexpr std::size_t kMaxFiles = 64;
   const Directory& folder = *c.directory();
-  if (!find_safetensors_index(folder)) return;
+  constexpr Words kIndexEnding = ".safetensors.index.json", kShardEnding = ".safetensors";
+  const auto files_of = c.files();
+  if (std::none_of(files_of.begin(), files_of.end(),
+                   [&](const FileRow& file) { return Words(file.path).ends_with(kIndexEnding); }))
+    return;
   std::size_t files = 0;
   for (const FileRow& file : c.files()) {
     const bool is_other = !file.referenced && file.kind == EntryKind::kFile &&
-                          file.path.ends_with(kSafetensorsSuffix) &&
+                          file.path.ends_with(kShardEnding) &&
                           file.path.find('/') == std::string::npos;
     if (!is_other) continue;
     if (++files > kMaxFiles) return;
@@ -216,15 +218,15 @@ void find_quantised(const Checkpoint& c, const ModelConfig& config, bool is_whol
     out.unapplied_quantisation = DeclaredQuantisation{.key = "", .method = "", .file = *file};
 }
 
-// True if the config or its text part ties the matrices and neither denies it; nullopt if neither
-// says so.
+// True if the config or its text part ties the matrices, false if one unties them; nullopt if
+// neither says so, or they disagree: which of them counts depends on the class.
 std::optional<bool> ties(const ModelConfig& config) {
   std::optional<bool> says_so;
   for (const ConfigPart* part : {&config.parts.front(), &text_part_of(config)}) {
     auto said = part->flags.find("tie_word_embeddings");
     if (said == part->flags.end()) continue;
-    if (!said->second) return false;
-    says_so = true;
+    if (says_so && *says_so != said->second) return std::nullopt;
+    says_so = said->second;
   }
   return says_so;
 }

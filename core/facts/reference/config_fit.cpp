@@ -309,6 +309,7 @@ std::optional<std::string> missing_head_of(const Checkpoint& c, const ModelConfi
   const std::string embedding =
       part.roots.front() + std::string(part.constraints->sizes.front().name);
   if (!c.find(embedding) || has_tensor_or_parts(c, part.heads.front())) return std::nullopt;
+  if (c.find("lm_head.weight")) return std::nullopt;  // GPT-NeoX's embed_out, in memory
   return part.heads.front();
 }
 

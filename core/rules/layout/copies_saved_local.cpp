@@ -16,6 +16,7 @@
 #include "core/base/words.h"
 #include "core/facts/evidence.h"
 #include "core/model/state_names.h"
+#include "core/rules/rules.h"
 
 namespace shw {
 namespace {
@@ -123,7 +124,7 @@ void find_copies_saved_local(const Facts& facts, std::vector<Finding>& findings)
   for (TensorId tensor : each_tensor(facts)) add_copy(c, tensor, groups);
   for (const auto& [name, group] : groups) {
     if (group.is_contradicted || !group.has_matrix || group.local.size() < kEnoughCopies) continue;
-    Finding finding{.rule = "local-saved-as-global"};
+    Finding finding{.rule = std::string(kLocalSavedAsGlobal.id)};
     for (const LocalCopy& one : group.local) finding.subjects.emplace_back(c.fqn(one.copy));
     const LocalCopy& example = group.local.front();
     finding.cause = fmt::format(

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "core/base/words.h"
@@ -30,19 +31,83 @@ std::string_view last_part(std::string_view name) {
 
 // The entry of the config that excludes the weight; nullopt if none surely does.
 std::optional<std::string> exclusion_of(const QuantCheck& check, const QuantPair& pair) {
-  const auto ignored = check.ignored.first_in(check.facts.checkpoint.fqn(pair.weight));
-  if (ignored) return check.config->unconverted[*ignored];
   std::string_view module = pair.stem;
   if (module.ends_with(".weight")) module = parent_module(module);
+  const auto ignored = check.ignored.first_in(check.facts.checkpoint.fqn(pair.weight));
+  // Entries of compressed-tensors are whole names; others may be parts of one.
+  if (ignored && (check.config->method != "compressed-tensors" ||
+                  check.config->unconverted[*ignored] == module))
+    return check.config->unconverted[*ignored];
   for (const std::string& pattern : check.config->patterns)
     if (surely_names(pattern, module)) return pattern;
   return std::nullopt;
 }
 
-// True if config.json may exempt the weight from quantisation through a fused neighbour.
-bool may_be_unconverted(const IgnoredModules& ignored, std::string_view fqn) {
-  return ignored.has_child_of(parent_module(parent_module(fqn))) || ignored.first_in(fqn);
+// "layers.3.mlp.gate" of a module in a layer; empty outside layers.
+std::string_view from_layers(std::string_view module) {
+  const std::size_t layers = module.find("layers.");
+  return layers == std::string_view::npos ? std::string_view() : module.substr(layers);
 }
+
+using ModuleNames = std::set<std::string_view>;
+
+// All modules of the checkpoint, and those around them.
+ModuleNames modules_of(const QuantCheck& check) {
+  ModuleNames modules;
+  for (TensorId tensor : each_tensor(check.facts)) {
+    std::string_view module = parent_module(check.facts.checkpoint.fqn(tensor));
+    while (!module.empty() && modules.insert(module).second) module = parent_module(module);
+  }
+  return modules;
+}
+
+// What the config's list may exempt beyond whole parts of names: loaders differ in how they read
+// an entry, and this only spares weights.
+class LenientExclusions {
+ public:
+  LenientExclusions(const QuantCheck& check, const ModuleNames& modules) : check_(check) {
+    constexpr std::size_t kMaxSubstrings = 64;
+    const auto& entries = check.config->unconverted;
+    for (const std::string& entry : entries) {
+      entries_.insert(entry);
+      // A list of names in memory: model.language_model.layers for language_model.model.layers.
+      if (const auto tail = from_layers(entry); !tail.empty() && !modules.contains(entry))
+        tails_.insert(tail);
+    }
+    if (check.config->method == "awq" && entries.size() <= kMaxSubstrings)
+      substrings_.assign(entries.begin(), entries.end());
+  }
+
+  bool may_exempt(std::string_view fqn) const {
+    const std::string_view module = parent_module(fqn);
+    return check_.ignored.has_child_of(parent_module(module)) || check_.ignored.first_in(fqn) ||
+           is_ending(module) || has_tail(module) ||
+           std::ranges::any_of(substrings_,
+                               [&](std::string_view part) { return fqn.find(part) != fqn.npos; });
+  }
+
+ private:
+  // "attn.q_proj" is an ending of "self_attn.q_proj".
+  bool is_ending(std::string_view module) const {
+    constexpr std::size_t kMaxModuleName = 512;
+    if (entries_.empty() || module.size() > kMaxModuleName) return false;
+    for (; !module.empty(); module.remove_prefix(1)) {
+      if (entries_.contains(module)) return true;
+    }
+    return false;
+  }
+  bool has_tail(std::string_view module) const {
+    if (tails_.empty()) return false;
+    for (std::string_view tail = from_layers(module); !tail.empty(); tail = parent_module(tail)) {
+      if (tails_.contains(tail)) return true;
+    }
+    return false;
+  }
+
+  const QuantCheck& check_;
+  std::unordered_set<std::string_view> entries_, tails_;
+  std::vector<std::string_view> substrings_;
+};
 
 std::int64_t layer_of(std::string_view fqn) {
   const auto layer = layer_name_of(fqn);
@@ -89,7 +154,8 @@ struct PlainWeights {
   std::vector<std::string> unlike_layers, unlike_layer;
 };
 
-PlainWeights plain_weights_of(const QuantCheck& check, const QuantFamily& family) {
+PlainWeights plain_weights_of(const QuantCheck& check, const QuantFamily& family,
+                              const LenientExclusions& exclusions) {
   const Checkpoint& c = check.facts.checkpoint;
   std::map<std::string, std::int64_t> last_layer;  // the last layer in which it is quantised
   std::set<std::string_view> layers;               // with a quantised projection
@@ -107,7 +173,7 @@ PlainWeights plain_weights_of(const QuantCheck& check, const QuantFamily& family
   for (TensorId tensor : each_tensor(check.facts)) {
     if (!is_plain_matrix(c, tensor) || with_scale.contains(tensor)) continue;
     const std::string_view fqn = c.fqn(tensor), module = parent_module(fqn);
-    if (may_be_unconverted(check.ignored, fqn)) continue;
+    if (exclusions.may_exempt(fqn)) continue;
     const auto last = last_layer.find(without_numbers(module));
     if (last != last_layer.end()) {
       if (layer_of(fqn) <= last->second) out.unlike_layers.emplace_back(fqn);
@@ -134,12 +200,7 @@ void report_plain(QuantCheck& check, const std::vector<std::string>& plain, cons
 // exists.
 using UnusedNames = std::map<std::string_view, std::set<std::string_view>>;
 
-UnusedNames unused_exclusions(const QuantCheck& check) {
-  std::set<std::string_view> modules;
-  for (TensorId tensor : each_tensor(check.facts)) {
-    std::string_view module = parent_module(check.facts.checkpoint.fqn(tensor));
-    while (!module.empty() && modules.insert(module).second) module = parent_module(module);
-  }
+UnusedNames unused_exclusions(const QuantCheck& check, const ModuleNames& modules) {
   UnusedNames out;
   for (const std::string& name : check.config->unconverted) {
     const std::string_view parent = parent_module(name);
@@ -170,9 +231,9 @@ std::optional<std::string_view> outdated_name(const std::set<std::string_view>& 
 
 // Reports plain weights that the list misses because it has an older or a newer form of their
 // names: in_proj_qkv and in_proj_z for in_proj_qkvz.
-void report_outdated_names(QuantCheck& check) {
+void report_outdated_names(QuantCheck& check, const ModuleNames& modules) {
   const Checkpoint& c = check.facts.checkpoint;
-  const UnusedNames unused = unused_exclusions(check);
+  const UnusedNames unused = unused_exclusions(check, modules);
   if (unused.empty()) return;
   std::vector<std::string> plain, details;
   std::set<std::string> outdated;
@@ -232,15 +293,18 @@ void report_unquantised(QuantCheck& check, const std::vector<QuantFamily>& famil
     std::erase_if(plain, [&](const std::string& fqn) { return !reported.insert(fqn).second; });
     report_plain(check, plain, unlike);
   };
+  if (!check.config) return;
+  const ModuleNames modules = modules_of(check);
+  const LenientExclusions exclusions(check, modules);
   bool has_lists = false;
   for (const QuantFamily& family : families) {
     if (!lists_all_exclusions(check, family)) continue;
     has_lists = has_lists || !family.pairs.empty();
-    const PlainWeights plain = plain_weights_of(check, family);
+    const PlainWeights plain = plain_weights_of(check, family, exclusions);
     report_once(plain.unlike_layers, "their counterparts in other layers are");
     report_once(plain.unlike_layer, "other weights of the same layers are");
   }
-  if (has_lists) report_outdated_names(check);
+  if (has_lists) report_outdated_names(check, modules);
 }
 
 }  // namespace shw

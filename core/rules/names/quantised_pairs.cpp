@@ -217,7 +217,9 @@ std::optional<std::int64_t> usual_elements_per_scale(const Checkpoint& c, const 
 // Without a block or group size in the config, compares with the other weights.
 void report_unlike_siblings(QuantCheck& check, const QuantFamily& family, std::size_t k) {
   const QuantCompanion& companion = family.scheme->companions[k];
-  if (!companion.is_scale || (check.config && (check.config->block || check.config->has_overrides)))
+  if (!companion.is_scale) return;
+  if (check.config &&
+      (check.config->block || check.config->has_overrides || !check.config->modules.empty()))
     return;
   const Checkpoint& c = check.facts.checkpoint;
   std::vector<std::string> subjects, details;

@@ -203,7 +203,12 @@ std::string without_repeated_parts(std::string_view name) {
     std::size_t end = first + 1;
     while (end < parts.size() && parts[end] == parts[first]) ++end;
     const std::size_t count = end - first;
-    const bool may_repeat = is_all_digits(parts[first]) || (is_state && parts[first] == "module");
+    // Models have other parts three times in a row: RF-DETR's encoder.encoder.encoder.
+    constexpr auto kPartsOfWrappers = std::to_array<std::string_view>(
+        {"module", "model", "language_model", "text_model", "base_model", "transformer",
+         "vision_tower", "vision_model", "visual", "thinker", "_orig_mod"});
+    const bool may_repeat =
+        !is_one_of(parts[first], kPartsOfWrappers) || (is_state && parts[first] == "module");
     const bool is_repeated =
         (count > 2 && !may_repeat) || (count == 2 && parts[first] == "language_model");
     for (std::size_t i = 0; i < (is_repeated ? 1 : count); ++i) {

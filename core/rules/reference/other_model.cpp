@@ -177,12 +177,17 @@ std::optional<Finding> other_model_in_spec(const Checkpoint& checkpoint, const S
 
 std::optional<Finding> other_model_in_reference(
     const Checkpoint& checkpoint, const Checkpoint& reference,
-    std::span<const std::optional<TensorId>> counterparts, const Progress* progress) {
+    std::span<const std::optional<TensorId>> counterparts, const OneSideQuantised& sides,
+    const Progress* progress) {
+  // The side of the floats has one tensor a weight, the other one its companions too.
+  const std::size_t quantised = std::min(sides.here.size(), sides.there.size());
   ModelAgreement agreement;
-  agreement.here = checkpoint.tensor_count();
-  agreement.there = reference.tensor_count();
+  agreement.here = checkpoint.tensor_count() - sides.here.size() + quantised;
+  agreement.there = reference.tensor_count() - sides.there.size() + quantised;
+  agreement.names = quantised;
   std::vector<bool> met(reference.tensor_count(), false);
   for (TensorId tensor : cancellable_range(checkpoint.tensors(), progress)) {
+    if (sides.here.contains(tensor)) continue;
     auto other = counterparts[index_of(tensor)];
     if (!other) {
       add_example(agreement.only_here, checkpoint.fqn(tensor));
@@ -194,7 +199,8 @@ std::optional<Finding> other_model_in_reference(
   }
   if (!is_another(agreement)) return std::nullopt;
   for (TensorId tensor : cancellable_range(reference.tensors(), progress)) {
-    if (!met[index_of(tensor)]) add_example(agreement.only_there, reference.fqn(tensor));
+    if (!met[index_of(tensor)] && !sides.there.contains(tensor))
+      add_example(agreement.only_there, reference.fqn(tensor));
   }
   bool named = reference.directory() != nullptr;
   return other_model_finding(agreement, named ? reference.directory()->name() : "",

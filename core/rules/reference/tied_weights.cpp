@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <set>
 
 #include "core/base/words.h"
 #include "core/facts/facts.h"
@@ -105,6 +107,49 @@ void add_tie(const Checkpoint& reference, const TiedCandidates& pair, bool tied,
   findings.push_back(std::move(finding));
 }
 
+// True if both are the same view of one storage: two names of one tensor.
+bool are_one_tensor(const Checkpoint& c, TensorId one, TensorId two) {
+  const ChunkId first = c.chunks(one)[0], second = c.chunks(two)[0];
+  if (c.dtype(one) != c.dtype(two) || !same(c.shape(one), c.shape(two))) return false;
+  const auto a = c.view(first), b = c.view(second);
+  return a ? b && a->offset == b->offset && same(a->strides, b->strides) : !b;
+}
+
+// Reports names that the reference has for tensors of which the checkpoint has another name:
+// torch.save writes each name of a tied weight, save_pretrained one of them. Returns these tensors.
+std::set<TensorId> report_second_names(const Facts& facts, const std::vector<bool>& is_there,
+                                       std::vector<Finding>& findings) {
+  const Checkpoint& reference = *facts.reference;
+  std::map<StorageId, TensorId> there;
+  const auto storage_of = [&](TensorId tensor) {
+    const auto chunks = reference.chunks(tensor);
+    return chunks.size() == 1 ? reference.storage(chunks[0]) : StorageId::kNone;
+  };
+  for (TensorId tensor : each_of(reference.tensors(), facts)) {
+    if (is_there[index_of(tensor)] && storage_of(tensor) != StorageId::kNone)
+      there.emplace(storage_of(tensor), tensor);
+  }
+  std::set<TensorId> out;
+  for (TensorId missing : each_of(reference.tensors(), facts)) {
+    if (is_there[index_of(missing)]) continue;
+    const auto kept = there.find(storage_of(missing));
+    if (kept == there.end() || !are_one_tensor(reference, kept->second, missing)) continue;
+    out.insert(missing);
+    add_tie(reference, {missing, kept->second}, true, findings);
+  }
+  return out;
+}
+
+// True if the checkpoint has other tensors of the same module: a quantised head has no ".weight".
+bool has_parts_of(const Checkpoint& c, std::string_view fqn) {
+  const std::string module(fqn.substr(0, fqn.rfind('.') + 1));
+  if (module.empty()) return false;
+  for (TensorId tensor : c.tensors()) {
+    if (c.fqn(tensor).starts_with(module)) return true;
+  }
+  return false;
+}
+
 // Compares both tensors if both are stored and config.json says whether they are tied.
 Status compare_pair(const Facts& facts, std::vector<Finding>& findings) {
   if (!facts.config_fit || facts.depth != Depth::kData) return {};
@@ -148,13 +193,16 @@ Status find_tied_weights(const Facts& facts, std::vector<Finding>& findings) {
   for (const auto& other : facts.counterparts) {
     if (other) is_there[index_of(*other)] = true;
   }
+  const std::set<TensorId> second_names = report_second_names(facts, is_there, findings);
   std::vector<TiedCandidates> pairs;
   std::vector<ComparisonCost> costs;
   for (TensorId missing : each_of(reference.tensors(), facts)) {
     std::string_view fqn = reference.fqn(missing);
     if (is_there[index_of(missing)] || (!is_head(fqn) && !is_embedding(fqn))) continue;
     auto other = tied_partner_in_reference(facts, missing);
-    if (!other || !is_there[index_of(*other)]) continue;
+    if (!other || !is_there[index_of(*other)] || second_names.contains(missing) ||
+        has_parts_of(facts.checkpoint, fqn))
+      continue;
     pairs.push_back({missing, *other});
     costs.push_back(
         {2 * bytes_of_elements(reference, missing), memory_to_read_in_pieces(reference, missing)});

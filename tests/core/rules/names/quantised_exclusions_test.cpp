@@ -121,3 +121,17 @@ TEST_CASE("quantised pairs: excluded names of another form than the stored ones 
             .empty());
   CHECK(causes_of(tensors, R"("ignore": ["model.layers.0.linear_attn.out_proj"])").empty());
 }
+
+TEST_CASE("quantised pairs: lists in the forms that other loaders read exempt too") {
+  NamedTensors tensors = partly_quantised();
+  for (int i = 0; i < 2; ++i)
+    tensors[fmt::format("model.layers.{}.mlp.up_proj.weight", i)] = {"BF16", {10, 8}};
+  CHECK_FALSE(causes_of(tensors, R"("ignore": ["lm_head"])").empty());
+  for (const char* exempt :
+       {R"("ignore": ["model.layers.0.", "model.layers.1."])", R"("ignore": ["lp.up_proj"])",
+        R"("ignore": ["model.language_model.layers.0.mlp.up_proj",
+                                           "model.language_model.layers.1.mlp.up_proj"])"}) {
+    CAPTURE(exempt);
+    CHECK(causes_of(tensors, exempt).empty());
+  }
+}
