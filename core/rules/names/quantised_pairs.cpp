@@ -344,7 +344,7 @@ const Rule kQuantisedPairs = {
                .remedy = "Quantise again with one tool for all weights. If only names differ, "
                          "`shardwright repair CHECKPOINT --against ORIGINAL` restores them.",
                .link = "https://github.com/vllm-project/vllm/issues/54556"},
-    .words = {.text = "quantised without a companion"},
+    .words = {.text = "does not match the quantisation"},
     .run = find_quantised_pairs,
 };
 

@@ -114,7 +114,13 @@ OneSideQuantised find_one_side_quantised(const Checkpoint& checkpoint, const Che
     subjects.emplace_back(checkpoint.fqn(is_here ? pair.weight : *weight));
     scheme = title;
   }
-  if (!subjects.empty()) out.finding = not_compared_finding(subjects, scheme, is_here, quantised);
+  if (subjects.empty()) return out;
+  // Scales of the key-value cache belong to no weight.
+  for (TensorId tensor : cancellable_range(quantised.tensors(), progress)) {
+    const std::string_view fqn = quantised.fqn(tensor);
+    if (fqn.ends_with(".k_scale") || fqn.ends_with(".v_scale")) packed.insert(tensor);
+  }
+  out.finding = not_compared_finding(subjects, scheme, is_here, quantised);
   return out;
 }
 
