@@ -197,8 +197,8 @@ bool has_unfinished_ending(std::string_view path) {
                      [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
-// The missing file of which this is an unfinished copy, in its folder or in the hub's cache below
-// it: the name before ".3f2a.incomplete".
+// True for an unfinished copy of a missing file, in its folder or in the hub's cache below it: the
+// name before ".3f2a.incomplete" is the file's.
 bool is_unfinished_copy(std::string_view path, const std::set<std::string_view>& missing) {
   constexpr std::string_view kHubCache = ".cache/huggingface/download/";
   if (path.starts_with(kHubCache)) path.remove_prefix(kHubCache.size());
