@@ -58,7 +58,8 @@ Status add_reshard(const std::vector<PlannedTensorForm>& tensors, const Mesh& me
                    const VerbOptions& options, Plan& plan, std::vector<std::string>& notes) {
   SHW_TRY(const PlacementRules rules, placement_rules(options, mesh));
   std::size_t unmatched = 0;
-  for (const auto& [pattern, placements] : rules.rules) {
+  for (const auto& rule : rules.rules) {
+    const std::string& pattern = rule.first;
     if (std::any_of(tensors.begin(), tensors.end(), [&](const PlannedTensorForm& tensor) {
           return matches_pattern(pattern, tensor.fqn);
         }))
