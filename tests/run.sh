@@ -5,8 +5,9 @@
 #   bash tests/run.sh --interop    and those that real torch judges (11 GB, made once), with a longer
 #                                  look of lint
 #
-# In this order, so that what fails soonest fails first: formatting; one build with warnings as
-# errors, ASan and UBSan, and with it lint and all unit tests. What the distribution does not have is
+# In this order, so that what fails soonest fails first: formatting; with --interop a release, whose
+# answers some tests read; one build with warnings as errors, ASan and UBSan, and with it lint and all
+# unit tests. What the distribution does not have is
 # left out and named at the end; the desktop is not left out. tests/fuzz.sh is a long run of its own:
 # here the fuzz targets only see changed copies of their corpora.
 # SHARDWRIGHT_LINT_SECONDS (30, 180) is how long clang-tidy may take; it goes on where it stopped.
